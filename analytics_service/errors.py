@@ -4,9 +4,14 @@
 class AnalyticsError(Exception):
     """Base of all errors raised on purpose. The message may be shown on the terminal."""
 
+    exit_code = 1
+    """That of a command. It is 2 for what the user can correct: the call, a setting or a file."""
+
 
 class SettingError(AnalyticsError):
-    """A setting is unknown or malformed; the message names it."""
+    """A setting is unknown, malformed or of no use here; the message names it."""
+
+    exit_code = 2
 
 
 class StoreUnavailable(AnalyticsError):
@@ -30,6 +35,8 @@ class StoreFailure(AnalyticsError):
 
 class AccessRefused(StoreFailure):
     """ClickHouse refuses the user or the password."""
+
+    exit_code = 2
 
 
 class SchemaError(AnalyticsError):
@@ -81,17 +88,25 @@ class OutOfRange(AnalyticsError):
 class SnapshotRefused(AnalyticsError):
     """The snapshot of an instant can never be taken; the message says why."""
 
+    exit_code = 2
+
 
 class SourceRefused(AnalyticsError):
     """Data of a source must not join the data of the store. Nothing has been written; the message says what to do."""
+
+    exit_code = 2
 
 
 class ImportRefused(AnalyticsError):
     """A file of history cannot be imported as it is; nothing has been written."""
 
+    exit_code = 2
+
 
 class BackupRefused(AnalyticsError):
     """A backup cannot be taken or restored in this way; nothing has been changed."""
+
+    exit_code = 2
 
 
 class BackupFailed(AnalyticsError):
@@ -100,6 +115,8 @@ class BackupFailed(AnalyticsError):
 
 class ExportRefused(AnalyticsError):
     """What was asked for cannot be exported, or not into this folder; nothing has been written."""
+
+    exit_code = 2
 
 
 class ExportFailed(AnalyticsError):

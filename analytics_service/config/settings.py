@@ -95,7 +95,7 @@ class Settings:
         None, values.cluster_name, "Cluster of that server whose servers share the tables. Unset: it is alone."
     )
     clickhouse_ca_cert: str | None = _setting(
-        None, values.non_empty, "File of the certificate authority that signed that server's certificate."
+        None, values.certificates, "File of the certificate authority that signed that server's certificate."
     )
     clickhouse_verify: bool = _setting(True, values.flag, "Whether that server's certificate is verified.")
     query_timeout: int = _setting(

@@ -1,6 +1,7 @@
 """Parsers of settings, one for each kind of value. ValueError says what is allowed."""
 
 import re
+import ssl
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -40,6 +41,15 @@ def path(value: str) -> Path:
         return Path(non_empty(value)).expanduser()
     except RuntimeError:
         raise ValueError("must not begin with ~ and a user that there is not") from None
+
+
+def certificates(value: str) -> str:
+    """The path of a file of certificates."""
+    try:
+        ssl.create_default_context(cafile=non_empty(value))
+    except OSError as error:
+        raise ValueError(f"must be a file of certificates in PEM ({error.strerror or error})") from None
+    return value
 
 
 def origins(value: str) -> str:

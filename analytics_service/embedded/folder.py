@@ -1,5 +1,6 @@
 """The data folder of the embedded ClickHouse: its holder, the address of its server, its passwords."""
 
+import errno
 import fcntl
 import json
 import logging
@@ -11,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from analytics_service.config.files import NewFile
-from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.store.server import RUNNING, Running, read_password, read_running
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,12 @@ log = logging.getLogger(__name__)
 _PRIVATE = 0o600
 # A link could lead to a file of another program, and opening a pipe would block.
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+# What is wrong with a path, or with this user's rights, and not with the disk.
+_WRONG_PATH = {
+    getattr(errno, name)
+    for name in ["EACCES", "EPERM", "EEXIST", "EISDIR", "ELOOP", "ENAMETOOLONG", "ENOENT", "ENOTDIR"]
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class DataFolder:
         self._running = self.root / RUNNING
 
     def create(self) -> None:
-        """Create the folders. EmbeddedServerError when the system refuses, or when others could change their content.
+        """Create the folders. SettingError when this user cannot have them, or when others could change their content.
 
         Folders of this user become private: ClickHouse's completely, while others may still read the root, which may
         hold more than this service's files.
@@ -69,10 +76,10 @@ class DataFolder:
             raise self.unusable(error) from error
 
     def _require_trusted(self, folder: Path) -> None:
-        """EmbeddedServerError for a folder that every user may write to, or that belongs to another user."""
+        """SettingError for a folder that every user may write to, or that belongs to another user."""
         status, user = folder.stat(), os.geteuid()
         if status.st_mode & stat.S_IWOTH:
-            raise EmbeddedServerError(
+            raise SettingError(
                 f"Every user may write to the folder {folder}, so the data folder {self.root} is not safe. "
                 f"If it is for this service alone and nobody has changed anything there, `chmod 700 {folder}` helps; "
                 f"else name a new folder, such as {self.root / 'analytics'}, with --data-dir or ANALYTICS_DATA_DIR."
@@ -85,15 +92,16 @@ class DataFolder:
         if user == 0 and self.locked():
             return
         owner = _name_of(status.st_uid)
-        raise EmbeddedServerError(
+        raise SettingError(
             f"The folder {folder} belongs to {owner}, so the data folder {self.root} is not for {_name_of(user)}. "
             f"Run this command as {owner} (as root: `runuser -u {owner} -- ...`), or name another folder with "
             "--data-dir or ANALYTICS_DATA_DIR."
         )
 
-    def unusable(self, error: OSError) -> EmbeddedServerError:
-        """The error for an operation in the folder that the system refuses."""
-        return EmbeddedServerError(
+    def unusable(self, error: OSError) -> AnalyticsError:
+        """The error for an operation in the folder that the system refuses: a SettingError if it will go on to."""
+        kind = SettingError if error.errno in _WRONG_PATH else EmbeddedServerError
+        return kind(
             f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, "
             "or name another one with --data-dir or ANALYTICS_DATA_DIR."
         )

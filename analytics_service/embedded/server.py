@@ -11,7 +11,7 @@ from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.ping import Ping
-from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program, ending
 from analytics_service.store.peer import require_peer
@@ -49,7 +49,7 @@ class EmbeddedServer(Program):
         self._sql_port = settings.sql_port
         self._pid = 0
         self._ping: Ping | None = None
-        self._choose_port()
+        self._choose_port(SettingError)
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
@@ -122,10 +122,10 @@ class EmbeddedServer(Program):
         last = f"It printed {lines[-1][:500]!r}. " if lines else ""
         return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
 
-    def _choose_port(self) -> None:
+    def _choose_port(self, refused: type[AnalyticsError] = EmbeddedServerError) -> None:
         last = configured_port(self._folder.server)
         if self._sql_port is not None:
-            self._port = _require_free(self._sql_port)
+            self._port = _require_free(self._sql_port, refused)
         elif last is not None and _taken(last) is None:
             self._port = last
         else:
@@ -153,9 +153,9 @@ def _taken(port: int) -> int | None:
     return None
 
 
-def _require_free(port: int) -> int:
+def _require_free(port: int, refused: type[AnalyticsError]) -> int:
     if (taken := _taken(port)) is not None:
-        raise EmbeddedServerError(
+        raise refused(
             f"ANALYTICS_SQL_PORT={port} is not usable, because nothing more can listen on port {taken} of 127.0.0.1. "
             f"Stop what uses it, or name another port; ClickHouse needs it and the next one."
         )

@@ -30,7 +30,8 @@ try:
     _settings = require_attached(Settings.from_environment(os.environ))
     require_keys(_settings)
 except AnalyticsError as error:
-    sys.exit(f"Error: {error}")
+    print(f"Error: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)
 os.environ[FOUND] = "true"
 if _settings.rate_limit:
     # Created before workers are forked, so that all of them share the counts.

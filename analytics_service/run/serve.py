@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
 from analytics_service.embedded.guest import ending_with_holder
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import AccessRefused, AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.processes.watch import running
 from analytics_service.run.address import require_free
@@ -43,9 +43,11 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
 
 
 def _warn_unless_reached(settings: Settings) -> None:
-    """Log why ClickHouse cannot be reached. gunicorn's workers go on trying."""
+    """Log why ClickHouse cannot be reached. gunicorn's workers go on trying. AccessRefused ends the service."""
     try:
         with closing(Store(settings)) as store:
             store.server_version()
+    except AccessRefused:
+        raise
     except AnalyticsError as error:
         log.warning("%s Requests are answered with 503 until it can be used.", error)

@@ -30,7 +30,7 @@ from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.embedded.ping import Ping
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.errors import EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
@@ -152,7 +152,7 @@ def test_a_folder_that_every_user_may_write_is_refused_with_what_to_do(tmp_path:
     folder = DataFolder(tmp_path / "data")
     folder.create()
     (folder.root / name).chmod(0o707)
-    with pytest.raises(EmbeddedServerError, match=rf"Every user may write.*`chmod 700 {folder.root / name}`"):
+    with pytest.raises(SettingError, match=rf"Every user may write.*`chmod 700 {folder.root / name}`"):
         folder.create()
 
 
@@ -160,7 +160,7 @@ def test_a_folder_of_another_user_is_refused_with_what_to_do(tmp_path: Path, mon
     folder = DataFolder(tmp_path / "data")
     folder.create()
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(EmbeddedServerError, match=r"belongs to .* --data-dir"):
+    with pytest.raises(SettingError, match=r"belongs to .* --data-dir"):
         folder.create()
 
 
@@ -173,7 +173,7 @@ def test_root_attaches_in_a_users_folder_and_starts_nothing_there(
     if os.getuid() == 0:
         os.chown(folder.root, 12345, -1)
         os.chown(folder.server, 12345, -1)
-    with pytest.raises(EmbeddedServerError, match=rf"{folder.server} belongs to .*`runuser -u .* -- \.\.\.`"):
+    with pytest.raises(SettingError, match=rf"{folder.server} belongs to .*`runuser -u .* -- \.\.\.`"):
         folder.create()
     lock = folder.lock("pytest")
     assert lock is not None
@@ -189,7 +189,7 @@ def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     other.write_text("kept", "utf-8")
     (folder.root / "lock").symlink_to(other)
     for ask in (lambda: folder.lock("pytest"), folder.locked):
-        with pytest.raises(EmbeddedServerError, match="cannot be used"):
+        with pytest.raises(SettingError, match="cannot be used"):
             ask()
     assert other.read_text("utf-8") == "kept"
 
@@ -933,7 +933,7 @@ def test_another_version_of_chdb_is_refused_in_plain_words(
 def test_a_data_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder", "utf-8")
     inside = Settings(data_dir=tmp_path / "file" / "data")
-    with pytest.raises(EmbeddedServerError, match=r"file.*--data-dir"), clickhouse(inside, "pytest"):
+    with pytest.raises(SettingError, match=r"file.*--data-dir"), clickhouse(inside, "pytest"):
         pass
 
 
@@ -942,7 +942,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_names_it_and_stays_fre
     folder.create()
     obstacle = tmp_path / "running.json"
     obstacle.mkdir()
-    with pytest.raises(EmbeddedServerError, match="cannot be used"):
+    with pytest.raises(SettingError, match="cannot be used"):
         folder.lock("pytest")
     assert not folder.locked()
     obstacle.rmdir()

@@ -287,3 +287,12 @@ def test_the_embedded_server_has_a_researcher_already(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names." in result.output
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "migrate", "jobs once prices --source simulated", "export price --out x"]
+)
+def test_a_data_folder_that_is_a_file_is_wrong_use(tmp_path: Path, command: str) -> None:
+    (tmp_path / "data").touch()
+    result = run(*command.split(), ANALYTICS_DATA_DIR=str(tmp_path / "data"))
+    assert (result.exit_code, str(tmp_path / "data") in result.stderr) == (2, True)

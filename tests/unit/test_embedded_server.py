@@ -13,7 +13,7 @@ from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import EmbeddedServerError
+from analytics_service.errors import EmbeddedServerError, SettingError
 from tests.processes import free_port
 
 
@@ -76,7 +76,7 @@ def test_a_server_has_the_ports_of_the_settings_or_says_which_is_taken(folder: D
         printed(folder, "Listen [127.0.0.1] failed: Address already in use")
         taken = rf"ANALYTICS_SQL_PORT={port} is not usable.* port {port + 1} of 127.0.0.1.* name another port"
         with socket.create_server(("127.0.0.1", port + 1)):
-            with pytest.raises(EmbeddedServerError, match=taken):
+            with pytest.raises(SettingError, match=taken):
                 EmbeddedServer(folder, lock, own)
             with pytest.raises(EmbeddedServerError, match=taken):
                 server.adapt()

@@ -13,7 +13,7 @@ from analytics_service.cli.report import collect_report, expected_address
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import EmbeddedServerError
+from analytics_service.errors import SettingError
 from analytics_service.state.report import (
     FamilyReport,
     HttpPart,
@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """A folder in the place of the lock is refused whoever asks, also root."""
     (tmp_path / "lock").mkdir()
     for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: collect_report(Settings(data_dir=tmp_path), NOON)):
-        with pytest.raises(EmbeddedServerError, match=f"The data folder {tmp_path} cannot be used"):
+        with pytest.raises(SettingError, match=f"The data folder {tmp_path} cannot be used"):
             ask()
 
 

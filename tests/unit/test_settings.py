@@ -3,6 +3,7 @@
 from ipaddress import ip_network
 from pathlib import Path
 
+import certifi
 import pytest
 
 from analytics_service.config.settings import PREFIX, Settings, table
@@ -24,7 +25,7 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "CLICKHOUSE_PASSWORD": ("secret", "secret"),
     "CLICKHOUSE_DATABASE": ("_x9", "_x9"),
     "CLICKHOUSE_CLUSTER": ("main-1", "main-1"),
-    "CLICKHOUSE_CA_CERT": ("/etc/ca.pem", "/etc/ca.pem"),
+    "CLICKHOUSE_CA_CERT": (certifi.where(), certifi.where()),
     "CLICKHOUSE_VERIFY": ("false", False),
     "QUERY_TIMEOUT": ("600", 600),
     "HISTORY_MEMORY": ("0", 0),
@@ -120,6 +121,8 @@ MALFORMED = [
     ("CLICKHOUSE_DATABASE", "service_log"),
     ("CLICKHOUSE_CLUSTER", "main'"),
     ("CLICKHOUSE_CA_CERT", ""),
+    ("CLICKHOUSE_CA_CERT", "/nothing.pem"),
+    ("CLICKHOUSE_CA_CERT", __file__),
     ("CLICKHOUSE_VERIFY", "False"),
     ("QUERY_TIMEOUT", "0"),
     ("QUERY_TIMEOUT", "601"),
