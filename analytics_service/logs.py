@@ -11,12 +11,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any, TextIO
 
 # The id of the request that the present thread answers; empty outside of requests.
@@ -204,5 +205,32 @@ def configuration(level: str, form: str = "text") -> dict[str, Any]:
 
 
 def set_up(level: str, form: str) -> None:
-    """From now on log this level (debug, info, warning or error) and above, as `text` or `json`."""
+    """From now on log this level (debug, info, warning or error) and above, as `text` or `json`. Warnings of Python are
+    lines of the log, too, and so is an exception that ends the process if lines are JSON."""
     logging.config.dictConfig(configuration(level, form))
+    logging.captureWarnings(True)
+    if form == "json":
+        sys.excepthook = _log_last_exception
+
+
+def begin(environ: Mapping[str, str]) -> None:
+    """Until settings are read: they may be wrong, and the line that says so is JSON if the others are to be."""
+    if environ.get("ANALYTICS_LOG_FORMAT") == "json":
+        set_up("info", "json")
+
+
+def is_json() -> bool:
+    """Whether lines are JSON."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.root.handlers)
+
+
+def tell(message: str, *, is_error: bool = False) -> None:
+    """Print a message of a command for people. Where lines are JSON, it is one of them."""
+    if is_json():
+        logging.getLogger(__name__).log(logging.ERROR if is_error else logging.INFO, message.strip())
+    else:
+        print(f"Error: {message}" if is_error else message, file=sys.stderr if is_error else sys.stdout, flush=True)
+
+
+def _log_last_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    logging.getLogger(__name__).critical("The process failed", exc_info=(kind, error, trace))

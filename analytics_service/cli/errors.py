@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from analytics_service.errors import AnalyticsError
+from analytics_service.logs import is_json, tell
 
 
 class Commands(click.Group):
@@ -15,5 +16,11 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except AnalyticsError as error:
-            click.echo(f"Error: {error}", err=True)
+            tell(str(error), is_error=True)
+            ctx.exit(error.exit_code)
+        except click.ClickException as error:
+            # click prints several lines.
+            if not is_json():
+                raise
+            tell(error.format_message(), is_error=True)
             ctx.exit(error.exit_code)

@@ -1,10 +1,12 @@
 """The root of the commands."""
 
+import os
 import signal
 from functools import cache
 
 import click
 
+from analytics_service import logs
 from analytics_service.cli.errors import Commands
 from analytics_service.cli.signals import interrupt, terminate
 from analytics_service.processes.memory import imported_for_good
@@ -64,6 +66,7 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of `analytics-service`."""
+    logs.begin(os.environ)
     signal.signal(signal.SIGTERM, terminate)
     # A shell may start a background process with Ctrl-C ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

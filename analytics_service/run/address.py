@@ -5,11 +5,10 @@ import socket
 import time
 from pathlib import Path
 
-import click
-
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
 from analytics_service.errors import SettingError
+from analytics_service.logs import tell
 from analytics_service.processes.child import is_orphan
 from analytics_service.store.sockets import listening
 
@@ -95,7 +94,7 @@ def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
         if not may_become_free:
             continue
         if not announced:
-            click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
+            tell(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
             announced = True
         time.sleep(_POLL_SECONDS)
 

@@ -26,11 +26,12 @@ from analytics_service.run.handover import gunicorn_binds, is_supervised, report
 from analytics_service.run.metrics_folder import MEMORY
 from analytics_service.run.warm import warm_for_a_while
 
+logs.begin(os.environ)
 try:
     _settings = require_attached(Settings.from_environment(os.environ))
     require_keys(_settings)
 except AnalyticsError as error:
-    print(f"Error: {error}", file=sys.stderr)
+    logs.tell(str(error), is_error=True)
     sys.exit(error.exit_code)
 os.environ[FOUND] = "true"
 if _settings.rate_limit:

@@ -21,6 +21,7 @@ from analytics_service.errors import (
 )
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
+from analytics_service.logs import is_json, tell
 from analytics_service.market.instants import floored, instant, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -75,7 +76,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
             services = [_scheduler(reached, folder)]
         service = HttpService(reached, variables)
         with running([service, *services], fail):
-            click.echo(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
+            tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
             service.follow(orders)
 
 
@@ -120,7 +121,7 @@ def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: d
 
 def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:
     if instants := past_instants(source, job, now):
-        with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
+        with click.progressbar(length=len(instants), label=f"History of {job.name}", hidden=is_json()) as bar:
             backfill(job, source, store, instants, progress=bar.update)
 
 

@@ -5,7 +5,10 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.acceptance.bare import answers, gunicorn
+from tests.acceptance.conftest import Service
 from tests.processes import PATIENCE, free_port, until
 
 
@@ -28,6 +31,22 @@ def request_id(response: bytes) -> str:
 
 def get(path: bytes, headers: bytes = b"") -> bytes:
     return b"GET " + path + b" HTTP/1.1\r\nHost: here\r\nConnection: close\r\n" + headers + b"\r\n"
+
+
+def test_every_line_of_up_is_json_from_the_first_on(own: Service) -> None:
+    own.source, own.environ = "none", {"ANALYTICS_LOG_FORMAT": "json"}
+    process = own.up()
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    assert {type(json.loads(line)) for line in own.printed.read_text("utf-8").splitlines()} == {dict}
+
+
+@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], ["settings"], ["nothing"]])
+def test_an_error_of_a_command_is_a_line_of_json(own: Service, arguments: list[str]) -> None:
+    """Also where click would print several, and where the settings are wrong."""
+    own.environ = {"ANALYTICS_LOG_FORMAT": "json", "ANALYTICS_TZ": "Mars"}
+    code, printed = own.done(*arguments)
+    assert (code, json.loads(printed)["level"]) == (2, "error")
 
 
 def test_every_line_is_json_and_those_of_a_request_have_its_id(tmp_path: Path) -> None:
