@@ -1,4 +1,4 @@
-"""`example`: files to start from, for sources, systemd, nginx, Prometheus and Grafana."""
+"""`example`: files to start from, for sources, systemd, Docker, nginx, Prometheus and Grafana."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,10 @@ _FILES = {
     "systemd-jobs": "systemd-jobs.service",
 }
 # Examples of several files.
-_FOLDERS = {"source": ("pyproject.toml", "my_source/__init__.py", "my_source/prices.csv", "test_my_source.py")}
+_FOLDERS = {
+    "docker": ("Dockerfile", "compose.yaml"),
+    "source": ("pyproject.toml", "my_source/__init__.py", "my_source/prices.csv", "test_my_source.py"),
+}
 # Placeholder in the files for the absolute path of this program.
 _PROGRAM = "@program@"
 # The settings file is for the systemd units, whose data is not in the folder of the user who prints the file.
@@ -38,8 +41,9 @@ def example(name: str, folder: Path | None) -> None:
     """Print a file to start from.
 
     `systemd` is a unit for `up` or `serve`, `systemd-jobs` one for `jobs run`, and `env` the settings file of both.
-    `nginx` is a reverse proxy, `prometheus-rules` has alerts, `grafana` is a dashboard. `source` is a Python package
-    with a source of snapshots, and `source-views` has the SQL of one that reads ClickHouse. Examples:
+    `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy, `prometheus-rules` has alerts,
+    `grafana` is a dashboard. `source` is a Python package with a source of snapshots, and `source-views` has the SQL of
+    one that reads ClickHouse. Examples:
 
     \b
         analytics-service example nginx > /etc/nginx/conf.d/analytics-service.conf

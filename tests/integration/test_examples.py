@@ -1,6 +1,7 @@
 """The files that `example` prints, read by the programs that they are for. Tests of missing programs are skipped."""
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -18,6 +19,7 @@ import urllib3
 from analytics_service.http.envelope import failure
 from analytics_service.http.errors import CASES
 from tests.processes import free_port, until
+from tests.unit.test_cli import run
 from tests.unit.test_examples import expressions, printed
 
 _NGINX = """
@@ -67,9 +69,14 @@ _GOOD = {
 }
 
 
+# Those of this environment, of Node, and of the system.
+_NODE = Path(os.environ.get("CLIENT_NODE_TOOLS", ".")) / "node_modules" / ".bin"
+_PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), str(_NODE), os.environ["PATH"]])
+
+
 def accepted(program: str, *arguments: str) -> str:
     """Run a program on an example, and return what it says; the test is skipped where there is no such program."""
-    path = shutil.which(program)
+    path = shutil.which(program, path=_PROGRAMS)
     if path is None:
         pytest.skip(f"{program} is not installed")
     done = subprocess.run([path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -129,6 +136,16 @@ def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path, name: str) -
     arguments = [sys.executable, "-m", "analytics_service.cli", "example", name]
     unit.write_bytes(subprocess.run(arguments, capture_output=True, check=True).stdout)
     assert accepted("systemd-analyze", "verify", "--man=no", str(unit)) == ""
+
+
+@pytest.mark.parametrize(
+    ("linter", "file"), [(("hadolint",), "Dockerfile"), (("dclint", "--max-warnings", "0"), "compose.yaml")]
+)
+def test_linters_have_nothing_to_say_about_the_files_for_docker(
+    tmp_path: Path, linter: tuple[str, ...], file: str
+) -> None:
+    assert run("example", "docker", "--into", str(tmp_path)).exit_code == 0
+    assert accepted(*linter, str(tmp_path / file)).strip() == ""
 
 
 class Echo(BaseHTTPRequestHandler):
