@@ -22,6 +22,7 @@ from analytics_service.store.positions import (
     ITEM_KEY,
     activity_rows,
     borrowing_of,
+    digests_of,
     item_frame,
     read_digests,
     read_items,
@@ -77,11 +78,9 @@ def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     The digest is _GONE for an address without items. `stored` says whether the store has a digest of the address. If it
     has none, it has no items of the address either.
     """
-    each_item = items.select("address", digest=pl.struct(pl.exclude("address")).hash())
-    now = each_item.group_by("address").agg(pl.col("digest").bitwise_xor())
     was = pl.when(pl.col("complete") == 1).then("digest").alias("was")
     previous = stored.select("address", was, stored=pl.lit(True))
-    both = now.join(previous, on="address", how="full", coalesce=True)
+    both = digests_of(items).join(previous, on="address", how="full", coalesce=True)
     return (
         both.with_columns(pl.col("digest").fill_null(_GONE))
         .filter(pl.col("digest").ne_missing(pl.col("was")))

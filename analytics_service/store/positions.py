@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 import polars as pl
+from xxhash import xxh3_64_intdigest
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market.activity import Activity
@@ -67,6 +68,9 @@ ITEM = list(_ITEM)
 # The columns that a position is made from.
 POSITION_COLUMNS = [name for name in _ITEM if name not in ("address", "item")]
 CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
+
+# The columns of an item in its digest. No separator is in any of them but the last.
+_DIGESTED = [*(name for name in ITEM if name not in ("address", "asset_id")), "asset_id"]
 
 # Kinds of items that belong to an account. `account` is the only item of an account without collateral and debt.
 _SIDES = ("collateral", "debt", "account")
@@ -148,6 +152,17 @@ def read_borrowing(store: Store, at: int) -> pl.DataFrame:
 def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
     """The same items among all of a snapshot."""
     return items.filter(pl.col("kind").is_in(_BORROWING))
+
+
+def digests_of(items: pl.DataFrame) -> pl.DataFrame:
+    """The digest of each address with items: address and digest. The order of items makes no difference.
+
+    The store keeps digests, so they are of bytes of our own: hashes of Polars differ between its versions.
+    """
+    fields = (pl.col(name).cast(pl.String).fill_null("") for name in _DIGESTED)
+    texts = items.select(pl.concat_str(*fields, separator="|").cast(pl.Binary)).to_series()
+    hashes = pl.Series("digest", map(xxh3_64_intdigest, texts), pl.UInt64)
+    return items.select("address", hashes).group_by("address").agg(pl.col("digest").bitwise_xor())
 
 
 def read_digests(store: Store) -> pl.DataFrame:
