@@ -2,28 +2,25 @@
 
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from analytics_service.cli.context import load_settings, open_store_to_read, patient, store_location
-from analytics_service.cli.options import data_dir_option
+from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explaining_stop
-from analytics_service.cli.values import parse_instant, value_type
 from analytics_service.errors import ExportRefused
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import FOREVER, FORMATS, Export, Selection, Summary
-from analytics_service.market.instants import unix_second
-
-_TIME = value_type(parse_instant)
-_ALMOST_A_SECOND = timedelta(microseconds=999_999)
+from analytics_service.history.times import Edge
+from analytics_service.market.instants import EPOCH, instant, unix_second
 
 
-@click.command()
+@click.command(epilog=TIMES)
 @click.argument("what", nargs=-1, required=True)
 @click.option(
     "--out", "folder", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Folder for the files."
@@ -36,8 +33,8 @@ _ALMOST_A_SECOND = timedelta(microseconds=999_999)
     show_default=True,
     help="Format of the files.",
 )
-@click.option("--start", type=_TIME, metavar="TIME", help="First instant.  [default: that of the data]")
-@click.option("--end", type=_TIME, metavar="TIME", help="End, itself not included.  [default: that of the data]")
+@time_option(Edge.START, "First second.  [default: that of the data]")
+@time_option(Edge.END, "Last second, itself included.  [default: that of the data]")
 @data_dir_option
 def export(
     what: Sequence[str], folder: Path, suffix: str, start: datetime | None, end: datetime | None, **overrides: Any
@@ -46,7 +43,7 @@ def export(
 
     Each WHAT is a history as in `import` (price, lend-rate, tvl), a view of the database by its name, or all. There is
     a file for each month (UTC) of observed_at or at, such as DIR/price/2026-03.parquet; what has neither is a single
-    file, whatever the range. TIME is in unix seconds, or like 2026-03-01T00:00:00Z.
+    file, whatever the range.
 
     May be interrupted and run again: it goes on where it stopped, and later brings DIR up to date. Files whose data
     have not changed stay as they are. DIR/export.json lists the files. Example:
@@ -55,9 +52,9 @@ def export(
         analytics-service export price tvl --start 2026-01-01 --out exported
         analytics-service import price exported/price --data-dir other --new-assets
     """
-    selection = Selection(0 if start is None else _second(start), FOREVER if end is None else _second(end), suffix)
-    if selection.since >= selection.until:
-        raise click.UsageError("--start must be earlier than --end.")
+    first, last = start or EPOCH, end or instant(FOREVER - 1)
+    require_range(first, last)
+    selection = Selection(unix_second(first), min(unix_second(last) + 1, FOREVER), suffix)
     settings = patient(load_settings(**overrides))
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
@@ -68,11 +65,6 @@ def export(
             for view in views:
                 files.add(view)
     _report(files.summary, folder)
-
-
-def _second(at: datetime) -> int:
-    """The first whole second that is not before an instant; rows have no fractions of seconds."""
-    return min(unix_second(at + _ALMOST_A_SECOND), FOREVER)
 
 
 def _report(summary: Summary, folder: Path) -> None:

@@ -8,18 +8,17 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
-from analytics_service.cli.options import data_dir_option, source_option
+from analytics_service.cli.options import TIMES, data_dir_option, require_range, source_option, time_option
 from analytics_service.cli.progress import progress_bar
 from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
-from analytics_service.cli.values import parse_duration, parse_instant, value_type
+from analytics_service.cli.values import parse_duration, value_type
 from analytics_service.embedded.guest import ending_with_holder
+from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
 from jobs.registry import JOBS
-
-_instant = value_type(parse_instant)
 
 
 @click.group()
@@ -58,18 +57,18 @@ def jobs_run(**overrides: Any) -> None:
         scheduler.run(settings, source, store, stop, measure=Instruments().job)
 
 
-@jobs.command("once")
+@jobs.command("once", epilog=TIMES)
 @click.argument("name", type=click.Choice(sorted(JOBS)))
-@click.option("--at", type=_instant, metavar="TIME", help="Instant of the snapshot.  [default: now]")
+@time_option(Edge.AT, "Instant of the snapshot.  [default: now]")
 @data_dir_option
 @source_option
 def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     """Take one snapshot. An instant whose snapshot is complete is left as it is.
 
-    TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC. Example:
+    Example:
 
     \b
-        analytics-service jobs once prices --at 2026-03-01
+        analytics-service jobs once prices --at 2026-03-01T00:00Z
     """
     settings = load_job_settings(**overrides)
     now = datetime.now(UTC).replace(microsecond=0)
@@ -80,10 +79,10 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     click.echo(f"{name} at {shown(at)}: {outcome}.")
 
 
-@jobs.command("backfill")
+@jobs.command("backfill", epilog=TIMES)
 @click.argument("name", type=click.Choice(sorted(JOBS)))
-@click.option("--start", type=_instant, metavar="TIME", required=True, help="First instant.")
-@click.option("--end", type=_instant, metavar="TIME", required=True, help="Last instant, itself included.")
+@time_option(Edge.START, "First second.", required=True)
+@time_option(Edge.END, "Last second, itself included.", required=True)
 @click.option(
     "--every",
     "interval",
@@ -91,25 +90,23 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     metavar="DURATION",
     default="1h",
     show_default=True,
-    help="Time between snapshots, such as 15m or 1d; they are taken at its multiples since 1970.",
+    help="Time between snapshots, such as 15min or 1d; they are taken at its multiples since 1970.",
 )
 @data_dir_option
 @source_option
 def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta, **overrides: Any) -> None:
     """Take the snapshots of a range that are not there yet.
 
-    TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC, also for --end. DURATION
-    is a number and s, m (minutes), h or d. Positions have no past to take. From another deployment, snapshots are taken
-    a second before the multiples, as buckets of its history end.
+    DURATION is a number and s, min, h or d. Positions have no past to take. From another deployment, snapshots are
+    taken a second before the multiples, as buckets of its history end.
 
     May be interrupted and run again: it continues where it stopped. Example:
 
     \b
-        analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
+        analytics-service jobs backfill prices --start 2026-01-01 --end 2026-02-28 --every 1h
     """
     runner.require_history(JOBS[name])
-    if start > end:
-        raise click.UsageError("--start is later than --end.")
+    require_range(start, end)
     _require_past("--end", end, datetime.now(UTC))
     settings = load_job_settings(**overrides)
     job = JOBS[name]
@@ -124,4 +121,4 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
 def _require_past(option: str, instant: datetime, now: datetime) -> None:
     """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:
-        raise click.UsageError(f"{option} {shown(instant)} lies in the future; it is {shown(now)} now.")
+        raise click.UsageError(f"{option} {shown(instant)} lies in the future; `now` is {shown(now)}.")

@@ -1,12 +1,18 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import click
 
+from analytics_service.cli.context import load_settings
 from analytics_service.cli.values import value_type
 from analytics_service.config.settings import parse_setting, table
+from analytics_service.errors import ParameterInvalid
+from analytics_service.history.times import FORMS, Edge, parse_time
+from analytics_service.market.instants import instant, shown, unix_second
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -21,6 +27,32 @@ def setting_option(name: str, metavar: str) -> Callable[[_Command], _Command]:
         metavar=metavar,
         help=f"{row.help}  [default: {row.variable}{f', or {row.default}' if row.default is not None else ''}]",
     )
+
+
+TIMES = (
+    f"TIME is {FORMS}. A date is its first second as --start, else its last. A time without Z or an offset is in the "
+    "zone ANALYTICS_TZ."
+)
+"""The epilog of commands that take times."""
+
+
+def time_option(edge: Edge, help: str, *, required: bool = False) -> Callable[[_Command], _Command]:
+    """An option that takes times as the API does (rule 2.16), and gives them as instants in UTC."""
+
+    def parse(value: str) -> datetime:
+        zone, now = ZoneInfo(load_settings().tz), unix_second(datetime.now(UTC))
+        try:
+            return instant(parse_time(value).second(zone, now, edge))
+        except ParameterInvalid as error:
+            raise ValueError(error) from None
+
+    return click.option(f"--{edge}", type=value_type(parse), metavar="TIME", required=required, help=help)
+
+
+def require_range(start: datetime, end: datetime) -> None:
+    """UsageError if a range is reversed."""
+    if start > end:
+        raise click.UsageError(f"--start {shown(start)} is later than --end {shown(end)}.")
 
 
 bind_option = setting_option("bind", "ADDRESS")

@@ -1,48 +1,25 @@
-"""Values on the command line: instants, durations, and click types made from parsers."""
+"""Durations on the command line, and click types made from parsers."""
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 import click
 
-from analytics_service.market.instants import DAY, EPOCH, HOUR, MINUTE
+from analytics_service.market.instants import DAY, HOUR, MINUTE
 
 _Value = TypeVar("_Value")
 
-_UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
-_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d))?")
-
-
-def parse_instant(value: str) -> datetime:
-    """An instant from 1970 on, in UTC. ValueError names the accepted forms."""
-    at = _instant(value)
-    if at is None:
-        raise ValueError("must be unix seconds, a date such as 2026-03-01 (midnight UTC) or 2026-03-01T00:00:00Z")
-    if at < EPOCH:
-        raise ValueError("must not be before 1970-01-01T00:00:00Z")
-    return at
-
-
-def _instant(value: str) -> datetime | None:
-    try:
-        if re.fullmatch(r"\d{1,12}", value):
-            return datetime.fromtimestamp(int(value), UTC)
-        if _RFC_3339.fullmatch(value):
-            at = datetime.fromisoformat(value.upper())
-            return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, OSError):
-        # The form is right, but there is no such day, hour or year.
-        pass
-    return None
+# The units of times before now (rule 2.16), as far as their length is fixed; m is older than these.
+_UNITS = {"s": 1, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
 
 
 def parse_duration(value: str) -> timedelta:
     """A positive duration. ValueError names the accepted forms."""
-    match = re.fullmatch(r"(\d{1,9})([smhd])", value)
+    match = re.fullmatch(rf"(\d{{1,9}})({'|'.join(_UNITS)})", value)
     if not match or int(match[1]) == 0:
-        raise ValueError("must be a positive whole number followed by s, m, h or d, such as 30s, 15m, 1h or 1d")
+        raise ValueError("must be a positive whole number followed by s, min, h or d, such as 30s, 15min, 1h or 1d")
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 

@@ -113,7 +113,7 @@ class Settings:
         values.WholeNumber(0, 65_536),
         "MiB of rendered answers that each worker may keep in memory; 0: none is kept.",
     )
-    tz: str = _setting("UTC", values.zone, "Zone of history buckets when a request names none.")
+    tz: str = _setting("UTC", values.zone, "Zone of history buckets and of times when none is named.")
     cors_origins: str = _setting(
         "*", values.origins, "Origins that browsers may call from: * or a comma-separated list."
     )

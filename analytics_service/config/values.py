@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 # The group of entry points that sources are registered under.
 SOURCES = "analytics_service.sources"
 NONE = "none"
+# The pattern of a whole number of any size.
+INTEGER = "-?[0-9]+"
 _LABEL = r"\w(?:[\w-]*\w)?"
 # A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
@@ -83,6 +85,17 @@ class WholeNumber:
         if not re.fullmatch(r"[0-9]{1,9}", value) or not self.low <= int(value) <= self.high:
             raise ValueError(f"must be a whole number {self}")
         return int(value)
+
+
+def to_integer(digits: str) -> int | None:
+    """The integer with these digits; None if it has more than 18 significant digits, which no limit has.
+
+    Python refuses to convert thousands of digits, even zeros.
+    """
+    significant = digits.lstrip("-0")
+    if len(significant) > 18:
+        return None
+    return int(significant or 0) * (-1 if digits.startswith("-") else 1)
 
 
 def zone(value: str) -> str:

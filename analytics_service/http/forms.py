@@ -7,14 +7,12 @@ from functools import lru_cache
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from analytics_service.config.values import zone
+from analytics_service.config.values import INTEGER, to_integer, zone
 from analytics_service.market.assets import split_id
 from analytics_service.market.assumptions import PriceChange
 
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
-# The pattern of a whole number.
-INTEGER = "-?[0-9]+"
 # The pattern of a decimal that is below the limit of prices.
 _DECIMAL = r"-?[0-9]{1,20}(\.[0-9]{1,18})?"
 # Limit of assumed prices in a request.
@@ -70,17 +68,6 @@ def _price_change(part: str) -> PriceChange:
             "such as 60000"
         )
     return PriceChange(name, Decimal(match[1]), bool(match[3]))
-
-
-def to_integer(digits: str) -> int | None:
-    """The integer with these digits; None if it has more than 18 significant digits, which no limit has.
-
-    Python refuses to convert thousands of digits, even zeros.
-    """
-    significant = digits.lstrip("-0")
-    if len(significant) > 18:
-        return None
-    return int(significant or 0) * (-1 if digits.startswith("-") else 1)
 
 
 def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:

@@ -5,11 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 from analytics_service.config.values import flag
+from analytics_service.history import times
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import MAX_DIGITS
 from analytics_service.history.formats import FORMATS
 from analytics_service.history.grid import Period
-from analytics_service.http import forms, times
+from analytics_service.http import forms
 from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action

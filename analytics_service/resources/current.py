@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 import falcon
 
 from analytics_service.errors import ParameterInvalid
+from analytics_service.history.times import Day, Edge
 from analytics_service.http import params
 from analytics_service.http.envelope import success
-from analytics_service.http.times import Day, Edge
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope
 from analytics_service.resources.snapshots import SETTLING_SECONDS, SnapshotPath

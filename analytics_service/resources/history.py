@@ -15,13 +15,13 @@ from analytics_service.history.formats.base import Format
 from analytics_service.history.grid import AlignedGrid, fit_grid
 from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
+from analytics_service.history.times import Edge
 from analytics_service.http import params
 from analytics_service.http.answer import Headers
 from analytics_service.http.answers import CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.envelope import success
 from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
-from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope

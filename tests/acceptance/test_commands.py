@@ -102,7 +102,7 @@ def test_up_on_a_port_in_use_starts_nothing(own: Service, option: str) -> None:
 
 
 def test_a_snapshot_that_is_complete_is_left_alone(service: Service) -> None:
-    assert service.done("jobs", "once", "prices", "--at", "2020-01-01") == (0, once("done"))
+    assert service.done("jobs", "once", "prices", "--at", "2020-01-01T00:00Z") == (0, once("done"))
     assert service.done("jobs", "once", "prices", "--at", "1577836800") == (0, once("already done"))
 
 
@@ -124,12 +124,12 @@ def test_an_export_can_be_imported_elsewhere(service: Service, tmp_path: Path) -
 
 
 def test_a_backfill_takes_what_is_missing(service: Service) -> None:
-    arguments = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-02", "--every", "6h")
+    arguments = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-01", "--every", "6h")
     code, output = service.done(*arguments)
     assert code == 0
-    # 00:00, 06:00, 12:00, 18:00 and 00:00 again.
-    assert output.endswith("prices: 5 snapshots taken, 0 were there already.\n")
-    assert service.done(*arguments)[1].endswith("prices: 0 snapshots taken, 5 were there already.\n")
+    # 00:00, 06:00, 12:00 and 18:00.
+    assert output.endswith("prices: 4 snapshots taken, 0 were there already.\n")
+    assert service.done(*arguments)[1].endswith("prices: 0 snapshots taken, 4 were there already.\n")
 
 
 def test_every_part_that_is_killed_is_restarted(service: Service) -> None:
@@ -183,7 +183,7 @@ def test_ctrl_c_ends_up_cleanly_even_when_the_one_before_was_killed_and_data_out
         again = own.up()
     until(lambda: all_stopped(started))
     assert own.get("/api/v1/assets/prices")[0] == 200
-    backfill = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-01")
+    backfill = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-01", "--every", "1d")
     assert own.done(*backfill)[0] == 0
     again.send_signal(signal.SIGINT)
     assert again.wait(PATIENCE) == 0

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.http.times import SCHEMA, Edge, parse_time
+from analytics_service.history.times import SCHEMA, Edge, parse_time
 from tests import oracle
 
 NEW_YORK = "America/New_York"

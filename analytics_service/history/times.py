@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
+from analytics_service.config.values import INTEGER, to_integer
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, to_second
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
-from analytics_service.http.forms import INTEGER, to_integer
 from analytics_service.market.instants import MILLISECONDS, unix_second
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -23,8 +23,8 @@ _WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
 _AGO = re.compile(r"now(?:-([0-9]{1,9})(min|h|d|w|m|y))?")
 _FRACTION = re.compile(rf"(?:-?[0-9]*|{_DATE}T{_TIME})[.,][0-9]*{_OFFSET}")
 _LIMITS = f"must be from 0 to {MAX_SECOND}"
-ALLOWED = (
-    "must be unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
+FORMS = (
+    "unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
     "a time before now such as now-7d (units min, h, d, w, m, y)"
 )
 # The same for the schemas of parameters.
@@ -41,7 +41,7 @@ SCHEMA: dict[str, object] = {
 
 
 class Edge(StrEnum):
-    """The parameter that a time is given for.
+    """The parameter, or the option of a command, that a time is given for.
 
     A date means its first second as `start`, else its last second. A wall time that occurs twice means the later second
     as `end`, else the earlier second.
@@ -147,7 +147,7 @@ def parse_time(value: str) -> TimeForm:
         return Ago(int(match[1] or 0), Period(match[2] or "min"))
     if _FRACTION.fullmatch(value):
         raise ValueError("must be a whole second, without a fraction")
-    raise ValueError(ALLOWED)
+    raise ValueError(f"must be {FORMS}")
 
 
 def _require_near(day: date) -> None:
