@@ -230,14 +230,14 @@ class Tick:
 
 
 def write_status(store: Store, runs: list[JobRun], *, after_future: bool = False) -> None:
-    """Record runs for operators; with `after_future`, in place of reports from the future. A failure is harmless: the
-    ledger says what is complete."""
+    """Record runs for operators; with `after_future`, in place of reports from the future. A failure costs these
+    reports only: the ledger says what is complete."""
     try:
         if after_future:
             forget_future(store)
         record(store, runs)
     except AnalyticsError as error:
-        log.debug("The status of jobs cannot be recorded: %s", error)
+        log.warning("The status of jobs cannot be recorded, so `status` shows an older one. %s", error)
 
 
 def reason_of(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
-from jobs.scheduler import InstantExecutor, Tick, build, follow_clock, report, run
+from jobs.scheduler import InstantExecutor, Tick, build, follow_clock, report, run, write_status
 from tests.doubles import FakeStore
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -446,3 +446,14 @@ def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:
     first, *_, last = said(store)
     assert (first["family"], first["every"], last["next_at"]) == ("prices", 60, None)
     assert first["next_at"] is not None
+
+
+def test_a_status_that_cannot_be_recorded_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Full(FakeStore):
+        def insert(self, *_: object, **__: object) -> None:
+            raise StoreUnavailable("The disk is full.")
+
+    write_status(Full(), [])
+    assert caplog.messages == [
+        "The status of jobs cannot be recorded, so `status` shows an older one. The disk is full."
+    ]
