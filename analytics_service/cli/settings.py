@@ -1,9 +1,11 @@
 """`settings`: every setting with its value."""
 
+import os
+
 import click
 
 from analytics_service.cli.context import load_settings
-from analytics_service.config.settings import table
+from analytics_service.config.settings import table, without_credentials
 
 
 @click.command()
@@ -15,8 +17,9 @@ def settings() -> None:
     \b
         ANALYTICS_TZ=Europe/London analytics-service settings
     """
-    values = load_settings().to_environment()
     for row in table():
-        value = values.get(row.variable)
+        value = without_credentials(os.environ.get(row.variable, row.default or ""))
         shown = "(hidden)" if "password" in row.name and value else value or "unset"
         click.echo(f"{row.variable}={shown}\n    {row.help} Default: {row.default or 'unset'}.\n")
+    # What is wrong with them is said last, below the list that its message names.
+    load_settings()

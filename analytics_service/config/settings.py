@@ -205,15 +205,20 @@ class Settings:
         """Seconds after which gunicorn assumes that a silent worker hangs."""
         return self.query_timeout + 15
 
-    def to_environment(self) -> dict[str, str]:
-        """The same settings as ANALYTICS_* variables, for child processes."""
-        written = {row.variable: _written(getattr(self, row.name)) for row in table()}
-        return {variable: value for variable, value in written.items() if value is not None}
+    def to_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a child process: `environ` with these settings in place of its own.
+
+        It has no defaults: after a reload the child may be of a newer version, with others, and without some settings.
+        """
+        rows = list(table())
+        written = {row.variable: _written(getattr(self, row.name)) for row in rows}
+        changed = {row.variable: value for row in rows if (value := written[row.variable]) not in (None, row.default)}
+        return {name: value for name, value in environ.items() if name not in written} | changed
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A setting, as `--help` and the README show it. `default` is written as in its variable; None if unset."""
+    """A setting, as `settings` and `example env` show it. `default` is written as in its variable; None if unset."""
 
     name: str
     variable: str

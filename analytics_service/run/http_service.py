@@ -45,7 +45,7 @@ class HttpService(Replaceable):
 
     def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
         self._sockets = [listen(bind, settings) for bind in settings.binds]
-        environ = {**os.environ, **settings.to_environment(), **(variables or {})}
+        environ = {**settings.to_environment(os.environ), **(variables or {})}
         # gunicorn ends after its workers.
         grace = settings.graceful_timeout + 5
         super().__init__(lambda: Supervisor(_Gunicorn(self._sockets, environ, grace), Restarts()))

@@ -82,7 +82,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
 
 def _scheduler(settings: Settings, metrics: str) -> Supervisor:
     """A supervisor of the scheduler. A restarted scheduler continues the metrics in the folder."""
-    environ = {**os.environ, **settings.to_environment(), FOUND: "true", FOLDER: metrics, WRITER: "scheduler"}
+    environ = {**settings.to_environment(os.environ), FOUND: "true", FOLDER: metrics, WRITER: "scheduler"}
     return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
 
 

@@ -50,7 +50,7 @@ def gunicorn(
         bind = f"127.0.0.1:{free.getsockname()[1]}"
     own = replace(settings, bind=bind, metrics_bind="none", log_level="warning")
     arguments = ["-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", application]
-    child = start_python(arguments, {**os.environ, **own.to_environment(), **variables})
+    child = start_python(arguments, {**own.to_environment(os.environ), **variables})
     try:
         wait_until_ready(f"http://{bind}{ready}", child)
         yield Gunicorn(f"http://{bind}", child.pid)

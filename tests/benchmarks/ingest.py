@@ -106,7 +106,7 @@ def _generate(folder: Path) -> tuple[Path, Path]:
 def _import(store: Store, settings: Settings, prices: Path, assets: Path, unit: str) -> tuple[int, float, int]:
     """Rows, seconds and peak KiB of an import into empty tables."""
     words = [sys.executable, "-c", IMPORT, str(prices), str(assets), unit]
-    environment = {**os.environ, **settings.to_environment()}
+    environment = settings.to_environment(os.environ)
     said: list[bytes] = []
     seconds = _timed(store, lambda: said.append(subprocess.check_output(words, env=environment)))
     rows, kilobytes = json.loads(said[0])

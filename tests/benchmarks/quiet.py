@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from analytics_service.config.settings import PREFIX, Settings
+from analytics_service.config.settings import Settings
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import wait_until_ready
 from tests.benchmarks.harness import Figure
@@ -53,10 +53,9 @@ def run(bench: Bench) -> Iterator[Figure]:
 def _up(settings: Settings) -> Iterator[int]:
     """A running `up`, once it is ready: its process id."""
     own = replace(settings, bind=f"127.0.0.1:{free_port()}", metrics_bind="none", log_level="warning")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     process = subprocess.Popen(
         [sys.executable, "-m", "analytics_service.cli", "up"],
-        env={**inherited, **own.to_environment()},
+        env=own.to_environment(os.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )

@@ -886,7 +886,7 @@ def test_a_process_that_takes_the_port_of_a_killed_server_is_sent_nothing(own: S
                     assert url_of(own.data_dir) != first
             until(lambda: answers(settings))
             assert store.server_version()
-            environ = {**os.environ, **settings.to_environment(), "PYTHONPATH": os.pathsep.join(sys.path)}
+            environ = {**settings.to_environment(os.environ), "PYTHONPATH": os.pathsep.join(sys.path)}
             assert read_password(own.data_dir / PASSWORD) not in environ.values()
             other = subprocess.run([sys.executable, "-c", _ASKS], env=environ, check=True, capture_output=True)
             assert other.stdout.decode().strip() == store.server_version()

@@ -168,6 +168,13 @@ def test_settings_lists_every_setting_but_hides_the_password() -> None:
     assert "a secret" not in result.output
 
 
+def test_settings_are_listed_even_if_one_is_wrong() -> None:
+    result = run("settings", ANALYTICS_WORKER="4")
+    assert result.exit_code == 2
+    assert "ANALYTICS_WORKERS=2\n" in result.stdout
+    assert "Did you mean ANALYTICS_WORKERS?" in result.stderr
+
+
 def test_status_without_a_running_clickhouse_says_how_to_start_one(tmp_path: Path) -> None:
     result = run("status", ANALYTICS_DATA_DIR=str(tmp_path / "none"))
     assert result.exit_code == 1
