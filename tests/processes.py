@@ -4,7 +4,8 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 # Generous, because tests run side by side on few cores. A test that passes never waits that long.
@@ -27,15 +28,24 @@ def slack() -> float:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on; tests in other processes are unlikely to choose the same one."""
-    for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
+    """A port of 127.0.0.1 that nothing listens on. No test of the same run is given it again, until all are used up."""
+    for port in _ports():
         with socket.socket() as listening:
             try:
                 listening.bind(("127.0.0.1", port))
             except OSError:
                 continue
         return port
-    raise LookupError("no port is free")
+    _ports.cache_clear()
+    return free_port()
+
+
+@cache
+def _ports() -> Iterator[int]:
+    """The ports of this worker of pytest-xdist, in random order, because another run of the tests has the same ones."""
+    worker, workers = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    own = _PORTS[int(worker.removeprefix("gw")) :: int(workers)]
+    return iter(random.SystemRandom().sample(own, k=len(own)))
 
 
 def alive(pid: int) -> bool:

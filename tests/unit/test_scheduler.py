@@ -28,6 +28,7 @@ from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
 from jobs.scheduler import InstantExecutor, Tick, build, follow_clock, report, run, write_status
 from tests.doubles import FakeStore
+from tests.processes import PATIENCE
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -54,11 +55,11 @@ def run_until_stopped(
     settings: Settings,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Run the scheduler in a thread; fail when it is not stopped within ten seconds."""
+    """Run the scheduler in a thread; fail when it is not stopped."""
     options = {"jobs": PRICES, "clock": clock}
     thread = threading.Thread(target=run, args=(settings, source, store, stop), kwargs=options, daemon=True)
     thread.start()
-    thread.join(timeout=10)
+    thread.join(timeout=PATIENCE)
     ended = not thread.is_alive()
     stop.set()
     assert ended
@@ -144,7 +145,7 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
     def watch(at: datetime) -> None:
         asked.append(at)
         if len(asked) == 1:
-            assert skipped.wait(timeout=8)
+            assert skipped.wait(timeout=PATIENCE)
         else:
             stop.set()
 
