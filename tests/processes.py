@@ -23,8 +23,12 @@ def until(happened: Callable[[], object], seconds: float = PATIENCE, every: floa
 
 
 def slack() -> float:
-    """By how much bounds on seconds grow while more processes want to run than this machine has processors for."""
-    return max(1.0, os.getloadavg()[0] / (2 * (os.cpu_count() or 1)))
+    """By how much bounds on seconds grow while more processes want to run than this machine has processors for.
+
+    The load is an average over the last minute, which knows little of those that have begun just now.
+    """
+    load, _, _, running, _ = Path("/proc/loadavg").read_text("ascii").split()
+    return max(1.0, max(float(load), int(running.partition("/")[0])) / (os.cpu_count() or 1))
 
 
 def free_port() -> int:

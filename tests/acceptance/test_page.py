@@ -15,7 +15,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
 from tests.acceptance.conftest import Service, kill, stop
-from tests.processes import until
+from tests.processes import slack, until
 
 RICH = "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
 VIEWS = {
@@ -599,7 +599,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) 
     visit.wait(page)
     assert page.get_by_role("heading", name="Markets").is_visible()
     # Earlier than at its next look at the service.
-    expect(page.locator(".chip", has_text="needs a key")).to_have_count(0, timeout=5_000)
+    expect(page.locator(".chip", has_text="needs a key")).to_have_count(0, timeout=5_000 * slack())
     assert {"Bearer wrong", "Bearer right"} <= {*sent}
     assert "right" not in page.url
     assert page.evaluate("localStorage.length") == 0
