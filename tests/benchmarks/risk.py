@@ -12,9 +12,10 @@ from analytics_service.market.ladder import ladder_of
 from analytics_service.market.portfolio import MarketContext, Portfolio
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.market.risk import risk_of
+from analytics_service.market.share import Share
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import ShownHeads
-from analytics_service.state.view import Books, View
+from analytics_service.state.view import View
 from analytics_service.store.connection import Store
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import read_heads
@@ -65,7 +66,7 @@ def run(bench: Bench, accounts: int = ACCOUNTS) -> Iterator[Figure]:
         source = Borrowers(accounts)
         for name in ("prices", "markets", "ptoken", "positions"):
             run_once(JOBS[name], source, store, _NOON)
-        yield from _measured(View(store, ShownHeads(read_heads(store)), InterestPaid(store), Books()), store, accounts)
+        yield from _measured(View(store, ShownHeads(read_heads(store)), InterestPaid(store), Share()), store, accounts)
 
 
 def _measured(view: View, store: Store, accounts: int) -> Iterator[Figure]:
