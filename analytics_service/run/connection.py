@@ -1,6 +1,7 @@
 """A client's connection that never blocks: buffers of received and of unsent bytes."""
 
 import socket
+import struct
 import time
 from collections import deque
 from typing import Any
@@ -14,6 +15,8 @@ _LARGEST_HEAD = 2**16
 # Bytes of its answer that a client must take to renew the deadline.
 _PROGRESS = 2**14
 _READ_SIZE = 2**16
+# A C struct linger: on, with 0 seconds.
+_DROP = struct.pack("ii", 1, 0)
 
 
 class Connection:
@@ -34,6 +37,7 @@ class Connection:
         self.deadline = 0.0
         self.requests = 0
         self.ends_after_answer = False
+        self.is_ahead = False
         self.is_draining = False
         self.parser = get_parser(cfg, self, client)
         self.unsent = 0
@@ -92,9 +96,13 @@ class Connection:
             self._received += received
         return bool(received)
 
+    def has_more(self) -> bool:
+        """Whether anything was received after the last request."""
+        self._received = self.parser.unreader.take_buffered() + self._received
+        return bool(self._received)
+
     def has_request(self) -> bool:
         """Whether a complete head was received. LimitRequestHeaders if it is too long."""
-        self._received = self.parser.unreader.take_buffered() + self._received
         if _END_OF_HEAD in self._received:
             return True
         if len(self._received) > _LARGEST_HEAD:
@@ -125,5 +133,7 @@ class Connection:
         self.socket.shutdown(socket.SHUT_WR)
 
     def end(self) -> None:
-        """Close the socket."""
+        """Close the socket. What a client that is cut off has not taken is dropped; the kernel would keep its part."""
+        if self.unsent:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP)
         self.socket.close()

@@ -30,7 +30,11 @@ _LINGER = 2.0
 _STOP_PATIENCE = 4.0
 # Connections of a worker. At this limit, the connection with the nearest deadline is closed to make room.
 _MAX_CONNECTIONS = 8192
-# Bytes of answers that clients have not read. Beyond this limit, the clients that made least progress are cut off.
+# Bytes that the kernel may hold of an answer, half of them overhead. By default it takes up to 4 MiB, and keeps them
+# after the connection is closed.
+_SEND_BUFFER = 2**18
+# Bytes of answers that clients have not read, here and in the kernel. Beyond this limit, the clients that made least
+# progress are cut off.
 _MAX_UNSENT = 256 * 2**20
 # Allowance for open files other than clients' connections.
 _OTHER_FILES = 512
@@ -65,6 +69,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._epoll.register(self._ended, select.EPOLLIN)
         for listener in self.sockets:
             listener.setblocking(False)
+            # Connections inherit these options. The time-out holds for answers that are with the kernel alone.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER // 2)
+            if listener.sock.family != socket.AF_UNIX:
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _PATIENCE))
             self._epoll.register(listener, _READ)
         threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self.cfg.threads)]
         for thread in threads:
@@ -197,28 +205,31 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             goes_on = False
         if goes_on:
             unsent = connection.unsent
+            # Whoever sends many requests at once can be written to, so its next turn comes after all that wait now.
+            events = _WRITE if unsent or connection.is_ahead else _READ
             with self._lock:
                 connection.busy = False
-                self._epoll.modify(connection, _WRITE if unsent else _READ)
+                self._epoll.modify(connection, events)
             if unsent:
                 self._bound_unsent()
         else:
             self._close(connection)
 
     def _is_open_after(self, connection: Connection) -> bool:
-        """Send and receive what is possible now, and answer the requests that are complete. False at the end."""
+        """Send and receive what is possible now, and answer a request if one is complete. False at the end."""
         if connection.unsent:
             connection.flush(_PATIENCE)
-        elif not connection.receive(_PATIENCE):
+        elif not (connection.is_ahead or connection.receive(_PATIENCE)):
             return False
-        while not (connection.unsent or connection.ends_after_answer) and self._answer_next(connection):
+        if not (connection.unsent or connection.ends_after_answer):
+            connection.is_ahead = self._answer_next(connection)
             connection.flush(_PATIENCE)
         if connection.ends_after_answer and not connection.unsent and not connection.is_draining:
             connection.drain(_LINGER)
         return True
 
     def _answer_next(self, connection: Connection) -> bool:
-        """Answer the next request. False if its head is not complete yet."""
+        """Answer the next request if its head is complete. Whether its client has sent more, and stays."""
         stays = False
         try:
             if not connection.has_request():
@@ -234,7 +245,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         connection.requests += 1
         connection.ends_after_answer = not stays
         connection.deadline = time.monotonic() + max(self.cfg.keepalive, _PATIENCE)
-        return True
+        return stays and connection.has_more()
 
     def handle_error(self, req: Any, client: Connection, addr: object, exc: BaseException) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
@@ -254,11 +265,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         with self._lock:
             slow = [connection for connection in self._connections.values() if connection.unsent]
             waiting = sorted(slow, key=_deadline)
-            excess = sum(connection.unsent for connection in waiting) - _MAX_UNSENT
+            excess = sum(connection.unsent + _SEND_BUFFER for connection in waiting) - _MAX_UNSENT
             cut_off = []
             for connection in waiting:
                 if excess > 0 and not connection.busy:
-                    excess -= connection.unsent
+                    excess -= connection.unsent + _SEND_BUFFER
                     connection.busy = True
                     cut_off.append(connection)
         for connection in cut_off:

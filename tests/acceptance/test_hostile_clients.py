@@ -16,6 +16,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
 
+from analytics_service.web.files import files
 from tests.acceptance.bare import answers, around, gunicorn
 from tests.processes import PATIENCE, children, free_port, slack, until
 
@@ -120,6 +121,53 @@ def test_a_client_that_reads_late_gets_everything_and_one_that_is_silent_is_cut_
         pages = received.split(b"HTTP/1.1 200 OK\r\n")[1:]
         lengths = {len(page.partition(b"\r\n\r\n")[2]) for page in pages}
         assert (len(pages), len(lengths)) == (61, 1)
+
+
+def unsent(port: int) -> list[int]:
+    """Bytes that the kernel holds of each connection to a port, and of those that are closed there already."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+    return [int(row[4].partition(":")[0], 16) for row in rows if row[1].endswith(f":{port:04X}")]
+
+
+def test_an_answer_that_is_not_read_takes_little_of_the_kernel_and_nothing_once_its_client_is_cut_off(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    charts = f"/static/{files()['plotly.min.js'].version}/plotly.min.js"
+    with gunicorn(tmp_path, port) as process, ExitStack() as stack:
+        until(lambda: answers(port))
+        for _ in range(20):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+            client.sendall(f"GET {charts} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        until(lambda: sum(queue > 0 for queue in unsent(port)) == 20)
+        # Without a bound it is megabytes within a second.
+        time.sleep(1)
+        assert max(unsent(port)) <= 2**18
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert sum(unsent(port)) == 0
+
+
+def brief(service: WSGIApplication, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Takes a moment for each answer."""
+    time.sleep(0.02)
+    return service(environ, start)
+
+
+def test_a_client_that_sends_many_requests_at_once_has_them_answered_in_turn_with_others(tmp_path: Path) -> None:
+    port, count = free_port(), 100
+    with gunicorn(tmp_path, port, around(brief), ANALYTICS_THREADS="1"):
+        until(lambda: answers(port))
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as greedy:
+            greedy.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n" * count)
+            # It gets all of its answers, although it has nothing more to say.
+            greedy.shutdown(socket.SHUT_WR)
+            received = greedy.recv(65536)
+            assert answers(port)
+            # All of its answers would fit in.
+            received += greedy.recv(65536)
+            assert received.count(b"HTTP/1.1 200 ") < count // 2
+            assert (received + everything_sent_to(greedy)).count(b"HTTP/1.1 200 ") == count
 
 
 @pytest.mark.parametrize(
