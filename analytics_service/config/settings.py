@@ -123,7 +123,7 @@ class Settings:
         "File of the API keys that /api/v1 asks for; `keys add` makes it. Unset: none are needed.",
     )
     rate_limit: values.Rate | None = _setting(
-        None, values.rate, "Requests/seconds that each client of /api/v1 is allowed, such as 600/60. Unset: no limit."
+        None, values.rate, "Requests/seconds that each client is allowed, such as 600/60. Unset: no limit."
     )
     trusted_proxies: values.Networks | None = _setting(
         None,

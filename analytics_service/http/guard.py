@@ -1,4 +1,4 @@
-"""Middleware that checks API keys and the rate limit of `/api/v1` (rules 3.5 and 3.6)."""
+"""Middleware that checks API keys, and the rate limit (rules 3.5 and 3.6)."""
 
 import re
 
@@ -14,12 +14,14 @@ from analytics_service.http.rate_limit import LEFT, POLICY, RateLimit
 _GUARDED = "/api/v1"
 # It has no data, and people who read /docs have no key.
 _OPEN = "/api/v1/openapi.json"
+# Load balancers ask these, often from an address that they share with clients.
+_PROBES = ("/healthz", "/readyz")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
 _CHALLENGE = 'Bearer realm="analytics-service"'
 
 
 def is_guarded(path: str) -> bool:
-    """Whether a path is guarded. It may be a path that no route has."""
+    """Whether a path needs a key, if any does. It may be a path that no route has."""
     return (path == _GUARDED or path.startswith(f"{_GUARDED}/")) and path != _OPEN
 
 
@@ -34,7 +36,7 @@ class Guard:
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """RequestError `unauthorized` or `rate_limited`. OPTIONS is allowed: browsers send it without a key."""
-        if req.method == "OPTIONS" or OWN_REQUEST in req.env or not is_guarded(req.path):
+        if req.method == "OPTIONS" or OWN_REQUEST in req.env or req.path in _PROBES:
             return
         name = self._keys.name_of(_key(req)) if self._keys is not None else None
         req.context.key = name
@@ -42,7 +44,7 @@ class Guard:
             # Requests with a wrong key count against their address.
             client = f"address {client_of(req, self._trusted)}" if name is None else f"key {name}"
             self._count(client, self._limit, resp)
-        if self._keys is not None and name is None:
+        if self._keys is not None and name is None and is_guarded(req.path):
             raise _unauthorized(req)
 
     def process_response(

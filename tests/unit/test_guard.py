@@ -207,16 +207,17 @@ def test_a_client_that_asks_too_often_gets_a_429_until_its_window_has_moved_on()
     assert service.statuses(2) == [200, 429]
 
 
-def test_all_answers_below_api_v1_count_and_those_of_operations_and_preflights_do_not() -> None:
-    service = Service(rate=Rate(2, 60))
-    for _ in range(3):
+def test_all_answers_count_except_those_to_probes_and_preflights() -> None:
+    service = Service(rate=Rate(3, 60))
+    for _ in range(4):
         assert "ratelimit" not in service.get("/healthz").headers
-        assert "ratelimit" not in service.get("/api/v1/openapi.json").headers
         assert "ratelimit" not in service.get(method="OPTIONS", Access_Control_Request_Method="GET").headers
     first, second = service.get("/api/v1/nothing"), service.get(If_None_Match='"abc"')
-    assert (first.status_code, first.headers["ratelimit"]) == (404, '"default";r=1;t=120')
-    assert (second.status_code, second.headers["ratelimit"]) == (304, '"default";r=0;t=90')
-    assert service.get().status_code == 429
+    assert (first.status_code, first.headers["ratelimit"]) == (404, '"default";r=2;t=120')
+    assert (second.status_code, second.headers["ratelimit"]) == (304, '"default";r=1;t=90')
+    # Files of the web page are among the largest answers.
+    assert service.get("/static/version/main.js").headers["ratelimit"] == '"default";r=0;t=80'
+    assert service.get("/static/version/main.js").status_code == 429
 
 
 def test_a_key_is_one_client_at_all_addresses_and_wrong_keys_count_for_the_address(file: Path, key: str) -> None:
