@@ -337,6 +337,25 @@ def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit:
     broken.locator(".main-svg").first.wait_for()
 
 
+def test_a_symbol_is_shown_as_it_is_written_in_charts_too(visit: Visit) -> None:
+    symbols = ["A<b>B</b><sub>C</sub>", '<a href="https://evil.example">D</a>', "E&lt;F &amp; %{x}"]
+    page = visit.browser.open("about:blank")
+
+    def renamed(route: Route) -> None:
+        answer = route.fetch().json()
+        del answer["data"]["series"][len(symbols) :]
+        for series, symbol in zip(answer["data"]["series"], symbols, strict=True):
+            series["symbol"] = symbol
+        route.fulfill(json=answer)
+
+    page.route(re.compile("/markets/history/deposits.*period=auto"), renamed)
+    page.goto(visit.url({}))
+    visit.wait(page)
+    panel = page.locator(".panel", has_text="Deposits by asset")
+    assert sorted(panel.locator(".legendtext").all_text_contents()) == sorted(symbols)
+    assert panel.locator(".main-svg").locator("a, [style*=bold], [baseline-shift]").count() == 0
+
+
 def test_a_charting_library_that_could_not_be_loaded_is_loaded_anew(visit: Visit) -> None:
     # The tab that tests share has it in its cache.
     page = visit.browser.new_tab()

@@ -51,7 +51,7 @@ export async function draw(box, readout, spec) {
   const Plotly = await library();
   if (!box.isConnected) return;
   box.replaceChildren();
-  await Plotly.newPlot(box, spec.traces, layout(spec), CONFIG);
+  await Plotly.newPlot(box, literal(spec.traces), literal(layout(spec)), CONFIG);
   // The view may have been left by now. A chart that is not purged stays in memory.
   if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
@@ -66,6 +66,12 @@ export async function draw(box, readout, spec) {
     const [start, end] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
     if (start !== undefined) zoom(start, end);
   });
+}
+
+/** A copy in which every text stands for itself: the library reads HTML in texts, and symbols may be anything. */
+function literal(parts) {
+  const escaped = (_, part) => (typeof part === "string" ? part.replaceAll("&", "&amp;").replaceAll("<", "&lt;") : part);
+  return JSON.parse(JSON.stringify(parts), escaped);
 }
 
 function zoom(start, end) {
