@@ -18,7 +18,7 @@ from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.guard import Guard
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.measuring import Measuring
-from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
+from analytics_service.http.middleware import CrossOrigin, Negotiation, OwnHosts, Protection
 from analytics_service.http.openapi import document
 from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.request_ids import RequestIds
@@ -152,14 +152,16 @@ def create_app(
         metrics.JobGauges(store, current_intervals, clock),
     )
     report = operations.Operations(settings, store, monitor, instruments.workers, clock)
-    app.operators = _operators([*_probes(monitor), ("/metrics", scrape), ("/operations", report)])
+    app.operators = _operators(
+        settings.metrics_bind, [*_probes(monitor), ("/metrics", scrape), ("/operations", report)]
+    )
     return app
 
 
-def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
+def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
     """The application on the operators' bind, with their page. Web pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
-        middleware=[RequestIds(), Negotiation(), Protection()]
+        middleware=[RequestIds(), OwnHosts(bind), Negotiation(), Protection()]
     )
     listed = [*routes, ("/", web_page.WebPage("operations"))]
     errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in listed))}")

@@ -18,6 +18,9 @@ from analytics_service.store.job_runs import JobRun
 from analytics_service.store.ledger import Head
 from analytics_service.store.sql import Parts
 
+# Headers of requests to the operators' bind, which refuses the host of Falcon's tests.
+LOCAL = {"Host": "localhost"}
+
 
 class Statement(NamedTuple):
     """A statement: `query` or `run` and its name, `insert` and the table, or `execute` and the SQL."""

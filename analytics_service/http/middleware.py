@@ -1,18 +1,54 @@
-"""Middleware for every request: methods, media types and cross-origin access."""
+"""Middleware for every request: hosts, methods, media types and cross-origin access."""
 
 import re
+import socket
+from functools import cache
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any
 
 import falcon
 
 from analytics_service.http.accept import preferred
-from analytics_service.http.errors import RequestError
+from analytics_service.http.errors import RequestError, shortened
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.resource import ALLOWED, Resource
 from analytics_service.http.target import path_as_sent
 
 _FORMAT = re.compile(r"(?:^|&)format=")
+
+
+class OwnHosts:
+    """Refuses requests for names that are not this machine's (rule 1.4).
+
+    A web page can make its own name lead here, and then read answers in its visitors' browsers (DNS rebinding).
+    """
+
+    def __init__(self, bind: str) -> None:
+        self._names = ("localhost", bind.rpartition(":")[0].lower())
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """RequestError `request_malformed` if the `Host` is neither an address nor an own name."""
+        host = req.host.lower()
+        if not (_is_address(host) or host in self._names or host in _names_of_machine()):
+            raise RequestError(
+                "request_malformed",
+                f"Host: {shortened(req.host)} is no name of this machine: use its address, localhost, its host name, "
+                "or the name in ANALYTICS_METRICS_BIND.",
+            )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
+
+
+@cache
+def _names_of_machine() -> tuple[str, str]:
+    """Its host name, and that with its domain, which may be asked of the network."""
+    return socket.gethostname().lower(), socket.getfqdn().lower()
 
 
 class Negotiation:

@@ -13,7 +13,7 @@ from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from analytics_service.web.files import files
-from tests.doubles import FirstHeads
+from tests.doubles import LOCAL, FirstHeads
 
 Client = falcon.testing.TestClient
 # 2025-03-01 12:00:00 UTC.
@@ -160,7 +160,7 @@ def operators_of(settings: Settings, store: Store | None = None, now: int = NOON
     """What is on the operators' bind of that service."""
     app = client_of(settings, store, now).app
     assert isinstance(app, App)
-    return Client(app.operators)
+    return Client(app.operators, headers=LOCAL)
 
 
 def get(client: Client, path: str, query: str | None = None, **headers: str) -> falcon.testing.Result:

@@ -8,7 +8,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS
-from tests.doubles import FreshHeads, WatchedStore
+from tests.doubles import LOCAL, FreshHeads, WatchedStore
 from tests.integration.routes import NOON, Client, at, client_of, expect_error, operators_of
 from tests.samples import samples
 
@@ -85,7 +85,7 @@ def test_a_scrape_without_the_store_goes_on_to_show_how_old_snapshots_are(settin
     store.insert(LEDGER, ledger_frame([replace(PRICES_OF_NOON, at=NOON + 10, rows=7, version=version)]))
     now = NOON + 30
     with closing(WatchedStore(settings)) as away:
-        client = Client(create_app(settings, away, lambda: at(now), FreshHeads(away)).operators)
+        client = Client(create_app(settings, away, lambda: at(now), FreshHeads(away)).operators, headers=LOCAL)
         shown = samples(client.simulate_get("/metrics").text)
         assert shown["analytics_store_up"] == 1
         assert shown['analytics_job_lag_seconds{job="prices"}'] == 1.5

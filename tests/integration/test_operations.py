@@ -23,7 +23,7 @@ from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.scheduler import build, follow_clock
-from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.doubles import LOCAL, FreshHeads, Statement, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.routes import NOON, Client, at
 
@@ -33,7 +33,7 @@ HOUR = timedelta(hours=1)
 
 def operators_of(settings: Settings, store: Store, now: int = NOON + 30) -> Client:
     """What is on the operators' bind of a service."""
-    return Client(create_app(settings, store, lambda: at(now), FreshHeads(store)).operators)
+    return Client(create_app(settings, store, lambda: at(now), FreshHeads(store)).operators, headers=LOCAL)
 
 
 def document(client: Client) -> dict[str, Any]:
@@ -185,10 +185,10 @@ def test_what_is_fresh_follows_from_the_intervals_of_the_scheduler(every_quarter
     """Not from the settings of this host, by which prices would be late after five minutes."""
     for seconds, fresh in ((4500, True), (4501, False)):
         app = every_quarter(seconds)
-        families = document(Client(app.operators))["families"]
+        families = document(Client(app.operators, headers=LOCAL))["families"]
         assert {(one["interval_seconds"], one["fresh"]) for one in families} == {(900, fresh)}
         for bind in (app, app.operators):
-            assert Client(bind).simulate_get("/readyz").status_code == 200
+            assert Client(bind, headers=LOCAL).simulate_get("/readyz").status_code == 200
 
 
 def test_nothing_is_scheduled_where_there_is_no_source(
@@ -198,13 +198,13 @@ def test_nothing_is_scheduled_where_there_is_no_source(
     every_quarter(0)
     unscheduled = replace(settings, source="none")
     app = create_app(unscheduled, store, lambda: at(NOON + 4501), FreshHeads(store))
-    found = document(Client(app.operators))
+    found = document(Client(app.operators, headers=LOCAL))
     assert {one["interval_seconds"] for one in found["families"]} == {None}
     assert {one["gaps_last_day"] for one in found["families"]} == {None}
 
 
 def test_metrics_tell_of_the_scheduler_as_it_runs(every_quarter: Callable[[int], App]) -> None:
-    lines = Client(every_quarter(4500).operators).simulate_get("/metrics").text.splitlines()
+    lines = Client(every_quarter(4500).operators, headers=LOCAL).simulate_get("/metrics").text.splitlines()
     assert 'analytics_snapshot_fresh{family="prices"} 1.0' in lines
     assert 'analytics_history_gaps{family="prices"} 0.0' in lines
     (due,) = (line for line in lines if line.startswith('analytics_job_next_run_timestamp_seconds{job="prices"}'))
@@ -220,7 +220,7 @@ def test_this_process_is_the_worker_where_there_is_no_other(settings: Settings, 
     app = create_app(settings, store, lambda: at(NOON + 30), FreshHeads(store))
     for _ in range(3):
         Client(app).simulate_get("/healthz")
-    (worker,) = document(Client(app.operators))["workers"]
+    (worker,) = document(Client(app.operators, headers=LOCAL))["workers"]
     assert worker["requests"] == 3
     assert worker["resident_bytes"] > 10 * 2**20
 
@@ -246,7 +246,7 @@ def test_a_store_that_is_busy_for_long_is_a_fault_and_what_it_told_before_stays(
     slow, is_busy = busy
     now = NOON + 30
     app = create_app(settings, slow, lambda: at(now), FreshHeads(store))
-    client = Client(app.operators)
+    client = Client(app.operators, headers=LOCAL)
     before = document(client)
     assert before["clickhouse"]["alive"]
     is_busy.set()
@@ -264,7 +264,7 @@ def test_a_store_that_is_busy_for_long_is_a_fault_and_what_it_told_before_stays(
 
 def test_a_store_that_is_away_is_a_fault_in_words_without_secrets() -> None:
     away = Settings(clickhouse_url="http://127.0.0.1:1", clickhouse_password="sesame")  # noqa: S106
-    answer = Client(create_app(away).operators).simulate_get("/operations")
+    answer = Client(create_app(away).operators, headers=LOCAL).simulate_get("/operations")
     found = answer.json["data"]
     assert found["faults"] == ["ClickHouse at http://127.0.0.1:1 cannot be reached: connection refused."]
     assert (found["clickhouse"]["alive"], found["tables"], found["families"]) == (False, [], [])
@@ -274,14 +274,16 @@ def test_a_store_that_is_away_is_a_fault_in_words_without_secrets() -> None:
 
 def test_the_folder_of_the_data_is_not_told(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("private")
-    answer = Client(create_app(Settings(data_dir=folder)).operators).simulate_get("/operations")
+    answer = Client(create_app(Settings(data_dir=folder)).operators, headers=LOCAL).simulate_get("/operations")
     assert "No ClickHouse is running in the data folder." in answer.json["data"]["faults"][0]
     assert str(folder) not in answer.text
 
 
 def test_the_store_is_asked_once_however_many_ask(settings: Settings, store: Store) -> None:
     with closing(WatchedStore(settings)) as counted:
-        client = Client(create_app(settings, counted, lambda: at(NOON + 30), FreshHeads(store)).operators)
+        client = Client(
+            create_app(settings, counted, lambda: at(NOON + 30), FreshHeads(store)).operators, headers=LOCAL
+        )
         for _ in range(10):
             document(client)
         assert counted.queries["table_sizes"] == 1

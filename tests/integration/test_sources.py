@@ -27,7 +27,7 @@ from analytics_service.store.ledger import IMPORTED, Origin, newest_source, read
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
-from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.doubles import LOCAL, FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import RealSource
 from tests.integration.imports import Progress, assets_file, prices_file, run
 
@@ -197,7 +197,7 @@ def test_every_report_tells_whether_data_is_simulated(
     assert get(settings, store, "/api/v1/status/health").json["data"]["simulated"] is simulated
     operators = create_app(settings, store, lambda: NOON, FreshHeads(store)).operators
     gauge = f'analytics_source_simulated{{source="{source}"}} {float(simulated)}'
-    assert gauge in falcon.testing.TestClient(operators).simulate_get("/metrics").text.splitlines()
+    assert gauge in falcon.testing.TestClient(operators, headers=LOCAL).simulate_get("/metrics").text.splitlines()
     assert ("This service has simulated data" in get(settings, store, "/docs").text) is simulated
     assert [(str(origin), origin.simulated) for origin in collect_report(settings, NOON).origins] == [
         (source, simulated)

@@ -12,6 +12,7 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.run.address import connected, listen, local_url, release, require_free
+from tests.doubles import LOCAL
 from tests.processes import free_port
 
 
@@ -37,7 +38,7 @@ def client() -> falcon.testing.TestClient:
 def kind(client: falcon.testing.TestClient, path: str, address: object, **headers: str) -> str | None:
     """The kind of error that a path answers to a request which arrived at an address; None without an error."""
     extras = {"gunicorn.socket": Accepted(address)} if address else {}
-    answer = client.simulate_get(path, extras=extras, headers=headers)
+    answer = client.simulate_get(path, extras=extras, headers={**LOCAL, **headers})
     is_json = answer.headers["content-type"] == "application/json"
     error = answer.json["error"] if is_json and "error" in answer.json else None
     return error["kind"] if error else None
@@ -52,10 +53,34 @@ def test_operators_bind_has_probes_and_metrics_only(client: falcon.testing.TestC
 
 def test_an_unknown_path_on_the_operators_bind_names_those_that_there_are(client: falcon.testing.TestClient) -> None:
     """/docs, which lists the paths of the main bind, is not among them."""
-    answer = client.simulate_get("/docs", extras={"gunicorn.socket": Accepted(OPERATORS)})
+    answer = client.simulate_get("/docs", extras={"gunicorn.socket": Accepted(OPERATORS)}, headers=LOCAL)
     assert answer.json["error"]["message"] == (
         "There is nothing at /docs; the paths here are /, /healthz, /metrics, /operations, /readyz."
     )
+
+
+@pytest.mark.parametrize(
+    ("host", "refused"),
+    [
+        ("localhost:8001", None),
+        ("127.0.0.1:8001", None),
+        ("[::1]:8001", None),
+        # Prometheus asks other machines by address or by name.
+        ("192.0.2.7", None),
+        (socket.gethostname().upper(), None),
+        ("metrics.internal:8001", None),
+        ("rebound.example:8001", "request_malformed"),
+        ("localhost.rebound.example", "request_malformed"),
+        ("127.0.0.1.rebound.example", "request_malformed"),
+    ],
+)
+def test_the_operators_bind_answers_to_addresses_and_to_names_of_this_machine(host: str, refused: str | None) -> None:
+    """A page of another name, which leads here, is not what asks for /operations."""
+    settings = Settings(clickhouse_url="http://127.0.0.1:1", metrics_bind="metrics.internal:8001")
+    client = falcon.testing.TestClient(create_app(settings))
+    assert kind(client, "/metrics", OPERATORS, Host=host) == refused
+    assert kind(client, "/healthz", OPERATORS, Host=host) == refused
+    assert kind(client, "/healthz", MAIN, Host=host) is None
 
 
 def test_the_main_bind_has_no_metrics(client: falcon.testing.TestClient) -> None:

@@ -22,6 +22,7 @@ from analytics_service.run import metrics_folder
 from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.metrics_folder import MetricsFolder
 from analytics_service.store.connection import Store
+from tests.doubles import LOCAL
 from tests.samples import samples
 
 NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
@@ -32,7 +33,8 @@ class Service:
 
     def __init__(self) -> None:
         app = create_app(NOWHERE)
-        self.main, self.operators = falcon.testing.TestClient(app), falcon.testing.TestClient(app.operators)
+        self.main = falcon.testing.TestClient(app)
+        self.operators = falcon.testing.TestClient(app.operators, headers=LOCAL)
 
     def metrics(self) -> dict[str, float]:
         return samples(self.operators.simulate_get("/metrics").text)

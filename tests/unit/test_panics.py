@@ -10,6 +10,7 @@ from analytics_service.app import App, create_app
 from analytics_service.config.settings import Settings
 from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
+from tests.doubles import LOCAL
 from tests.samples import samples
 
 NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
@@ -35,7 +36,7 @@ def app_over(heads: type[Heads]) -> App:
 
 def fail(app: object, path: str) -> None:
     """Ask for a path, and check that the answer is that to a failed request."""
-    answer = falcon.testing.simulate_get(app, path, headers={"X-Request-ID": "mine.1"})
+    answer = falcon.testing.simulate_get(app, path, headers={**LOCAL, "X-Request-ID": "mine.1"})
     assert (answer.status_code, answer.json["error"]["kind"]) == (500, "internal")
     assert answer.headers["x-request-id"] == "mine.1"
     assert "Polars" not in answer.text
@@ -50,6 +51,6 @@ def test_a_request_that_panics_is_answered_with_its_id_on_both_binds(caplog: pyt
 def test_a_request_that_panics_is_measured_and_is_in_flight_no_longer() -> None:
     app = app_over(PanickingData)
     fail(app, "/api/v1/assets")
-    metrics = samples(falcon.testing.simulate_get(app.operators, "/metrics").text)
+    metrics = samples(falcon.testing.simulate_get(app.operators, "/metrics", headers=LOCAL).text)
     assert metrics["analytics_requests_in_flight"] == 0
     assert metrics['analytics_request_seconds_count{route="/api/v1/assets",status="500"}'] == 1

@@ -14,6 +14,7 @@ from analytics_service.config.values import networks
 from analytics_service.http.api_keys import add_key
 from analytics_service.http.errors import malformed
 from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID, TextFormatter
+from tests.doubles import LOCAL
 from tests.samples import samples
 
 NEW = re.compile(r"[0-9a-f]{16}")
@@ -117,7 +118,7 @@ def test_keys_are_logged_and_counted_by_name(tmp_path: Path, caplog: pytest.LogC
         ("2001:db8::7", None, 401),
     ]
     assert key not in caplog.text
-    metrics = samples(falcon.testing.simulate_get(client.app.operators, "/metrics").text)
+    metrics = samples(falcon.testing.simulate_get(client.app.operators, "/metrics", headers=LOCAL).text)
     counted = {name: value for name, value in metrics.items() if name.startswith("analytics_key_requests_total")}
     assert counted == {'analytics_key_requests_total{key="alice",status="404"}': 1}
 
