@@ -1,7 +1,9 @@
-"""The OpenAPI document as a page for people: one HTML file without scripts or external resources."""
+"""The OpenAPI document as a page for people: one HTML file without external resources."""
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,7 +19,21 @@ _TABLES = (
     "Every history is also there as files, in the formats that `format` names. CSV is read as binary floats unless "
     "a program is told otherwise; in Arrow and Parquet values stay exact."
 )
-
+# Stands in the lines to copy for the scheme and host, which only browsers know: the page is the same for all of them.
+_BASE = "http://HOST"
+_SCRIPT = f"""
+for (const lines of document.querySelectorAll("pre"))
+  lines.textContent = lines.textContent.replaceAll("{_BASE}", location.origin);
+"""
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        f"script-src 'sha256-{b64encode(sha256(_SCRIPT.encode()).digest()).decode()}'",
+        "style-src 'unsafe-inline'",
+        "frame-ancestors 'none'",
+    )
+)
+"""The Content-Security-Policy of the page, which allows no script but its own."""
 _STYLE = """\
 :root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --soft: #5b6675; --line: #e1e6ed;
   --block: #f5f7fa; --link: #0b5cad; --get: #0a7a4b; }
@@ -79,8 +95,8 @@ summary { cursor: pointer; color: var(--soft); }
 """
 
 
-def page(document: Schema, base: str, examples: Examples, *, simulated: bool = False) -> str:
-    """The page of an OpenAPI document, with requests to a scheme and host.
+def page(document: Schema, examples: Examples, *, simulated: bool = False) -> str:
+    """The page of an OpenAPI document.
 
     Parameters without a value in `examples` have the document's example. If data is `simulated`, the page says so
     first.
@@ -88,7 +104,7 @@ def page(document: Schema, base: str, examples: Examples, *, simulated: bool = F
     info = document["info"]
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
     tagged = {tag["name"]: _operations_of(document, tag["name"]) for tag in document["tags"]}
-    tables = _tables(document["paths"], base, examples)
+    tables = _tables(document["paths"], examples)
     notice = f"<p class=notice>{_SIMULATED}</p>" if simulated else ""
     parts = [
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(info['title'])}</title>",
@@ -101,24 +117,24 @@ def page(document: Schema, base: str, examples: Examples, *, simulated: bool = F
     for tag, operations in tagged.items():
         parts.append(f"<h2>{escape(tag)}</h2>")
         for path, operation in operations:
-            example = base + _example(path, operation["parameters"], examples(path))
+            example = _BASE + _example(path, operation["parameters"], examples(path))
             parts.append(_operation(path, operation, schemas, example))
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
-    return "".join([*parts, "</main></body></html>"])
+    return "".join([*parts, f"</main><script>{_SCRIPT}</script></body></html>"])
 
 
 def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
     return [(path, item["get"]) for path, item in document["paths"].items() if tag in item["get"]["tags"]]
 
 
-def _tables(paths: Mapping[str, Schema], base: str, examples: Examples) -> str:
+def _tables(paths: Mapping[str, Schema], examples: Examples) -> str:
     """How to load a history into other tools; empty if the document lacks that history."""
     if docs_tables.PATH not in paths:
         return ""
     operation = paths[docs_tables.PATH]["get"]
     example = _example(docs_tables.PATH, operation["parameters"], examples(docs_tables.PATH))
-    tools = docs_tables.tools(base, example, asks_for_keys="security" in operation)
+    tools = docs_tables.tools(_BASE, example, asks_for_keys="security" in operation)
     steps = "".join(f"{_prose(tool.text)}<pre>{escape(tool.lines)}</pre>" for tool in tools)
     return f"<section><h2 id=tables>Histories as tables</h2>{_prose(_TABLES)}{steps}</section>"
 

@@ -1,28 +1,19 @@
 """/api/v1/openapi.json and /docs: the API, described for programs and for people."""
 
-import re
-import threading
-
 import falcon
 import orjson
-from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.answer import Answer, Validators, send, tag_of
 from analytics_service.http.coding import Coding, negotiate
 from analytics_service.http.components import published
-from analytics_service.http.docs import page
+from analytics_service.http.docs import POLICY, page
 from analytics_service.http.openapi import Object
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import Values, values
 from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import Views
 from analytics_service.store.ledger import any_simulated
-
-# Host names that are safe in the examples; a shell might interpret anything else.
-_HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
-# Web pages in the cache, one for each host and coding.
-_HOSTS = 16
 
 
 class OpenApi(Fixed):
@@ -33,39 +24,32 @@ class OpenApi(Fixed):
 
 
 class Docs(Resource):
-    """The OpenAPI document as a web page, which says when data is simulated. Its example requests name this service and
-    data that exists, unless reading the data needs a key: the page is for everyone. Its policy forbids scripts and
-    external resources."""
+    """The OpenAPI document as a web page, which says when data is simulated. Its example requests name data that
+    exists, unless reading the data needs a key: the page is for everyone."""
 
     media = (falcon.MEDIA_HTML,)
 
     def __init__(self, document: Object, views: Views, *, asks_for_keys: bool) -> None:
-        policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-        self._headers = (("Content-Type", self.media[0]), policy)
+        self._headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", POLICY))
         self._document = document
         self._views = views
         self._asks_for_keys = asks_for_keys
-        # Clients may send any host name, so the cache is small.
-        self._cache: LRUCache[tuple[str, Coding], tuple[ShownHeads | None, Answer | None]] = LRUCache(_HOSTS)
-        self._lock = threading.Lock()
+        self._cache: dict[Coding, tuple[ShownHeads | None, Answer | None]] = {}
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the web page, which is rendered once for each state and host.
+        """Send the web page, which is rendered once for each state and coding.
 
         It describes the API even while the store cannot be read. Examples from the store are added once it can.
         """
         self.parse(req, path)
-        base = req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST"
         coding = negotiate(req.get_header("Accept-Encoding"))
         heads = self._heads()
-        with self._lock:
-            rendered_for, answer = self._cache.get((base, coding), (None, None))
+        rendered_for, answer = self._cache.get(coding, (None, None))
         if answer is None or rendered_for is not heads:
-            complete = self._page(base)
-            body = (complete or page(self._document, base, lambda path: {})).encode()
+            complete = self._page()
+            body = (complete or page(self._document, lambda path: {})).encode()
             answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
-            with self._lock:
-                self._cache[base, coding] = heads if complete else None, answer
+            self._cache[coding] = heads if complete else None, answer
         send(req, resp, answer, DESCRIPTIVE)
 
     def _heads(self) -> ShownHeads | None:
@@ -75,7 +59,7 @@ class Docs(Resource):
         except AnalyticsError:
             return None
 
-    def _page(self, base: str) -> str | None:
+    def _page(self) -> str | None:
         """The web page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
             view = self._views.newest()
@@ -83,6 +67,6 @@ class Docs(Resource):
             def examples(path: str) -> Values:
                 return {} if self._asks_for_keys else values(path, view)
 
-            return page(self._document, base, examples, simulated=any_simulated(view.heads.origins))
+            return page(self._document, examples, simulated=any_simulated(view.heads.origins))
         except AnalyticsError:
             return None

@@ -62,8 +62,8 @@ max_requests_jitter = 100_000
 worker_tmp_dir = str(MEMORY) if MEMORY else None
 # By default a client of this machine could set another path than that of the request line.
 forwarder_headers = ""
-# The header that proxies set. They pass on other headers, and a request is refused if those contradict it.
-secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
+# No answer depends on the scheme. By default requests are refused whose headers contradict each other about it.
+secure_scheme_headers: dict[str, str] = {}
 # Long lists of asset ids, percent-encoded.
 limit_request_line = 8190
 # A Unix socket is for its owner and its group.

@@ -679,7 +679,8 @@ def test_the_documentation_has_an_address_to_look_at(visit: Visit) -> None:
     page.locator("main").get_by_role("link", name="API documentation").click()
     page.wait_for_url("**/docs#get_users_address_user")
     example = page.locator("section", has=page.locator("#get_users_address_user")).locator("pre").inner_text()
-    [address] = re.findall(r"/users/(\w+)/user\?", example)
+    [(host, address)] = re.findall(r"curl 'http://([^/]+)/api/v1/users/(\w+)/user\?", example)
+    assert host == visit.service.bind
     visit.open({"view": "address", "address": address})
     expect(page.get_by_role("heading", name="Health")).to_be_visible()
 

@@ -1,4 +1,4 @@
-"""Every example request on /docs is one to the service that shows it, and finds something."""
+"""Every example request on /docs finds something. Where the service is, its script adds: see the tests of the page."""
 
 import csv
 import re
@@ -22,12 +22,12 @@ from tests.integration.conftest import Simulated
 from tests.integration.routes import client_of
 from tests.integration.servers import listening
 
-HOST = "data.example:8443"
+HOST = "http://HOST"
 
 
-def examples(client: falcon.testing.TestClient, host: str = HOST) -> dict[str, str]:
+def examples(client: falcon.testing.TestClient) -> dict[str, str]:
     """The address in the example of each path."""
-    page = client.simulate_get("/docs", headers={"Host": host}, protocol="https")
+    page = client.simulate_get("/docs")
     assert page.status_code == 200
     sections = re.findall(r"<b>GET</b><code>(.*?)</code>.*?<pre>curl '(.*?)'</pre>", page.text)
     return {path: unescape(address) for path, address in sections}
@@ -40,7 +40,7 @@ def test_every_example_on_the_page_finds_something(simulated: Simulated) -> None
     assert [*found] == [path for tag in document["tags"] for path in of_tag(document, tag["name"])]
     for path, example in found.items():
         address = urlsplit(example)
-        assert (address.scheme, address.netloc) == ("https", HOST)
+        assert f"{address.scheme}://{address.netloc}" == HOST
         answer = client.simulate_get(address.path, query_string=address.query)
         assert answer.status_code == 200, (example, answer.text)
         if "history" in path and "users" not in path:
@@ -101,12 +101,11 @@ def test_the_page_is_whole_again_once_the_store_is_back(simulated: Simulated) ->
         assert examples(client) == examples(client_of(simulated.settings, simulated.store)) != away
 
 
-@pytest.mark.parametrize("host", ["a'b", "<script>", "$(reboot)"])
-def test_a_host_that_is_no_host_is_not_repeated(simulated: Simulated, host: str) -> None:
+def test_the_page_is_the_same_for_all_hosts_and_schemes(simulated: Simulated) -> None:
+    """Any cache may pass it on."""
     client = client_of(simulated.settings, simulated.store)
-    page = client.simulate_get("/docs", headers={"Host": host}).text
-    assert host not in page
-    assert "curl 'http://HOST/api/v1/assets" in page
+    pages = [client.simulate_get("/docs", headers={"Host": host}, protocol="https") for host in ("a.example", "<b>")]
+    assert pages[0].text == pages[1].text == client.simulate_get("/docs").text
 
 
 def tool_lines(address: str) -> list[str]:
@@ -114,7 +113,8 @@ def tool_lines(address: str) -> list[str]:
     page = urllib3.request("GET", f"{address}/docs").data.decode()
     section = re.search(r"<h2 id=tables>(.*?)</section>", page, re.DOTALL)
     assert section
-    return [unescape(lines) for lines in re.findall(r"<pre>(.*?)</pre>", section[1], re.DOTALL)]
+    lines = re.findall(r"<pre>(.*?)</pre>", section[1], re.DOTALL)
+    return [unescape(line).replace(HOST, address) for line in lines]
 
 
 def read_by(lines: str) -> Any:
