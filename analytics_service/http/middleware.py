@@ -21,16 +21,19 @@ _FORMAT = re.compile(r"(?:^|&)format=")
 class OwnHosts:
     """Refuses requests for names that are not this machine's (rule 1.4).
 
-    A web page can make its own name lead here, and then read answers in its visitors' browsers (DNS rebinding).
+    A web page can make its own name lead here, and then read answers in its visitors' browsers (DNS rebinding). No
+    name leads to a Unix socket.
     """
 
     def __init__(self, bind: str) -> None:
         self._names = ("localhost", bind.rpartition(":")[0].lower())
+        self._is_checked = not bind.startswith("unix:")
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """RequestError `request_malformed` if the `Host` is neither an address nor an own name."""
         host = req.host.lower()
-        if not (_is_address(host) or host in self._names or host in _names_of_machine()):
+        own = host in self._names or _is_address(host) or host in _names_of_machine()
+        if self._is_checked and not own:
             raise RequestError(
                 "request_malformed",
                 f"Host: {shortened(req.host)} is no name of this machine: use its address, localhost, its host name, "
