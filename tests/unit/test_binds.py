@@ -172,3 +172,10 @@ def test_a_file_at_the_path_of_a_unix_socket_stays(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="Address already in use"):
         require_free(Settings(bind=f"unix:{path}", metrics_bind="none"))
     assert path.read_text() == "mine"
+
+
+def test_a_unix_socket_answers_to_any_name() -> None:
+    """No name leads there, and a proxy may pass its own on."""
+    settings = Settings(clickhouse_url="http://127.0.0.1:1", metrics_bind="unix:/run/operators")
+    client = falcon.testing.TestClient(create_app(settings))
+    assert kind(client, "/healthz", "/run/operators", Host="operators.example") is None
