@@ -2,8 +2,12 @@
 
 import json
 import re
+import socket
+import threading
 import time
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -31,12 +35,14 @@ _AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Seconds for a connection, for each wait for data, and for a whole answer; bytes of an answer."""
+    """Seconds for a connection, for each wait for data, and for a whole answer; bytes and values of an answer. A value
+    may be two bytes of JSON, and takes up to 200 in memory."""
 
     connect: float = 10.0
     read: float = 30.0
     answer: float = 120.0
-    size: int = 64 * MIB
+    size: int = 16 * MIB
+    values: int = 1_000_000
 
 
 BOUNDS = Bounds()
@@ -81,17 +87,21 @@ class Client:
         *,
         transport: httpx.BaseTransport | None = None,
         bounds: Bounds = BOUNDS,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = url
         self.pace = pace
         self._names = names
         self._reading = names.reading()
         self._bounds = bounds
-        self._clock = clock
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._http = httpx.Client(
             transport=transport,
-            headers={"Accept": "application/json", "User-Agent": f"analytics-service/{service_version()}"},
+            headers={
+                "Accept": "application/json",
+                # The coding that cannot make more than a thousand bytes of one.
+                "Accept-Encoding": "gzip",
+                "User-Agent": f"analytics-service/{service_version()}",
+            },
             timeout=httpx.Timeout(bounds.read, connect=bounds.connect, pool=bounds.answer),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
         )
@@ -118,11 +128,9 @@ class Client:
             self.pace.enter()
         except SourceError as error:
             raise SourceError(f"{whose} is not asked. {error}") from None
-        try:
-            with self._http.stream("GET", f"{self.url}/api/v1{path}", params=params) as response:
-                body = self._body(response, whose)
-        except httpx.HTTPError as error:
-            raise _Passing(f"{whose} cannot be read: {str(error) or type(error).__name__}.") from error
+        url, extensions = f"{self.url}/api/v1{path}", {"trace": self._trace}
+        with self._in_time(whose), self._http.stream("GET", url, params=params, extensions=extensions) as response:
+            body = self._body(response, whose)
         if response.status_code != 200:
             self._refuse(response, body, whose)
         envelope = self._envelope(body, whose)
@@ -136,20 +144,54 @@ class Client:
         count = Field(envelope, whose).get("count")
         return Answer(Field(data.value, whose), count, _as_of(response))
 
+    @contextmanager
+    def _in_time(self, whose: str) -> Iterator[None]:
+        """Bound the time of an exchange: httpx bounds each wait for data, of which a head may need 100,000.
+
+        Nothing tells which connection a request is on, so all are cut off. The other requests are retried.
+        """
+        deadline = time.monotonic() + self._bounds.answer
+        cut = threading.Timer(self._bounds.answer, self._cut_off)
+        cut.daemon = True
+        cut.start()
+        fault = None
+        try:
+            yield
+        except httpx.HTTPError as error:
+            fault = error
+        finally:
+            cut.cancel()
+        # A body that ends with its connection seems to be whole when it is cut off.
+        if time.monotonic() > deadline:
+            raise SourceError(f"{whose} takes more than {self._bounds.answer:g} s for an answer.") from fault
+        if fault is not None:
+            raise _Passing(f"{whose} cannot be read: {str(fault) or type(fault).__name__}.") from fault
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._sockets.add(info["return_value"].get_extra_info("socket"))
+
+    def _cut_off(self) -> None:
+        for connection in list(self._sockets):
+            with suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
     def _body(self, response: httpx.Response, whose: str) -> bytes:
-        """The body, read within its bounds."""
-        deadline = self._clock() + self._bounds.answer
+        """The body, read within its bound. httpx decodes what it has received, at most 64 KiB, before it is counted."""
+        coding = response.headers.get("Content-Encoding", "identity")
+        if coding.lower() not in ("identity", "gzip"):
+            raise SourceError(f"{whose} answers in the coding {coding[:40]!r}. Only gzip was asked for.")
         body = bytearray()
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > self._bounds.size:
                 raise SourceError(f"{whose} answers more than {self._bounds.size // MIB} MiB.")
-            if self._clock() > deadline:
-                raise SourceError(f"{whose} takes more than {self._bounds.answer:g} s for an answer.")
         return bytes(body)
 
     def _envelope(self, body: bytes, whose: str) -> dict[str, Any]:
         """The envelope. Numbers keep all their digits."""
+        if sum(map(body.count, (b",", b"[", b"{"))) > self._bounds.values:
+            raise SourceError(f"{whose} answers more than {self._bounds.values:,} values.")
         try:
             envelope = json.loads(body, parse_float=Decimal, parse_constant=_no_constant, **self._reading)
         # Digits that Python refuses to convert are a ValueError, too.

@@ -9,6 +9,8 @@ from analytics_service.errors import SourceError
 
 # Seconds that a request waits at most when upstream asks for patience. After longer ones the caller asks again.
 LONGEST_HOLD = 60.0
+# Seconds that are believed at most: nobody would notice before long that a wrong Retry-After has stopped all snapshots.
+_MOST_PATIENCE = 300.0
 # Seconds of pauses that the end of the process does not cut short.
 _SHORT = 0.25
 
@@ -40,9 +42,9 @@ class Pace:
             self.pause(begin - now)
 
     def hold(self, seconds: float) -> None:
-        """Let no request begin for some seconds."""
+        """Let no request begin for some seconds, at most a few minutes."""
         with self._lock:
-            self._held = max(self._held, self._clock() + seconds)
+            self._held = max(self._held, self._clock() + min(seconds, _MOST_PATIENCE))
 
     def pause(self, seconds: float) -> None:
         """Wait. SourceError if the process ends meanwhile."""
