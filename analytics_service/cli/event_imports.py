@@ -19,6 +19,7 @@ from analytics_service.config.values import zone
 from analytics_service.imports.event_files import ROLES
 from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events
 from analytics_service.imports.files import expanded
+from analytics_service.imports.opening import within_memory
 from analytics_service.imports.times import ORDERS, UNITS, TimeRules
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import shown
@@ -88,7 +89,7 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
 
 def _request(files: tuple[str, ...], **options: Any) -> EventRequest:
     return EventRequest(
-        expanded(files),
+        within_memory(expanded(files)),
         dict(options["columns"]),
         dict(options["actions"]),
         TimeRules(options["zone"], options["time_unit"], options["date_order"]),

@@ -19,6 +19,7 @@ from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import HistoryRequest, load_history
 from analytics_service.imports.layout import Choice
 from analytics_service.imports.numerals import Mark, NumberRules
+from analytics_service.imports.opening import within_memory
 from analytics_service.imports.times import ORDERS, UNITS, TimeRules
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import History
@@ -101,7 +102,7 @@ def _history_request(history: History, options: Mapping[str, Any]) -> HistoryReq
     mark = None if comma is None else Mark.COMMA if comma else Mark.POINT
     return HistoryRequest(
         history,
-        expanded(options["files"]),
+        within_memory(expanded(options["files"])),
         Choice(options["time"], options["value"], options["asset"], options["symbol"], options["wide"]),
         TimeRules(options["zone"], options["unit"], options["order"]),
         NumberRules(mark, bool(percent)),

@@ -17,6 +17,7 @@ from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.imports.definitions import define_assets
 from analytics_service.imports.families import PRICES, RATES, Family
+from analytics_service.imports.opening import within_memory
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.store.histories import HISTORIES
 
@@ -101,6 +102,7 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
 def _import(family: Family, dry_run: bool, data_dir: Path | None, **options: Any) -> None:
     """Import files. `options` are the other fields of a Request."""
     request = Request(family, **options)
+    within_memory(request.files)
     settings = load_settings(data_dir=data_dir)
     now = datetime.now(UTC)
     with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:

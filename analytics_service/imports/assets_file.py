@@ -17,6 +17,8 @@ from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key
 _COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
 _DISPLAYED = 6
+# Bytes of a file, unpacked. Its rows may take hundreds of times as many in memory.
+_MAX_BYTES = 2 * 2**20
 # Control characters, and the replacement for bytes that are not UTF-8.
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 FORMULA = "begins with = + - @, a tab or a carriage return: a spreadsheet would run it as a formula"
@@ -51,8 +53,10 @@ def _read(path: Path) -> list[list[str]]:
     require_file(path, "Check the name given to --assets.")
     try:
         with unpacked(path) as (_, stream):
-            content = io.StringIO(stream.read().decode("utf-8-sig"), newline="")
-        lines = list(csv.reader(content, strict=True))
+            content = stream.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise ImportRefused(f"{path} has more than {_MAX_BYTES // 2**20} MiB, too much for a file of assets.")
+        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     except (csv.Error, UnicodeError) as error:
         raise ImportRefused(f"{path} cannot be read as CSV: {error}.") from error
     filled = [number for number, line in enumerate(lines) if not _is_blank(line)]

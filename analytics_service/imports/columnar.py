@@ -1,6 +1,6 @@
 """Parquet and Arrow files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -8,9 +8,10 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import readable, unpacked
-from analytics_service.imports.tables import Table, numbered_fields
+from analytics_service.imports.tables import Table, numbered_fields, rows_at_once
 
-_BLOCK_ROWS = 500_000
+# Bytes of a block as text.
+_MOST_TEXT = 256 * 2**20
 # Limit of Polars for decimals.
 _MAX_DIGITS = 38
 _STRING_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
@@ -18,16 +19,18 @@ _STRING_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 
 def parquet_table(path: Path) -> Table:
     """The table of a Parquet file."""
-    with readable(path):
-        return _table(path, pl.scan_parquet(path, glob=False), "Parquet")
+    return _table(path, lambda: pl.scan_parquet(path, glob=False), "Parquet")
 
 
 def arrow_table(path: Path, *, is_stream: bool) -> Table:
     """The table of an Arrow file, or of an Arrow stream. It is read as a whole."""
-    with unpacked(path) as (_, content):
-        # Polars reads a stream from the descriptor's position, which a buffered file is ahead of.
-        frame = pl.read_ipc_stream(content.read()) if is_stream else pl.read_ipc(content)
-    return _table(path, frame.lazy(), "Arrow")
+
+    def read() -> pl.LazyFrame:
+        with unpacked(path) as (_, content):
+            # Polars reads a stream from the descriptor's position, which a buffered file is ahead of.
+            return (pl.read_ipc_stream(content.read()) if is_stream else pl.read_ipc(content)).lazy()
+
+    return _table(path, read, "Arrow")
 
 
 def is_readable(dtype: pl.DataType) -> bool:
@@ -35,26 +38,37 @@ def is_readable(dtype: pl.DataType) -> bool:
     return dtype.is_numeric() or dtype in _STRING_TYPES or isinstance(dtype, pl.Datetime | pl.Date)
 
 
-def _table(path: Path, scan: pl.LazyFrame, shown: str) -> Table:
-    schema = scan.collect_schema()
-    height = int(scan.select(pl.len()).collect().item())
-    fields = numbered_fields(schema.names())
+def _table(path: Path, read: Callable[[], pl.LazyFrame], shown: str) -> Table:
+    with readable(path):
+        scan = read()
+        schema = scan.collect_schema()
+        height = int(scan.select(pl.len()).collect().item())
+    fields = numbered_fields(path, schema.names())
     for name, dtype in schema.items():
         if isinstance(dtype, pl.Decimal) and dtype.precision > _MAX_DIGITS:
             raise ImportRefused(
                 f"Column {name} of {path} has decimals of {dtype.precision} digits, and only {_MAX_DIGITS} can be "
                 "read. Write decimals of fewer digits, or text."
             )
-    blocks = partial(_blocks, path, scan, fields, height)
+    blocks = partial(_blocks, path, read, fields, height)
     return Table(path, schema.names(), fields, height, "row", blocks, shown, dict(schema))
 
 
-def _blocks(path: Path, scan: pl.LazyFrame, fields: list[str], height: int) -> Iterator[tuple[pl.DataFrame, int]]:
+def _blocks(
+    path: Path, read: Callable[[], pl.LazyFrame], fields: list[str], height: int
+) -> Iterator[tuple[pl.DataFrame, int]]:
+    scan = read()
     columns = zip(scan.collect_schema().items(), fields, strict=True)
     strings = [_text(name, dtype).alias(field) for (name, dtype), field in columns]
-    for start in range(0, height, _BLOCK_ROWS):
+    most = rows_at_once(fields)
+    for start in range(0, height, most):
         with readable(path):
-            rows = scan.slice(start, _BLOCK_ROWS).select(*strings, extra=pl.lit("")).collect()
+            rows = scan.slice(start, most).select(*strings, extra=pl.lit("")).collect()
+        # A string that is in many rows is in memory once as yet.
+        if rows.estimated_size() > _MOST_TEXT:
+            raise ImportRefused(
+                f"{path} has too much text in rows {start + 1:,} to {start + rows.height:,} to be read."
+            )
         yield rows.with_row_index("line", start + 1), rows.height
 
 

@@ -1,7 +1,15 @@
 """Opens a file in the format that its content shows."""
 
+import os
+import resource
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from analytics_service.errors import ImportRefused
 from analytics_service.imports.columnar import arrow_table, parquet_table
 from analytics_service.imports.files import unpacked
 from analytics_service.imports.records import json_table
@@ -12,13 +20,54 @@ _ARROW_STREAM = b"\xff\xff\xff\xff"
 _START = 4096
 
 
+# Bytes of memory in which a Parquet or Arrow file must be readable: what they unpack to has no bound.
+_MEMORY = 768 * 2**20
+
+
+def within_memory(paths: Sequence[Path]) -> Sequence[Path]:
+    """The same paths. ImportRefused for a Parquet or Arrow file that needs too much memory, which is tried in a process
+    of its own: Polars ends its process when it gets none."""
+    typed = []
+    for path in paths:
+        require_content(path)
+        if _is_typed(path, _start(path)):
+            typed.append(path)
+    if not typed:
+        return paths
+    command, environment = [sys.executable, "-P", "-m", __name__], os.environ | {"POLARS_MAX_THREADS": "1"}
+    tried = subprocess.run(command, input="\0".join(map(str, typed)).encode(), capture_output=True, env=environment)
+    if tried.returncode:
+        path = typed[tried.stdout.count(b"\n")]
+        raise ImportRefused(
+            f"{path} cannot be read within {_MEMORY // 2**20} MiB of memory. Write it again in smaller row groups or "
+            "batches, or as CSV."
+        )
+    return paths
+
+
+def _read_all() -> None:
+    """Read the files that stdin names, with a line for each that is over. What is wrong with one is found again."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    for name in sys.stdin.buffer.read().split(b"\0"):
+        with suppress(ImportRefused):
+            deque(open_table(Path(name.decode())).blocks(), maxlen=0)
+        print(flush=True)
+
+
 def open_table(path: Path) -> Table:
     """The table of a file, whatever its format. ImportRefused when it is missing, empty or unreadable, and at the end
     of its blocks when it changed meanwhile."""
     require_content(path)
+    return _recognized(path, _start(path)).watched()
+
+
+def _start(path: Path) -> bytes:
     with unpacked(path) as (_, stream):
-        start = stream.read(_START)
-    return _recognized(path, start).watched()
+        return stream.read(_START)
+
+
+def _is_typed(path: Path, start: bytes) -> bool:
+    return start.startswith((b"PAR1", b"ARROW1", _ARROW_STREAM)) or path.suffix == ".parquet"
 
 
 def _recognized(path: Path, start: bytes) -> Table:
@@ -29,3 +78,7 @@ def _recognized(path: Path, start: bytes) -> Table:
     if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return json_table(path)
     return text_table(path, start)
+
+
+if __name__ == "__main__":
+    _read_all()

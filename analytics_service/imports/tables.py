@@ -20,6 +20,9 @@ LONG_FIELD = f"a field has more than {csv.field_size_limit():,} characters"
 NOT_AN_OBJECT = "the line is not a JSON object"
 # In place of the rest of a line that cannot be split into fields.
 FAULTS = (OPEN_QUOTE, LONG_FIELD, NOT_AN_OBJECT)
+# Fields of a block. One takes 16 bytes in each of the frames that a block passes through, and up to 60 as text.
+_FIELDS_AT_ONCE = 2_000_000
+_MOST_COLUMNS = 10_000
 Blocks = Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 
 
@@ -67,9 +70,16 @@ class Table:
         return replace(self, blocks=partial(_unchanged, self.path, file_state(self.path), self.blocks))
 
 
-def numbered_fields(columns: Sequence[str]) -> list[str]:
+def numbered_fields(path: Path, columns: Sequence[str]) -> list[str]:
     """Names of fields for the columns of a file, whose own names may be used twice."""
+    if len(columns) > _MOST_COLUMNS:
+        raise ImportRefused(f"{path} has {len(columns):,} columns, and at most {_MOST_COLUMNS:,} can be read.")
     return [f"column {index}" for index in range(len(columns))]
+
+
+def rows_at_once(columns: Sequence[str]) -> int:
+    """The number of rows of a block."""
+    return max(1, _FIELDS_AT_ONCE // (len(columns) + 2))
 
 
 def require_content(path: Path) -> None:

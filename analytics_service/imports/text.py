@@ -19,11 +19,11 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import unpacked
-from analytics_service.imports.tables import LONG_FIELD, OPEN_QUOTE, Table, numbered_fields
+from analytics_service.imports.tables import LONG_FIELD, OPEN_QUOTE, Table, numbered_fields, rows_at_once
 
-_BLOCK_CHARACTERS = 16 * 2**20
+_BLOCK_CHARACTERS = 4 * 2**20
 _LONGEST_HEADER = 64 * 2**10
-_LONGEST_LINE = 4 * _BLOCK_CHARACTERS
+_LONGEST_LINE = 2 * _BLOCK_CHARACTERS
 _DELIMITERS = ",;\t|"
 _NAMED_DELIMITER = re.compile(rf'"?sep=([{_DELIMITERS}])"?', re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*"')
@@ -45,7 +45,7 @@ def text_table(path: Path, start: bytes) -> Table:
         raise ImportRefused(f"{path} is empty. Its first line must name the columns.")
     if "\N{REPLACEMENT CHARACTER}" in header:
         raise ImportRefused(f"{path} is not UTF-8. Convert it, such as with iconv -f cp1252 -t utf-8.")
-    fields = numbered_fields(columns)
+    fields = numbered_fields(path, columns)
     blocks = partial(_blocks, path, encoding, fields, delimiter, number)
     shown = f"text, {encoding.upper().removesuffix('-SIG')}, separated by {_NAMES[delimiter]}"
     return Table(path, columns, fields, path.stat().st_size, "line", blocks, shown, delimiter=delimiter)
@@ -89,28 +89,28 @@ def _blocks(
     with _reading(path, encoding) as (raw, stream):
         for _ in range(header):
             stream.readline()
-        line, reported, rest = header + 1, 0, ""
-        while chunk := stream.read(_BLOCK_CHARACTERS):
+        line, reported, rest, chunk = header + 1, 0, "", "\n"
+        while chunk:
+            chunk = stream.read(_BLOCK_CHARACTERS)
             rest += chunk
             # The last line that is not blank stays in `rest`: it may be incomplete, or the end of the file.
-            cut = rest.rfind("\n", 0, len(rest.rstrip())) + 1
-            if cut:
-                rows = _rows(rest[:cut], fields, delimiter, line)
-                yield rows, raw.tell() - reported
-                line, reported, rest = line + rows.height, raw.tell(), rest[cut:]
-            elif len(rest) > _LONGEST_LINE:
+            end = len(rest.rstrip())
+            cut = rest.rfind("\n", 0, end) + 1 if chunk else end
+            if not cut and len(rest) > _LONGEST_LINE:
                 raise ImportRefused(f"{path} is not text in lines: no line ends within {_LONGEST_LINE:,} characters.")
-        if rest.strip():
-            yield _rows(rest.rstrip(), fields, delimiter, line), raw.tell() - reported
+            lines = pl.read_lines(rest[:cut].encode(), name="row", row_index_name="line", row_index_offset=line)
+            for part in lines.iter_slices(rows_at_once(fields)):
+                yield _rows(part, fields, delimiter), raw.tell() - reported
+                reported = raw.tell()
+            line, rest = line + lines.height, rest[cut:]
 
 
-def _rows(block: str, fields: list[str], delimiter: str, line: int) -> pl.DataFrame:
+def _rows(lines: pl.DataFrame, fields: list[str], delimiter: str) -> pl.DataFrame:
     names = [*fields, "extra"]
-    rows = pl.read_lines(block.encode(), name="row", row_index_name="line", row_index_offset=line)
-    if '"' in block:
-        rows = rows.select("line", pl.Series("row", _quoted(rows["row"], len(fields), delimiter), _struct(names)))
+    if lines["row"].str.contains('"', literal=True).any():
+        rows = lines.select("line", pl.Series("row", _quoted(lines["row"], len(fields), delimiter), _struct(names)))
     else:
-        rows = rows.with_columns(pl.col("row").str.splitn(delimiter, len(names)).struct.rename_fields(names))
+        rows = lines.with_columns(pl.col("row").str.splitn(delimiter, len(names)).struct.rename_fields(names))
     return (
         rows.unnest("row")
         .with_columns(pl.col(names).fill_null(""))

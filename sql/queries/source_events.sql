@@ -3,3 +3,4 @@ SELECT {columns}
 FROM {database:Identifier}.{view:Identifier} AS v
 WHERE v.at > toDateTime({after:UInt32}, 'UTC') AND v.at <= toDateTime({until:UInt32}, 'UTC')
 ORDER BY v.at, v.id
+SETTINGS max_result_bytes = 268435456

@@ -10,3 +10,4 @@ WHERE ({key}, v.observed_at) IN
 )
 ORDER BY ALL
 LIMIT 1 BY {key}
+SETTINGS max_result_bytes = 268435456

@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import expanded
+from analytics_service.imports.layout import Choice
+from analytics_service.imports.opening import within_memory
 from tests.unit.history_files import HEADER, IN_UTC, loaded, rows_of, written
 
 SECONDS = [1_704_067_200, 1_704_067_201]
@@ -238,6 +240,38 @@ STARTS = [
     b"\xff\xfe",
 ]
 STARTS += [HEADER.encode(), LINES.encode(), b'{"data": {"series": [']
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.json", b"[" + b"{}," * 2_500_000 + b"{}]", "is one JSON value, too large to be read at once"),
+        ("a.json", LINES.encode() + b'\n{"t": "' + b"1" * 4 * 2**20, "Line 3 of .* is longer than 4 MiB"),
+        ("a.csv", b"t\n1700000000\n" + b"1" * 9 * 2**20, "no line ends within 8,388,608 characters"),
+        ("a.csv", b"t" + b",a" * 10_000, "has 10,001 columns, and at most 10,000 can be read"),
+        ("a.parquet", of(pl.repeat("x" * 2**17, 3_000, eager=True).to_frame("t").write_parquet), "has too much text"),
+    ],
+    ids=["one value", "a line of JSON", "a line of text", "columns", "text"],
+)
+def test_what_unpacks_to_more_than_memory_may_hold_is_refused(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    with pytest.raises(ImportRefused, match=reason):
+        loaded(
+            written(tmp_path, gzip.compress(content) if name != "a.parquet" else content, name),
+            choice=Choice("t", "t", symbol="ETH"),
+        )
+
+
+def test_arrow_and_parquet_that_need_too_much_memory_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    """A file of some kilobytes that unpacks to 960 MB."""
+    zeros = pl.repeat(0, 10_000_000, dtype=pl.Int64, eager=True)
+    frame = pl.DataFrame({f"column {number}": zeros for number in range(12)})
+    frame.write_ipc(bomb := tmp_path / "bomb.arrow", compression="zstd")
+    others = [written(tmp_path, CSV), written(tmp_path, PARQUET, "a.parquet"), written(tmp_path, ARROW, "a.arrow")]
+    assert within_memory(others) == others
+    with pytest.raises(ImportRefused, match=r"bomb\.arrow cannot be read within 768 MiB of memory"):
+        within_memory([*others, bomb])
 
 
 @given(st.sampled_from(STARTS), st.binary(max_size=200))
