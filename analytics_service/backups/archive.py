@@ -21,12 +21,13 @@ from analytics_service.store.progress import Reporter
 
 FORMAT = 2
 _MANIFEST = "manifest.json"
+# Bytes of a manifest at most, and of what is read at once.
 _CHUNK = 2**20
 # The fastest level of zlib. Native is columnar, so higher levels gain little.
 _LEVEL = 1
 # Raised when a damaged or truncated zip is read. RuntimeError if it seems to be encrypted, or compressed in an unknown
 # way: NotImplementedError is a RuntimeError.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, AttributeError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ class ArchiveReader:
         self._path = path
         # Opening a named pipe would wait for its writer.
         _require_no_other(path)
-        with self._checked(), zipfile.ZipFile(path) as archive:
-            document = archive.read(_MANIFEST).decode()
+        with self._checked(), zipfile.ZipFile(path) as archive, archive.open(_MANIFEST) as member:
+            document = member.read(_CHUNK).decode()
             written_as = json.loads(document)["format"]
             if written_as != FORMAT:
                 cure = "Install a newer version." if written_as > FORMAT else "It is of an earlier, unreleased version."

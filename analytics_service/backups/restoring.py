@@ -16,9 +16,10 @@ from contextlib import closing, contextmanager, suppress
 import polars as pl
 
 from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
+from analytics_service.backups.taking import NOT_SAVED
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
 from analytics_service.store.admission import read_side
-from analytics_service.store.applied import shipped, unapplied
+from analytics_service.store.applied import Migration, shipped, unapplied
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
@@ -33,12 +34,20 @@ log = logging.getLogger(__name__)
 
 
 def require_restorable(manifest: Manifest) -> None:
-    """BackupRefused when this version cannot bring the schema of the backup up to date."""
+    """BackupRefused when this version cannot bring the schema of the backup up to date, or for tables beside it."""
     try:
         unapplied(manifest.migrations, shipped())
     except SchemaError as error:
         taken_by = manifest.service or "unknown"
         raise BackupRefused(f"The backup was taken by another version ({taken_by}): {error}") from error
+    # The names become part of statements.
+    if strange := manifest.tables.keys() - (set(tables_of(_applied(manifest))) - NOT_SAVED):
+        raise BackupRefused(f"The backup has tables that no backup has: {', '.join(sorted(strange))[:200]!r}.")
+
+
+def _applied(manifest: Manifest) -> list[Migration]:
+    applied = {script.number for script in manifest.migrations}
+    return [migration for migration in shipped() if migration.number in applied]
 
 
 def restore(
@@ -121,8 +130,7 @@ def _beside(store: Store) -> Iterator[Store]:
 def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
     """Fill an empty database that has the schema of the backup, and bring the schema up to date."""
     manifest = archive.manifest
-    applied = {script.number for script in manifest.migrations}
-    migrate(beside, [migration for migration in shipped() if migration.number in applied], is_alone=True)
+    migrate(beside, _applied(manifest), is_alone=True)
     reporter.stage("Restoring", sum(table.bytes for table in manifest.tables.values()))
     for name, content in manifest.tables.items():
         if content.bytes:

@@ -1,5 +1,6 @@
 """Backups: what is in them, and what restoring one leaves, on the real server."""
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Iterator
@@ -272,6 +273,21 @@ def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> 
         strange = changed(of_two, tmp_path, lambda manifest, number=number: manifest.update(format=number))
         with pytest.raises(BackupRefused, match=f"format {number}, .*{cure}"):
             ArchiveReader(strange)
+
+
+@pytest.mark.parametrize(
+    "name", ["{database}.asset", "snapshot_head", "asset (asset_id) SELECT 'x' -- ", "FUNCTION url('x')"]
+)
+def test_tables_that_no_backup_has_are_refused_before_anything_is_written(
+    store: Store, of_two: Path, tmp_path: Path, name: str
+) -> None:
+    """Their names would become part of statements."""
+    table = {"rows": 1, "bytes": 0, "sha256": hashlib.sha256().hexdigest()}
+    named = {name.format(database=store.database): table}
+    made_up = changed(of_two, tmp_path, lambda manifest: manifest["tables"].update(named))
+    write = Meanwhile(lambda: pytest.fail("The restore has begun."), 1)
+    with pytest.raises(BackupRefused, match="The backup has tables that no backup has"):
+        restore(store, ArchiveReader(made_up), write, replace=True)
 
 
 def test_a_backup_of_an_older_schema_is_migrated(settings: Settings, of_two: Path) -> None:

@@ -1,6 +1,7 @@
 """The file of a backup: nothing half-written stays, and nothing damaged is taken for whole."""
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,14 @@ def test_any_other_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BackupRefused, match="not a file"):
         ArchiveReader(tmp_path / "pipe")
+
+
+def test_a_manifest_without_end_is_refused(tmp_path: Path) -> None:
+    """It would be a gigabyte in memory, and is a megabyte in the file."""
+    with zipfile.ZipFile(tmp_path / "bomb", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("manifest.json", b'{"format":' + b" " * 2**20 + b"2}")
+    with pytest.raises(BackupRefused, match="is no backup of this service"):
+        ArchiveReader(tmp_path / "bomb")
 
 
 def test_a_file_that_seems_to_be_encrypted_is_refused(path: Path) -> None:
