@@ -1,6 +1,7 @@
 """The folder of exports: its files, and export.json, which lists those that are whole."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -11,6 +12,8 @@ from analytics_service.config.files import NewFile
 from analytics_service.errors import ExportFailed, ExportRefused
 
 MANIFEST = "export.json"
+# Names of files, of which those of a manifest may be anything.
+_NAME = re.compile(r"\w+(/\d{4}-\d\d)?\.(parquet|csv|arrow)", re.ASCII)
 # Of files, before the umask: exports are for others, too.
 _MODE = 0o666
 
@@ -68,8 +71,8 @@ class ExportFolder:
 
         ExportFailed when the system refuses, for example because the disk is full.
         """
-        path = self.path / name
         with self._explained(name):
+            path = self._own(name)
             path.parent.mkdir(exist_ok=True)
             with NewFile(path, _MODE) as new:
                 yield new.file
@@ -85,9 +88,16 @@ class ExportFolder:
     def remove(self, name: str) -> None:
         """Remove a listed file."""
         with self._explained(name):
-            (self.path / name).unlink(missing_ok=True)
+            self._own(name).unlink(missing_ok=True)
             del self._entries[name]
             self._save()
+
+    def _own(self, name: str) -> Path:
+        """The path of a file that may be written or removed. ExportRefused if it is in another folder."""
+        path = self.path / name
+        if path.parent.resolve() != (self.path.resolve() / name).parent:
+            raise ExportRefused(f"{path.parent} is a link to another folder. Remove it, or name another with --out.")
+        return path
 
     def _save(self) -> None:
         files = {
@@ -116,6 +126,8 @@ def _entries(document: str) -> dict[str, _Entry]:
     """The entries of a manifest. One of ValueError, TypeError, KeyError and AttributeError if it is none."""
     entries = {}
     for name, fields in json.loads(document)["files"].items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(name)
         heads = {family: (int(version), int(runs)) for family, (version, runs) in fields.pop("heads").items()}
         size, numbers = int(fields.pop("bytes")), {field: int(number) for field, number in fields.items()}
         entries[name] = _Entry(size, Content(heads=heads, **numbers))

@@ -51,6 +51,32 @@ def test_a_damaged_list_is_refused(tmp_path: Path, document: str) -> None:
     assert (tmp_path / MANIFEST).read_text() == document
 
 
+@pytest.mark.parametrize("name", ["price/../../victim.csv", "/victim.csv", "price/2026-01/x.csv", "price/a.csv"])
+def test_a_list_with_names_that_no_export_has_is_refused(tmp_path: Path, name: str) -> None:
+    add(ExportFolder(tmp_path))
+    (tmp_path / MANIFEST).write_text((tmp_path / MANIFEST).read_text().replace(NAME, name))
+    with pytest.raises(ExportRefused, match="damaged"):
+        ExportFolder(tmp_path)
+
+
+def test_a_link_to_another_folder_is_not_followed(tmp_path: Path) -> None:
+    folder = ExportFolder(tmp_path / "out")
+    add(folder)
+    (tmp_path / "out" / "price").rename(tmp_path / "victim")
+    (tmp_path / "out" / "price").symlink_to(tmp_path / "victim")
+    for act in (add, lambda folder: folder.remove(NAME)):
+        with pytest.raises(ExportRefused, match="out/price is a link to another folder"):
+            act(folder)
+    assert [path.name for path in (tmp_path / "victim").iterdir()] == ["2026-01.parquet"]
+
+
+def test_a_folder_that_is_reached_by_a_link_is_as_good_as_any(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    add(ExportFolder(tmp_path / "out"))
+    assert (tmp_path / "real" / NAME).read_bytes() == b"rows"
+
+
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "price").mkdir()
     with pytest.raises(ExportRefused, match="has files, and none of them is the export"):
