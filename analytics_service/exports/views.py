@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analytics_service.errors import ExportRefused
+from analytics_service.market.spreadsheets import escaped_sql
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
 from analytics_service.store.sql import Parts
@@ -33,22 +34,26 @@ class View:
         """The column of time, by which the view is split into months; None if it has none."""
         return next((name for name in _TIMES if self.columns.get(name, "").startswith("DateTime")), None)
 
-    @property
-    def parts(self) -> Parts:
-        """The placeholders of its queries. Rows are ordered by asset, time, and then all other columns."""
+    def parts(self, suffix: str) -> Parts:
+        """The placeholders of its queries for files of a format. Rows are ordered by asset, time, and then all other
+        columns."""
         order = [name for name in ("asset_id", self.time) if name in self.columns]
         return {
             "view": f"`{self.name}`",
             "time": f"v.`{self.time}`" if self.time else "toDateTime(0, 'UTC')",
-            "columns": ", ".join(f"{_converted(name, kind)} AS `{name}`" for name, kind in self.columns.items()),
+            "columns": ", ".join(
+                f"{_converted(name, kind, suffix)} AS `{name}`" for name, kind in self.columns.items()
+            ),
             "order": ", ".join(f"v.`{name}`" for name in dict.fromkeys([*order, *self.columns])),
         }
 
 
-def _converted(name: str, kind: str) -> str:
+def _converted(name: str, kind: str, suffix: str) -> str:
     column = f"v.`{name}`"
     while wrapped := _WRAPPERS.fullmatch(kind):
         kind = wrapped[1]
+    if kind == "String" and suffix == "csv":
+        return escaped_sql(column)
     if _SAME.fullmatch(kind):
         return column
     # Formats write these types as bare numbers.

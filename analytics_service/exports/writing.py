@@ -73,9 +73,9 @@ class Export:
         since, until = (self._selection.since, self._selection.until) if view.time else (0, FOREVER)
         versions = {family: (head.version, head.runs) for family, head in heads.items()}
         as_of = Content(since, min(until, _reach(view, heads)), definitions, versions)
-        months = self._store.frame("export_months", view.parts, since=as_of.start, until=as_of.end)
-        self._reporter.stage(view.name, int(months["rows"].sum()))
         suffix, files = self._selection.suffix, set()
+        months = self._store.frame("export_months", view.parts(suffix), since=as_of.start, until=as_of.end)
+        self._reporter.stage(view.name, int(months["rows"].sum()))
         for month, rows in months.iter_rows():
             start, end = max(month, since), min(next_month(month), as_of.end)
             content = replace(as_of, start=start, end=end) if view.time else as_of
@@ -104,9 +104,10 @@ class Export:
         return change is not None and change >= content.end
 
     def _write(self, name: str, content: Content, heads: Mapping[str, Head], view: View) -> None:
+        suffix = self._selection.suffix
         with self._folder.writing(name, content) as file:
             rows = self._store.stream(
-                "export_rows", view.parts, FORMATS[self._selection.suffix], since=content.start, until=content.end
+                "export_rows", view.parts(suffix), FORMATS[suffix], since=content.start, until=content.end
             )
             for chunk in rows:
                 file.write(chunk)

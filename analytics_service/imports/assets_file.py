@@ -12,7 +12,8 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import require_file, unpacked
-from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, is_formula, split_id
+from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
+from analytics_service.market.spreadsheets import is_formula
 
 _COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
@@ -21,7 +22,7 @@ _DISPLAYED = 6
 _MAX_BYTES = 2 * 2**20
 # Control characters, and the replacement for bytes that are not UTF-8.
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
-FORMULA = "begins with = + - @, a tab or a carriage return: a spreadsheet would run it as a formula"
+RUNS = "begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"
 
 
 def read_assets_file(path: Path) -> list[Asset]:
@@ -111,7 +112,7 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
     if "," in row["symbol"]:
         return "the symbol holds a comma, which separates symbols in requests"
     if is_formula(row["symbol"]):
-        return f"the symbol {FORMULA}"
+        return f"the symbol {RUNS}"
     if re.search(_UNREADABLE, row["symbol"] + row["address"]):
         return "the symbol or the address holds a control character, or bytes that are not UTF-8"
     # Commas separate ids in requests, a semicolon the group from the key.

@@ -11,6 +11,7 @@ import polars as pl
 from analytics_service.config.files import NewFile
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.tables import Table
+from analytics_service.market.spreadsheets import escaped, escaped_column
 
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
@@ -30,7 +31,7 @@ class RejectedFile:
 
     def __init__(self, table: Table) -> None:
         self.path = Path(f"{table.path}.rejected.csv")
-        self._columns = dict(zip(table.fields, _once(table.columns), strict=True))
+        self._columns = dict(zip(table.fields, _once([*map(escaped, table.columns)]), strict=True))
         self._new: NewFile | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
@@ -38,8 +39,8 @@ class RejectedFile:
         try:
             first = self._new is None
             self._new = self._new or NewFile(self.path, _MODE)
-            own = [pl.col(field).alias(column) for field, column in self._columns.items()]
-            bad.select(*own, *_ADDED).write_csv(self._new.file, include_header=first)
+            own = [escaped_column(field).alias(column) for field, column in self._columns.items()]
+            bad.select(*own, "line", escaped_column("reason")).write_csv(self._new.file, include_header=first)
         except OSError as error:
             raise self._refused(error) from error
 

@@ -9,12 +9,13 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.assets_file import FORMULA, stripped
+from analytics_service.imports.assets_file import RUNS, stripped
 from analytics_service.imports.forms import Form, FormTable, Key
 from analytics_service.imports.tables import FAULTS
 from analytics_service.imports.times import last_second
-from analytics_service.market.assets import FORMULA_MARKS, Asset, AssetGroup, id_key
+from analytics_service.market.assets import Asset, AssetGroup, id_key
 from analytics_service.market.instants import MILLISECONDS
+from analytics_service.market.spreadsheets import FORMULA
 from analytics_service.store.columns import DECIMAL
 
 TimeUnit = Literal["s", "ms"]
@@ -226,8 +227,8 @@ def _formula_reason(form: Form) -> dict[str, pl.Expr]:
     """The reason for rejecting rows whose asset is unknown only because its symbol is refused."""
     if not form.describes_assets:
         return {}
-    is_formula = stripped(pl.col("symbol"), "symbol").str.head(1).is_in(FORMULA_MARKS)
-    return {f"{form.columns['symbol']} {FORMULA}": pl.col("asset").is_null() & is_formula}
+    is_formula = stripped(pl.col("symbol"), "symbol").str.contains(FORMULA)
+    return {f"{form.columns['symbol']} {RUNS}": pl.col("asset").is_null() & is_formula}
 
 
 def _value_reasons(field: str, column: str, maximum: int | None) -> dict[str, pl.Expr]:

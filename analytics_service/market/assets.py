@@ -7,9 +7,6 @@ from functools import lru_cache
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 
-# A spreadsheet treats a cell that begins with any of these as a formula.
-FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
-
 
 class AssetGroup(StrEnum):
     """The domain in which an asset's key is unique."""
@@ -121,11 +118,6 @@ def asset_spec(asset_id: str) -> Mapping[str, str]:
     """The AssetSpec object of an asset id. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return {"id": asset_id, "group": str(group), "group_key": key}
-
-
-def is_formula(symbol: str) -> bool:
-    """Whether a spreadsheet that opens a file with this symbol would evaluate it as a formula."""
-    return symbol.startswith(FORMULA_MARKS)
 
 
 def unknown_asset(asset_id: str) -> Asset:

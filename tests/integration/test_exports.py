@@ -1,5 +1,6 @@
 """Exports into files: months, exact values, what is written again, and what an interruption leaves."""
 
+import csv
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,6 +21,7 @@ from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailab
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import FOREVER, Export, Selection, Summary
+from analytics_service.market.spreadsheets import escaped
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.ledger import new_version, record_rewrite
@@ -29,6 +31,7 @@ from tests.integration.conftest import Simulated
 from tests.integration.imports import Progress
 from tests.integration.pages import asset, commit, write
 from tests.stored import write_assets
+from tests.unit.test_spreadsheets import NUMBERS, SAFE, UNSAFE
 
 # The first seconds of three months of 2026.
 JANUARY, FEBRUARY, MARCH = (int(datetime(2026, month, 1, tzinfo=UTC).timestamp()) for month in (1, 2, 3))
@@ -251,6 +254,21 @@ def test_values_are_exact_and_of_types_that_readers_know(odd: Store, tmp_path: P
         '"text","amount","wide","usd","since","day","kind","ended","flag","list","count"',
         f'"é,""","{GREATEST}","-1.5",{EXACT},"2026-01-31T23:59:59.000Z","2026-01-31","x",,true,"[\'a\',\'b\']",{LARGE}',
     ]
+
+
+def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path) -> None:
+    """In ClickHouse as in Python; files with types have the text itself."""
+    texts = [*UNSAFE, *NUMBERS, *SAFE]
+    listed = ", ".join(f"unhex('{text.encode().hex()}')" for text in texts)
+    store.execute(
+        f"CREATE VIEW formulas AS SELECT tupleElement(t, 1) AS number, tupleElement(t, 2) AS text "
+        f"FROM (SELECT arrayJoin(arrayZip(range({len(texts)}), [{listed}])) AS t)"
+    )
+    for suffix in ("csv", "parquet"):
+        export(store, tmp_path, "formulas", suffix=suffix)
+    with (tmp_path / "formulas.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["text"] for row in csv.DictReader(file)] == [*map(escaped, texts)]
+    assert pl.read_parquet(tmp_path / "formulas.parquet")["text"].to_list() == texts
 
 
 def test_a_view_is_written_again_after_any_run(odd: Store, tmp_path: Path) -> None:

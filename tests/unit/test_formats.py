@@ -289,11 +289,8 @@ def test_a_csv_file_without_points_is_its_header() -> None:
 def test_a_symbol_in_a_csv_file_is_never_run_by_a_spreadsheet() -> None:
     fields = {
         "=1+1": "'=1+1",
-        "+A": "'+A",
-        "-A": "'-A",
-        "@A": "'@A",
-        "\tA": "'\tA",
-        "\rA": '"\'\rA"',
+        " -A": "' -A",
+        "-5": "-5",
         '=HYPERLINK("x","y")': '"\'=HYPERLINK(""x"",""y"")"',
         "A=1": "A=1",
         "A,B": '"A,B"',

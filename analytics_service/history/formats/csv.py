@@ -7,7 +7,7 @@ import polars as pl
 from analytics_service.history.formats.base import Format, Points, decimal_strings, joined
 from analytics_service.history.formats.times import times
 from analytics_service.history.frame import layout
-from analytics_service.market.assets import is_formula
+from analytics_service.market.spreadsheets import escaped
 
 _HEAD = ("t", "time", "asset_id", "symbol")
 _QUOTED = frozenset('",\r\n')
@@ -41,6 +41,6 @@ def _asset(asset_id: str, symbol: str) -> str:
 
 
 def _field(value: str) -> str:
-    """A field, quoted where it must be. Spreadsheets read a formula that a ' precedes as plain text (rule 7.5)."""
-    value = f"'{value}" if is_formula(value) else value
+    """A field, quoted where it must be (rule 7.5)."""
+    value = escaped(value)
     return '"{}"'.format(value.replace('"', '""')) if _QUOTED & {*value} else value

@@ -9,13 +9,14 @@ from functools import cached_property
 from itertools import pairwise
 
 from analytics_service.market.addresses import parse_address
-from analytics_service.market.assets import Asset, AssetKind, id_key, is_formula, linked
+from analytics_service.market.assets import Asset, AssetKind, id_key, linked
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import shown
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.spreadsheets import is_formula
 from analytics_service.market.values import ONE, ZERO, exact_value, receipt_price, rounded, total, with_receipt_prices
 from analytics_service.sources.checking.findings import Finding, error, listed, note, warning
 

@@ -195,9 +195,9 @@ function by({ sort, number: isNumber }, isDown) {
 /** A link to the table as a file. Values are those of the API, in full. */
 function csvLink(rows) {
   const there = COLUMNS.filter((column) => column.sort);
-  const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   // A spreadsheet takes some symbols for formulas.
-  const safe = (value) => (/^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value);
+  const safe = (value) => (/^[ \u00a0\u3000]*[-=+@\uff1d\uff0b\uff0d\uff20\t\r\n]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value);
   const line = (values) => values.map((value) => quoted(safe(String(value ?? "")))).join(",");
   const lines = [line(["asset_id", ...there.map(({ title }) => title)]),
     ...rows.map((row) => line([row.id, ...there.map(({ file, sort }) => (file ?? sort)(row))]))];

@@ -1,0 +1,35 @@
+"""Which text a spreadsheet would run as a formula, by OWASP's list, and how files of text keep it from doing so.
+
+All CSV that leaves the service goes through here. The patterns mean the same to Python, Polars and ClickHouse.
+"""
+
+import re
+
+import polars as pl
+
+# The last four are the full-width forms of the first four.
+FORMULA = "^[ \u00a0\u3000]*[-=+@\uff1d\uff0b\uff0d\uff20\t\r\n]"
+# Numbers are no danger, and should stay numbers.
+_NUMBER = "^ *[-+][0-9., ]+([eE][-+]?[0-9]+)?%? *$"
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet that opens a file with this text would evaluate it as a formula."""
+    return re.search(FORMULA, text) is not None
+
+
+def escaped(text: str) -> str:
+    """Text for CSV: spreadsheets read a formula that a ' precedes as plain text."""
+    return f"'{text}" if is_formula(text) and not re.search(_NUMBER, text) else text
+
+
+def escaped_column(column: str) -> pl.Expr:
+    """The same of a column of strings."""
+    text = pl.col(column)
+    is_unsafe = text.str.contains(FORMULA) & ~text.str.contains(_NUMBER)
+    return pl.when(is_unsafe).then(pl.concat_str(pl.lit("'"), text)).otherwise(text).alias(column)
+
+
+def escaped_sql(column: str) -> str:
+    """The same of a column of strings in ClickHouse."""
+    return f"if(match({column}, '{FORMULA}') AND NOT match({column}, '{_NUMBER}'), concat('''', {column}), {column})"
