@@ -29,6 +29,13 @@ class Busy(StoreUnavailable):
         super().__init__("The service is busy. Try again in a few seconds.")
 
 
+class DiskFull(StoreUnavailable):
+    """ClickHouse has no space for what it was to write."""
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(f"The disk of ClickHouse is full ({operation}). Free space on it.")
+
+
 class StoreFailure(AnalyticsError):
     """ClickHouse refused a statement. Retrying does not help. The message is for logs only."""
 

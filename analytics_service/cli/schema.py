@@ -15,12 +15,12 @@ from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.cli.values import value_type
 from analytics_service.config.values import user_name
 from analytics_service.embedded.clickhouse import clickhouse
-from analytics_service.errors import SchemaError, SettingError
+from analytics_service.errors import SettingError
 from analytics_service.store import migrations
 from analytics_service.store.assets import ids_in_several_cases
 from analytics_service.store.connection import Store
 from analytics_service.store.researcher import make_researcher
-from analytics_service.store.schema import missing, missing_message
+from analytics_service.store.schema import require_all_tables
 
 
 @click.command()
@@ -48,8 +48,7 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
         )
     with clickhouse(settings, command_line()) as reached, closing(Store(reached)) as store:
         applied = migrations.migrate(store)
-        if absent := missing(store):
-            raise SchemaError(missing_message(absent))
+        require_all_tables(store)
         doubled = ids_in_several_cases(store)
         password = make_researcher(store, researcher) if researcher else None
     for migration in applied:

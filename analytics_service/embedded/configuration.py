@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from analytics_service.config.files import NewFile
 from analytics_service.store.researcher import fixed_settings, researcher_grants
 from analytics_service.store.server import native_port
 
@@ -60,6 +61,10 @@ _CONFIG = """\
     <!-- BACKUP DATABASE analytics TO Disk('backups', 'name.tar') writes data/backups/name.tar. -->
     <storage_configuration>
         <disks>
+            <default>
+                <!-- For what does not fail on a full disk: definitions of tables and views. -->
+                <keep_free_space_bytes>33554432</keep_free_space_bytes>
+            </default>
             <backups>
                 <type>local</type>
                 <path>data/backups/</path>
@@ -83,6 +88,8 @@ _USERS = """\
         <default>
             <!-- The ids of all series are a parameter of queries for history. -->
             <http_max_field_value_size>{parameter}</http_max_field_value_size>
+            <!-- Answers that wait for the end of a statement wait here, and not on a disk that may be full. -->
+            <http_response_buffer_size>1048576</http_response_buffer_size>
             <!-- Most queries read a few rows of a few columns. Handing each read to another thread costs more. -->
             <local_filesystem_read_method>pread</local_filesystem_read_method>
             <!-- chdb's function `python` ends the process. Off, this cannot be changed for a query. -->
@@ -189,7 +196,7 @@ def write_configuration(folder: Path, port: int, access: Access) -> None:
     config = _CONFIG.format(http=port, tcp=native_port(port))
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
-        (folder / name).write_text(config, "utf-8")
+        _replace(folder / name, config)
     # Half of the server's limit.
     fixed = fixed_settings(_memory() // 4)
     users = _USERS.format(
@@ -205,7 +212,16 @@ def write_configuration(folder: Path, port: int, access: Access) -> None:
         seconds=_QUERY_SECONDS,
         parameter=_PARAMETER_BYTES,
     )
-    (folder / "users.xml").write_text(users, "utf-8")
+    _replace(folder / "users.xml", users)
+
+
+def _replace(path: Path, content: str) -> None:
+    """Write a file if its content has changed."""
+    if path.exists() and path.read_bytes() == content.encode():
+        return
+    with NewFile(path) as new:
+        new.file.write(content.encode())
+        new.keep()
 
 
 def _processors() -> int:

@@ -17,8 +17,16 @@ from analytics_service.store.server import RUNNING, Running, read_password, read
 
 log = logging.getLogger(__name__)
 
+# Bytes of the records, which are written in place: a file that is there needs no more of a disk that is full.
+_RECORD_BYTES = 1024
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
+# What is wrong with a folder after an error of the system, and what to do.
+_FAULTS = {
+    errno.ENOSPC: ("is on a disk that is full", "Free space on it"),
+    errno.EDQUOT: ("is on a disk whose quota is used up", "Free space on it"),
+    errno.EROFS: ("is on a file system that is mounted read-only", "Mount it for writing"),
+}
 # A link could lead to a file of another program, and opening a pipe would block.
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -71,7 +79,9 @@ class DataFolder:
                 self._require_trusted(folder)
                 _forbid(folder, forbidden)
                 if not os.access(folder, os.W_OK | os.X_OK):
-                    raise PermissionError(13, "Permission denied")
+                    is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+                    code = errno.EROFS if is_read_only else errno.EACCES
+                    raise OSError(code, os.strerror(code))
         except OSError as error:
             raise self.unusable(error) from error
 
@@ -101,9 +111,11 @@ class DataFolder:
     def unusable(self, error: OSError) -> AnalyticsError:
         """The error for an operation in the folder that the system refuses: a SettingError if it will go on to."""
         kind = SettingError if error.errno in _WRONG_PATH else EmbeddedServerError
+        fault, help_ = _FAULTS.get(
+            error.errno or 0, (f"cannot be used ({error.strerror})", "Make it usable for this user")
+        )
         return kind(
-            f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, "
-            "or name another one with --data-dir or ANALYTICS_DATA_DIR."
+            f"The data folder {self.root} {fault}. {help_}, or name another one with --data-dir or ANALYTICS_DATA_DIR."
         )
 
     def has_data(self) -> bool:
@@ -128,9 +140,8 @@ class DataFolder:
             os.close(descriptor)
             return None
         try:
-            _write_private(self._running, "")
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command, bind, source))).encode(), 0)
+            self.announce(None)
+            _record(descriptor, Holder(os.getpid(), command, bind, source))
         except OSError as error:
             os.close(descriptor)
             raise self.unusable(error) from error
@@ -165,7 +176,11 @@ class DataFolder:
 
     def announce(self, running: Running | None) -> None:
         """Tell other processes how to reach the server, or that there is none."""
-        _write_private(self._running, json.dumps(asdict(running)) if running else "")
+        descriptor = os.open(self._running, os.O_WRONLY | os.O_CREAT | _OPEN_FLAGS, _PRIVATE)
+        try:
+            _record(descriptor, running)
+        finally:
+            os.close(descriptor)
 
     def password(self, name: str) -> str:
         """The password in a file of the folder, for the holder of the lock. The first call creates it.
@@ -175,7 +190,9 @@ class DataFolder:
         path = self.root / name
         try:
             if not path.exists():
-                _write_private(path, secrets.token_urlsafe(32))
+                with NewFile(path, _PRIVATE) as new:
+                    new.file.write(secrets.token_urlsafe(32).encode())
+                    new.keep()
             mode = stat.S_IMODE(path.stat().st_mode)
             if mode != _PRIVATE:
                 path.chmod(_PRIVATE)
@@ -203,8 +220,8 @@ def _name_of(uid: int) -> str:
         return f"user {uid}"
 
 
-def _write_private(path: Path, content: str) -> None:
-    """Replace a file atomically. Only its owner can ever read it."""
-    with NewFile(path, _PRIVATE) as new:
-        new.file.write(content.encode())
-        new.keep()
+def _record(descriptor: int, record: Holder | Running | None) -> None:
+    """Write a record in place, or that there is none."""
+    content = json.dumps(asdict(record) if record else None).encode()
+    os.pwrite(descriptor, content.ljust(_RECORD_BYTES), 0)
+    os.ftruncate(descriptor, max(len(content), _RECORD_BYTES))

@@ -5,17 +5,19 @@ import os
 import random
 import socket
 from pathlib import Path
+from urllib.parse import quote
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
+from analytics_service.embedded.definitions import Definitions
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.ping import Ping
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program, ending
 from analytics_service.store.peer import require_peer
-from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Running, native_port
+from analytics_service.store.server import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
 
 # HTTP has an even port, and the native protocol the next one. They are below the range that systems use for outgoing
 # connections: a port of that range could be taken while the server restarts, even by a client that connects to itself.
@@ -49,10 +51,15 @@ class EmbeddedServer(Program):
         self._sql_port = settings.sql_port
         self._pid = 0
         self._ping: Ping | None = None
+        self._definitions = Definitions(folder.server)
+        # Writes that the running server has lost: until it was ready, and until now.
+        self._lost_at_start = self._lost = 0
         self._choose_port(SettingError)
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
+        self._definitions.mend()
+        self._lost_at_start = self._lost = 0
         with self._output.open("wb") as output:
             child = start_python(
                 ["-m", "analytics_service.embedded.child", str(self._folder.server)],
@@ -66,15 +73,18 @@ class EmbeddedServer(Program):
         return child
 
     def is_ready(self) -> bool:
-        """Whether the server answers a query. Nothing is sent to another process on its port."""
+        """Whether the server answers a query: how many of its writes were lost. Nothing is sent to another process on
+        its port."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_ANSWER_SECONDS)
         credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._access.password}
         try:
             connection.connect()
             require_peer(connection.sock, self._pid, os.geteuid(), _READY_ANSWER_SECONDS)
-            connection.request("GET", "/?query=SELECT%201", headers=credentials)
-            return connection.getresponse().read() == b"1\n"
-        except (OSError, http.client.HTTPException, StoreUnavailable):
+            connection.request("GET", f"/?query={quote(LOST_WRITES)}", headers=credentials)
+            self._lost_at_start = self._lost = int(connection.getresponse().read())
+            return True
+        # ValueError: the answer is no number, so the query has failed.
+        except (OSError, http.client.HTTPException, StoreUnavailable, ValueError):
             return False
         finally:
             connection.close()
@@ -91,14 +101,23 @@ class EmbeddedServer(Program):
         """Whether the server has answered a ping since the last call."""
         answered = self._ping.answered() if self._ping else True
         if answered is not None:
+            self._lost = max(self._lost, self._ping.lost_writes if self._ping else 0)
             self.release()
-            self._ping = Ping(self._port)
+            self._ping = Ping(self._port, self._pid, self._access.password)
         return bool(answered)
 
+    def fault(self) -> str:
+        """Whether the server has lost writes since it was ready. Merged parts of tables may be broken then; at a start
+        it sees that, and goes back to the parts that they were merged from, which it keeps for eight minutes."""
+        return "could not write to its disk: free space on it" if self._lost > self._lost_at_start else ""
+
     def adapt(self) -> bool:
-        """Choose other ports if another process took a port after it was found free. EmbeddedServerError if it took
-        one of the settings."""
-        if _PORT_TAKEN not in self._printed():
+        """Mend the definition that the last start could not read, or choose other ports if another process took a port
+        after it was found free. EmbeddedServerError if it took one of the settings."""
+        printed = self._printed()
+        if self._definitions.mend_named(printed):
+            return True
+        if _PORT_TAKEN not in printed:
             return False
         self._choose_port()
         return True

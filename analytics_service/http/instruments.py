@@ -44,6 +44,8 @@ class Instruments:
     def __init__(self) -> None:
         self._folder = os.environ.get(FOLDER)
         if self._folder:
+            # It is gone if somebody has cleaned up.
+            Path(self._folder).mkdir(mode=0o700, exist_ok=True)
             writer = os.environ.get(WRITER, str(os.getpid()))
             values.ValueClass = values.MultiProcessValue(lambda: writer)  # type: ignore[no-untyped-call]
         # Without a registry, values are collected from the files.

@@ -1,6 +1,7 @@
 """The interface of a supervised program: how to launch it, check that it is ready and alive, stop it and explain its
 end."""
 
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -48,6 +49,10 @@ class Program(ABC):
         """Whether the running child has answered since the last call. Returns at once."""
         return True
 
+    def fault(self) -> str:
+        """Why the running child has to be restarted although it answers, as the rest of a sentence; empty if not."""
+        return ""
+
     def adapt(self) -> bool:
         """Remove the cause of the last failed start; False when there is nothing to remove.
 
@@ -85,4 +90,6 @@ class PythonProgram(Program):
 
 def ending(code: int) -> str:
     """The end of a process, as the rest of a sentence."""
+    if code == -signal.SIGKILL:
+        return "was killed by signal 9, as the system does when memory runs out"
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

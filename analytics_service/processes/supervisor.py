@@ -147,7 +147,7 @@ class Supervisor:
             return f"has not answered for {self._program.silent_seconds} s"
         if self._ready_at is None and self._clock() - self._launched_at >= self._program.ready_seconds:
             return f"was not ready after {self._program.ready_seconds:.0f} s"
-        return None
+        return self._program.fault() or None
 
     def _note_readiness(self) -> None:
         if self._ready_at is None and self._program.is_ready() and self._program.announce():

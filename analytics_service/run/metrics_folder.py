@@ -5,12 +5,18 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client.multiprocess import mark_process_dead
 
+from analytics_service.errors import ProcessError
+
 _PREFIX = "analytics-metrics-"
 _LOCK = "lock"
+# Bytes that a folder may need: each process has three files of 1 MiB or more.
+_ROOM = 16 * 2**20
 # Seconds. A younger folder may not be locked yet, so it is not taken for abandoned.
 _YOUNG = 60.0
 _SHARED = Path("/dev/shm")  # noqa: S108 - our folders in it have random names
@@ -26,9 +32,7 @@ class MetricsFolder:
 
     def __init__(self, parent: Path | None = None) -> None:
         # Kept in memory where possible, because metrics need not survive and would cost disk writes.
-        parent = parent or MEMORY or Path(tempfile.gettempdir())
-        _remove_abandoned(parent)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        self.path = _new_in([parent] if parent else [*([MEMORY] if MEMORY else []), Path(tempfile.gettempdir())])
         self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -44,6 +48,16 @@ class MetricsFolder:
         """Remove the folder. Processes that still write to it lose what they count."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+
+
+def _new_in(parents: Sequence[Path]) -> Path:
+    """A new folder in the first of these that has room: a process that writes to a full one is killed (SIGBUS)."""
+    for parent in parents:
+        _remove_abandoned(parent)
+        with suppress(OSError):
+            if shutil.disk_usage(parent).free >= _ROOM:
+                return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    raise ProcessError(f"There is no room for metrics in {' or '.join(map(str, parents))}. Free space there.")
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -14,6 +14,7 @@ from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import (
     AccessRefused,
     AnalyticsError,
+    DiskFull,
     SchemaError,
     SourceError,
     SourceRefused,
@@ -38,6 +39,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import read_heads, read_state
 from analytics_service.store.migrations import migrate
+from analytics_service.store.schema import require_all_tables
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 
@@ -61,6 +63,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
         with closing(Store(reached)) as store:
             migrate(store, is_alone=settings.clickhouse_url is None)
+            require_all_tables(store)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY)
             source = choice.source
             if source is not None:
@@ -102,6 +105,11 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
         for job in JOBS.values():
             try:
                 act(job, now)
+            except DiskFull as error:
+                if not read_heads(store):
+                    raise
+                log.error("There are no first snapshots; the scheduler goes on trying. %s", error)
+                return
             except (StoreUnavailable, AccessRefused, SchemaError, SourceRefused):
                 raise
             except Exception as error:

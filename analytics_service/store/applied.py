@@ -9,6 +9,9 @@ from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import scripts
 
+# The number under which the views are recorded, as they were last made. Scripts are numbered from 1 on.
+VIEWS = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:
@@ -39,15 +42,20 @@ def shipped() -> tuple[Migration, ...]:
     return tuple(Migration(int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in scripts("migrations"))
 
 
+def read_applied(store: Store) -> list[Applied]:
+    """What was applied to the database: scripts, and the views."""
+    return [Applied(*row) for row in store.frame("applied_migrations").iter_rows()]
+
+
 def pending(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
     """Migrations of this version that the database does not have. SchemaError if the two do not match."""
-    applied = [Applied(*row) for row in store.frame("applied_migrations").iter_rows()]
-    return unapplied(applied, shipped() if migrations is None else migrations)
+    return unapplied(read_applied(store), shipped() if migrations is None else migrations)
 
 
 def unapplied(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:
     """The migrations that were not applied. SchemaError if an applied script does not match its migration."""
     by_number = {migration.number: migration for migration in migrations}
+    applied = [record for record in applied if record.number != VIEWS]
     if any(record.number in by_number and by_number[record.number].name != record.name for record in applied):
         raise SchemaError(
             "This database has the schema of an earlier, unreleased version, which cannot be brought up to date. Use "

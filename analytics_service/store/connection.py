@@ -27,6 +27,7 @@ from analytics_service.errors import (
     AccessRefused,
     AnalyticsError,
     Busy,
+    DiskFull,
     SchemaError,
     ServerAway,
     StoreFailure,
@@ -38,7 +39,7 @@ from analytics_service.store.failover import Failover
 from analytics_service.store.layout import Layout
 from analytics_service.store.line import Line
 from analytics_service.store.reach import cause_of, ping, unreachable
-from analytics_service.store.server import address_of, server_of
+from analytics_service.store.server import LOST_WRITES, address_of, server_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
@@ -156,7 +157,7 @@ class Store:
         """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
         if rows.is_empty():
             return
-        with self._turns[table], self._client(f"insert into {table}") as client:
+        with self._turns[table], self._writing(f"insert into {table}") as client:
             client.raw_insert(
                 table,
                 column_names=rows.columns,
@@ -174,7 +175,7 @@ class Store:
         if rows.is_empty():
             return True
         columns = ", ".join(rows.columns)
-        with self._turns[table], self._client(f"insert into {table}") as client:
+        with self._turns[table], self._writing(f"insert into {table}") as client:
             summary = client.command(
                 f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream",
                 parameters=parameters,
@@ -206,7 +207,7 @@ class Store:
 
     def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
         """Write rows in the Native format, as `stream` yields them, into an empty table."""
-        with self._client(f"insert into {table}") as client:
+        with self._writing(f"insert into {table}") as client:
             client.raw_insert(
                 table,
                 insert_block=chunks,
@@ -221,7 +222,7 @@ class Store:
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Execute a named statement without an answer, within the time limit of a query."""
-        with self._client(f"statement {query}") as client:
+        with self._writing(f"statement {query}") as client:
             client.command(
                 named_query(query, parts),
                 parameters=parameters,
@@ -235,8 +236,13 @@ class Store:
 
     def command(self, statement: str, *, in_database: bool = True) -> None:
         """Execute a statement of the layout."""
-        with self._client("statement") as client:
+        with self._writing("statement") as client:
             client.command(statement, use_database=in_database)
+
+    def require_room(self) -> None:
+        """DiskFull when the embedded server has no room for an INSERT. It does not refuse DDL then, and loses it."""
+        if self._is_embedded and not self.frame("has_room")["has_room"].item():
+            raise DiskFull("schema")
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
@@ -295,6 +301,25 @@ class Store:
             server, client = last, self._connected(last, operation)
         with self._translated(server, operation):
             yield client
+
+    @contextmanager
+    def _writing(self, operation: str) -> Iterator[Client]:
+        """A client for statements that write. DiskFull when the embedded server has lost any of it, or of what it wrote
+        meanwhile: it does not report that by itself."""
+        with self._client(operation) as client:
+            before = self._lost_writes(client)
+            yield client
+            if self._lost_writes(client) > before:
+                raise DiskFull(operation)
+
+    @property
+    def _is_embedded(self) -> bool:
+        return self._settings.clickhouse_url is None
+
+    def _lost_writes(self, client: Client) -> int:
+        if not self._is_embedded:
+            return 0
+        return int(cast(int, client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False)))
 
     def _connected(self, server: Settings, operation: str, seconds: float = CONNECT_SECONDS) -> Client:
         """The client of a server, which must accept a connection and answer within so many seconds each."""
@@ -356,7 +381,7 @@ def _service_error(error: Exception, operation: str, url: str) -> AnalyticsError
             "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
         )
     if error.code == _DISK_FULL or _NO_SPACE in str(error):
-        return StoreUnavailable(f"The disk of ClickHouse is full ({operation}). Free space on it.")
+        return DiskFull(operation)
     if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
         return unreachable(url, cause_of(error.__cause__))
     if error.code == _BEHIND:

@@ -1,20 +1,24 @@
 """Brings the schema up to date: numbered scripts are applied in order and recorded with a checksum."""
 
 import logging
+import re
 from collections.abc import Sequence
 
 import polars as pl
 
 from analytics_service.errors import SchemaError, StoreFailure
-from analytics_service.store.applied import Migration, pending
+from analytics_service.store.applied import VIEWS, Applied, Migration, pending, read_applied, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
+from analytics_service.store.ledger import HEADS, LEDGER
 from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
 from analytics_service.store.sql import statements
-from analytics_service.store.views import view_statements
+from analytics_service.store.views import view_names, view_statements
 
 log = logging.getLogger(__name__)
 
+# The statement that makes the view which derives the heads from the ledger: the view's name and its query.
+_FEEDS_HEADS = re.compile(rf"\w+ MATERIALIZED VIEW IF NOT EXISTS (\w+) TO {HEADS}\n.+?\nAS (.+)\nCOMMENT .+", re.DOTALL)
 # The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
 SCHEMA_MIGRATION = """\
@@ -31,10 +35,11 @@ COMMENT 'Migrations that were applied to this database, one row each'
 
 
 def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_alone: bool = False) -> list[Migration]:
-    """Apply and return the missing migrations, and create all views as they are defined now.
+    """Apply and return the missing migrations, and create the views unless all are there as they are defined now.
 
-    SchemaError if the server is too old, an applied script has changed, or this version cannot bring the schema up to
-    date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.14).
+    DiskFull if the embedded server has no room for that. SchemaError if the server is too old, an applied script has
+    changed, or this version cannot bring the schema up to date; and if a scheduler writes to the store, unless the
+    caller `is_alone` with it (rule 8.14).
 
     Rewrites are completed first, because their staged rows fit only the schema that they began with. A script that
     fails half-way is not recorded. All of its statements are executed again next time.
@@ -46,16 +51,17 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     missing = pending(store, migrations)
     if missing and not is_alone:
         _require_no_scheduler(store)
+    if missing:
+        store.require_room()
     if missing and missing[0].number > 1:
         log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
         wait_for_rewrites(store)
     for migration in missing:
         for statement in statements(migration.script):
             store.execute(statement)
-        row = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
-        store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
-    for statement in view_statements():
-        store.execute(statement)
+        _record(store, migration)
+    _derive_heads(store)
+    _make_views(store)
     _require_same_tables(store)
     Recovery(store).look()
     drop_abandoned(store)
@@ -72,6 +78,36 @@ def _drop_foreign_views(store: Store) -> None:
             log.warning("The service's inserts fill the materialized view %s: drop it. %s", view, error)
         else:
             log.warning("Dropped the materialized view %s, which the service's inserts filled.", view)
+
+
+def _derive_heads(store: Store) -> None:
+    """Make the heads again from the ledger, if their table is lost, or the view that fills it."""
+    present = set(store.frame("tables")["name"])
+    script = statements(shipped()[0].script)
+    ((view, query),) = (found.groups() for statement in script if (found := _FEEDS_HEADS.fullmatch(statement)))
+    if LEDGER in present and (lost := {HEADS, view} - present):
+        for statement in script:
+            if statement.partition(" IF NOT EXISTS ")[2].split()[0] in lost:
+                store.execute(statement)
+        # Heads that are there twice are the same heads.
+        store.execute(f"INSERT INTO {HEADS} {query}")
+
+
+def _make_views(store: Store) -> None:
+    """Create all views, unless the database has them. On a cluster, a server that was added may lack some."""
+    views = Migration(VIEWS, "views", "\n".join(view_statements()))
+    is_recorded = Applied(views.number, views.name, views.checksum) in read_applied(store)
+    if is_recorded and not store.layout.cluster and set(store.frame("tables")["name"]).issuperset(view_names()):
+        return
+    store.require_room()
+    for statement in view_statements():
+        store.execute(statement)
+    _record(store, views)
+
+
+def _record(store: Store, migration: Migration) -> None:
+    row = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
+    store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
 
 
 def _require_same_tables(store: Store) -> None:

@@ -20,6 +20,8 @@ def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) 
     except OSError as error:
         raise StoreUnavailable(f"The embedded ClickHouse did not accept a connection ({error}).") from error
     if end.uid != uid or not end.is_open_in(pid):
+        if not Path("/proc", str(pid)).exists():
+            raise StoreUnavailable("The embedded ClickHouse has ended, and is restarted.")
         raise StoreUnavailable("Another process listens where the embedded ClickHouse did. It was sent nothing.")
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from analytics_service.errors import SchemaError
 from analytics_service.store.applied import Migration, require_current, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
@@ -46,6 +47,12 @@ def create(store: Store, *, is_own: bool) -> None:
         migrate(store)
     else:
         require_current(store)
+
+
+def require_all_tables(store: Store) -> None:
+    """SchemaError when the database lacks tables or views although their migrations were applied."""
+    if absent := missing(store):
+        raise SchemaError(missing_message(absent))
 
 
 def missing_message(lacking: Mapping[str, str]) -> str:

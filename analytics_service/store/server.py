@@ -11,6 +11,8 @@ from analytics_service.errors import StoreUnavailable
 RUNNING = "running.json"
 PASSWORD = "password"
 RESEARCHER_PASSWORD = "researcher-password"
+# How often a server could not write to a file. chdb counts that, and goes on as if the file were whole.
+LOST_WRITES = "SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 _START = "Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
 # The format of secrets.token_urlsafe(32).
 _A_PASSWORD = re.compile(r"[A-Za-z0-9_-]{43}\n?")

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import sqlite3
@@ -35,6 +36,7 @@ from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
+from analytics_service.store.migrations import migrate
 from analytics_service.store.server import (
     PASSWORD,
     RESEARCHER_PASSWORD,
@@ -43,6 +45,7 @@ from analytics_service.store.server import (
     read_password,
     read_running,
 )
+from analytics_service.store.views import view_names, view_statements
 from tests.clickhouse import client, hello
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder
@@ -823,17 +826,42 @@ def test_a_ping_is_answered_by_a_server_and_not_by_a_stopped_one(own: Settings) 
     with clickhouse(own, "pytest"):
         port, pid = configured(own.data_dir), server_pid(own.data_dir)
         assert port
-        with closing(Ping(port)) as ping:
+        password = read_password(own.data_dir / PASSWORD)
+        with closing(Ping(port, pid, password)) as ping:
             until(ping.answered)
         os.kill(pid, signal.SIGSTOP)
         # It takes a moment until all of its threads have stopped.
         until(lambda: all(one.read_text().rpartition(")")[2].split()[0] == "T" for one in threads_of(pid)))
-        with closing(Ping(port)) as ping:
+        with closing(Ping(port, pid, password)) as ping:
             assert [ping.answered() for _ in range(100)] == [None] * 100
             os.kill(pid, signal.SIGCONT)
             until(ping.answered)
-        with closing(Ping(free_port())) as ping:
+        with closing(Ping(free_port(), pid, password)) as ping:
             assert ping.answered() is False
+        with closing(Ping(port, os.getpid(), password)) as ping:
+            assert ping.answered() is False
+
+
+def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_what_is_whole(
+    own: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """chdb itself takes a write that fails for done."""
+    with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:
+        migrate(store)
+        store.execute("INSERT INTO claim (side) VALUES ('whole')")
+        full = server_pid(own.data_dir)
+        resource.prlimit(full, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        for statement in ("INSERT INTO claim (side) VALUES ('lost')", view_statements()[0]):
+            with pytest.raises(StoreUnavailable):
+                store.execute(statement)
+        until(lambda: server_pid(own.data_dir) != full and answers(settings))
+        assert "The embedded ClickHouse could not write to its disk: free space on it." in caplog.text
+        (view, *_) = view_names()
+        assert f"The definition of {store.database}.{view} was damaged, and is made again." in caplog.messages
+        migrate(store)
+        with client(settings) as asking:
+            assert asking.query("SELECT side FROM claim").result_rows == [("whole",)]
+            assert asking.query(f"SELECT count() FROM {view}").result_rows == [(0,)]
 
 
 def test_a_server_that_is_silent_for_too_long_is_killed_and_restarted(

@@ -10,7 +10,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.errors import OutOfRange, SourceError, SourceRefused
+from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceRefused
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
@@ -127,6 +127,26 @@ def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_se
     store.execute("TRUNCATE TABLE snapshot")
     take_first_snapshots(settings, Nothing(), store)
     assert "prices: there is no snapshot of now" in caplog.text
+
+
+def test_a_full_disk_keeps_nobody_from_what_is_there(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Full(HandMade):
+        def __getattribute__(self, name: str) -> object:
+            if name in QUESTIONS:
+                raise DiskFull("insert into observation")
+            return super().__getattribute__(name)
+
+    with pytest.raises(DiskFull):
+        take_first_snapshots(settings, Full(), store)
+    take_first_snapshots(settings, HandMade(), store)
+    store.execute("TRUNCATE TABLE snapshot")
+    take_first_snapshots(settings, Full(), store)
+    assert caplog.messages == [
+        "There are no first snapshots; the scheduler goes on trying. "
+        "The disk of ClickHouse is full (insert into observation). Free space on it."
+    ]
 
 
 def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settings, store: Store) -> None:

@@ -17,6 +17,7 @@ from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.layout import Layout
+from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import made_by
 from analytics_service.store.views import view_names
@@ -157,7 +158,7 @@ def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings
 
 def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, store: Store) -> None:
     """Their migrations are recorded, so that nothing makes them again."""
-    store.execute("DROP TABLE snapshot_head_view SYNC")
+    store.execute("DROP TABLE job_run SYNC")
     store.execute("DROP TABLE swap_route SYNC")
     environ = {
         "ANALYTICS_CLICKHOUSE_URL": str(settings.clickhouse_url),
@@ -168,8 +169,41 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
     for command in ("migrate", "status"):
         result = CliRunner().invoke(cli, [command], env=environ)
         assert result.exit_code == 1
-        assert "snapshot_head_view (made by 0001_ledger.sql), swap_route (made by 0008_swaps.sql)" in result.output
+        assert "job_run (made by 0001_ledger.sql), swap_route (made by 0008_swaps.sql)" in result.output
         assert "analytics-service restore FILE --replace" in result.output
+
+
+def test_views_are_made_again_if_one_is_missing_or_was_made_by_another_version(store: Store, run: Run) -> None:
+    def uuids() -> set[object]:
+        return {id_ for (id_,) in run("SELECT uuid FROM system.tables WHERE database = currentDatabase()")}
+
+    migrate(store)
+    before = uuids()
+    migrate(store)
+    assert uuids() == before
+    store.execute("DROP VIEW price SYNC")
+    migrate(store)
+    after = uuids()
+    assert len(after) == len(before)
+    assert len(after - before) == len(view_names())
+    store.execute("INSERT INTO schema_migration (number, name, checksum) SELECT 0, 'views', repeat('0', 64)")
+    migrate(store)
+    assert len(uuids() - after) == len(view_names())
+
+
+@pytest.mark.parametrize("lost", ["snapshot_head", "snapshot_head_view"])
+def test_heads_are_derived_again_if_what_keeps_them_is_lost(store: Store, lost: str) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    before = read_heads(store)
+    assert before
+    store.execute(f"DROP TABLE {lost} SYNC")
+    assert migrate(store) == []
+    after = read_heads(store)
+    assert {family: replace(head, runs=0) for family, head in after.items()} == {
+        family: replace(head, runs=0) for family, head in before.items()
+    }
+    commit(store, {"token;a": [(200, Decimal(1))]})
+    assert read_heads(store) != after
 
 
 @pytest.mark.usefixtures("store")

@@ -117,7 +117,35 @@ def test_the_last_line_that_says_more_than_every_start_is_part_of_the_reason(
 
 def test_a_server_that_printed_nothing_is_explained_by_its_signal(server: EmbeddedServer, folder: DataFolder) -> None:
     printed(folder)
-    assert server.explain(-9) == (f"The embedded ClickHouse was killed by signal 9. Its logs are in {folder.server}.")
+    assert server.explain(-11) == f"The embedded ClickHouse was killed by signal 11. Its logs are in {folder.server}."
+    assert server.explain(-9) == (
+        "The embedded ClickHouse was killed by signal 9, as the system does when memory runs out. "
+        f"Its logs are in {folder.server}."
+    )
+
+
+def test_files_that_have_not_changed_are_not_written_again(server: EmbeddedServer, folder: DataFolder) -> None:
+    """A disk that is full is no reason not to start."""
+    before = {path: path.stat().st_ino for path in folder.server.iterdir()}
+    EmbeddedServer(folder, -1, Settings())
+    assert {path: path.stat().st_ino for path in folder.server.iterdir()} == before
+    (folder.server / "users.xml").write_text("")
+    EmbeddedServer(folder, -1, Settings())
+    assert (folder.server / "users.xml").read_text()
+
+
+def test_a_definition_that_the_server_could_not_read_is_mended_before_the_next_start(
+    server: EmbeddedServer, folder: DataFolder
+) -> None:
+    path = folder.server / "data/store/abc/abc-1/price.sql"
+    path.parent.mkdir(parents=True)
+    path.write_text("ATTACH VIEW\n")
+    (folder.server / "data/metadata").mkdir()
+    printed(
+        folder, "Syntax error: Cannot parse definition from metadata file store/abc/abc-1/price.sql. (SYNTAX_ERROR)"
+    )
+    assert server.adapt()
+    assert not path.exists()
 
 
 def test_an_unusable_installation_is_explained_by_what_it_printed(server: EmbeddedServer, folder: DataFolder) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from prometheus_client import CollectorRegistry, values
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import ProcessError, StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.processes.memory import resident_bytes
@@ -271,3 +272,12 @@ def test_the_memory_of_a_process_is_what_the_system_says() -> None:
     assert taken is not None
     assert 2**20 < taken <= 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + 2**20
     assert resident_bytes(2**30) is None
+
+
+def test_a_folder_without_room_for_metrics_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_folder, "MEMORY", tmp_path / "missing")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with closing(MetricsFolder()) as folder:
+        assert folder.path.parent == tmp_path
+    with pytest.raises(ProcessError, match=r"no room for metrics in .*missing\. Free space there"):
+        MetricsFolder(tmp_path / "missing")

@@ -95,7 +95,7 @@ BEHAVIOUR = {
         "tables",
     },
     "asks all servers": {"differing_tables"},
-    "informs about the asked server": {"server_memory", "table_sizes"},
+    "informs about the asked server": {"has_room", "server_memory", "table_sizes"},
     "reads views of a source in a database of the operator": {
         "source_columns",
         "source_events",
@@ -117,7 +117,7 @@ def behaviour(query: str) -> str:
     if _SPLIT.search(query):
         return split
     if tables := {*re.findall(r"\bsystem\.(\w+)", query)}:
-        return informs if tables & {"metrics", "parts"} else names
+        return informs if tables & {"disks", "metrics", "parts"} else names
     return named if re.search(r"{(table:Identifier|view|parts)}", query) else copied
 
 

@@ -1,5 +1,6 @@
 """What a data folder tells of its server: files that are missing, empty or malformed included."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -112,3 +113,31 @@ def test_a_password_with_the_line_end_of_an_editor_is_read_without_it(folder: Da
     with (folder.root / "password").open("a") as file:
         file.write(os.linesep)
     assert folder.password(PASSWORD) == password
+
+
+def test_records_are_written_in_place(folder: DataFolder) -> None:
+    """So that they need no more of a disk that is full."""
+    paths = [folder.root / "running.json", folder.root / "lock"]
+    for name in ("a", f"a{'b' * 2000}", "c"):
+        lock = folder.lock(name)
+        assert lock is not None
+        os.close(lock)
+        holder = folder.holder()
+        assert holder
+        assert holder.command == name
+        assert read_running(folder.root) is None
+        if name == "a":
+            before = [(path.stat().st_ino, path.stat().st_size) for path in paths]
+    assert [(path.stat().st_ino, path.stat().st_size) for path in paths] == before
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (errno.ENOSPC, "is on a disk that is full. Free space on it, or name another one with --data-dir"),
+        (errno.EROFS, "is on a file system that is mounted read-only. Mount it for writing, or name another one"),
+        (errno.EACCES, "cannot be used (Permission denied). Make it usable for this user, or name another one"),
+    ],
+)
+def test_a_folder_that_the_system_refuses_is_told_with_what_to_do(folder: DataFolder, code: int, told: str) -> None:
+    assert told in str(folder.unusable(OSError(code, os.strerror(code))))

@@ -66,7 +66,7 @@ class FakeProgram(Program):
         self.ready: Callable[[], bool] = lambda: True
         self.announced: Callable[[], bool] = lambda: True
         self.answering: Callable[[], bool] = lambda: True
-        self.lacking = ""
+        self.lacking = self.faulty = ""
         self.adaptations = 0
         self.adapted: list[int] = []
 
@@ -85,6 +85,9 @@ class FakeProgram(Program):
 
     def is_answering(self) -> bool:
         return self.answering()
+
+    def fault(self) -> str:
+        return self.faulty
 
     def adapt(self) -> bool:
         self.adapted.append(len(self.children))
@@ -214,7 +217,10 @@ def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: py
         running.check_after(0.1)
         assert running.starts == 2
         running.supervisor.check()
-    assert caplog.messages == ["The test program was killed by signal 9. See the log. It is restarted in 1.0 s."]
+    assert caplog.messages == [
+        "The test program was killed by signal 9, as the system does when memory runs out. See the log. "
+        "It is restarted in 1.0 s."
+    ]
 
 
 def test_delays_grow_up_to_the_last_one_however_often_a_child_is_killed(running: Scene) -> None:
@@ -359,6 +365,15 @@ def test_a_pause_of_the_supervisor_itself_is_no_silence_of_its_child(running: Sc
     for _ in range(19):
         running.check_after(3600.0)
     assert running.child.events == []
+
+
+def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
+    running: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    running.program.faulty = "has lost its memory"
+    running.check_after(1.0)
+    assert running.child.events == ["killed", "pipe closed"]
+    assert caplog.messages == ["The test program has lost its memory. See the log. It is restarted in 1.0 s."]
 
 
 def test_a_program_that_is_not_asked_may_be_silent(running: Scene) -> None:
