@@ -108,7 +108,7 @@ class EmbeddedServer(Program):
 
     def fault(self) -> str:
         """Whether the server has lost writes since it was ready. Merged parts of tables may be broken then; at a start
-        it sees that, and goes back to the parts that they were merged from, which it keeps for eight minutes."""
+        it sees that, and goes back to the parts that they were merged from, kept for eight minutes (rule 9.5)."""
         return "could not write to its disk: free space on it" if self._lost > self._lost_at_start else ""
 
     def adapt(self) -> bool:

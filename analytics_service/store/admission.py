@@ -32,10 +32,22 @@ def claim(store: Store, side: str | None, origin: Origin) -> None:
     """Claim the store for the side of an origin, unless it is claimed; `side` is the side that was read. Call it before
     the first row is written. SourceRefused when another side has the store. A claim is never given up."""
     if side is None:
-        # Of simultaneous claims, ClickHouse keeps the first.
-        store.run("make_claim", side=_side(origin))
-        side = read_side(store)
+        side = _claimed(store, origin) or _claimed_anew(store, origin)
     _require(store, side, origin)
+
+
+def _claimed(store: Store, origin: Origin) -> str | None:
+    # Of simultaneous claims, ClickHouse keeps the first.
+    store.run("make_claim", side=_side(origin))
+    return read_side(store)
+
+
+def _claimed_anew(store: Store, origin: Origin) -> str | None:
+    """ClickHouse still knows of a first claim that it has lost on a full disk, and drops all others. Without a window
+    it forgets that."""
+    for window in (0, 100):
+        store.execute(f"ALTER TABLE claim MODIFY SETTING non_replicated_deduplication_window = {window}")
+    return _claimed(store, origin)
 
 
 def _require(store: Store, side: str | None, origin: Origin) -> None:

@@ -240,9 +240,10 @@ class Store:
             client.command(statement, use_database=in_database)
 
     def require_room(self) -> None:
-        """DiskFull when the embedded server has no room for an INSERT. It does not refuse DDL then, and loses it."""
+        """DiskFull when the embedded server has no room for an INSERT. It does not refuse to create tables then, but
+        loses their definitions."""
         if self._is_embedded and not self.frame("has_room")["has_room"].item():
-            raise DiskFull("schema")
+            raise DiskFull("new tables")
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
@@ -304,8 +305,8 @@ class Store:
 
     @contextmanager
     def _writing(self, operation: str) -> Iterator[Client]:
-        """A client for statements that write. DiskFull when the embedded server has lost any of it, or of what it wrote
-        meanwhile: it does not report that by itself."""
+        """A client for statements that write. DiskFull when the embedded server has lost any of it, or of what else it
+        wrote meanwhile (rule 9.5)."""
         with self._client(operation) as client:
             before = self._lost_writes(client)
             yield client

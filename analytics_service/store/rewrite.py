@@ -136,6 +136,7 @@ def staging(store: Store, family: str, version: int, retry: Retries = ONCE) -> I
     retry(lambda: drop_abandoned(store))
     staged = Staging(store, family, version)
     try:
+        store.require_room()
         retry(staged.create)
         yield staged
     finally:

@@ -11,7 +11,7 @@ from analytics_service.errors import StoreUnavailable
 RUNNING = "running.json"
 PASSWORD = "password"
 RESEARCHER_PASSWORD = "researcher-password"
-# How often a server could not write to a file. chdb counts that, and goes on as if the file were whole.
+# How often a server could not write to a file, and went on as if it had (rule 9.5).
 LOST_WRITES = "SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 _START = "Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
 # The format of secrets.token_urlsafe(32).

@@ -31,11 +31,13 @@ from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.embedded.ping import Ping
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import EmbeddedServerError, SettingError, StoreUnavailable
+from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
+from analytics_service.store.admission import claim, read_side
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
 from analytics_service.store.server import (
     PASSWORD,
@@ -848,20 +850,23 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
     """chdb itself takes a write that fails for done."""
     with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:
         migrate(store)
-        store.execute("INSERT INTO claim (side) VALUES ('whole')")
+        store.execute("INSERT INTO market_price (asset_id, observed_at, price, version) VALUES ('a', 100, 7, 1)")
         full = server_pid(own.data_dir)
         resource.prlimit(full, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        for statement in ("INSERT INTO claim (side) VALUES ('lost')", view_statements()[0]):
-            with pytest.raises(StoreUnavailable):
-                store.execute(statement)
+        with pytest.raises(DiskFull):
+            claim(store, None, Origin("simulated:1", simulated=True))
+        with pytest.raises(StoreUnavailable):
+            store.execute(view_statements()[0])
         until(lambda: server_pid(own.data_dir) != full and answers(settings))
         assert "The embedded ClickHouse could not write to its disk: free space on it." in caplog.text
         (view, *_) = view_names()
         assert f"The definition of {store.database}.{view} was damaged, and is made again." in caplog.messages
         migrate(store)
         with client(settings) as asking:
-            assert asking.query("SELECT side FROM claim").result_rows == [("whole",)]
+            assert asking.query("SELECT asset_id, price FROM market_price").result_rows == [("a", 7)]
             assert asking.query(f"SELECT count() FROM {view}").result_rows == [(0,)]
+        claim(store, read_side(store), Origin("simulated:2", simulated=True))
+        assert read_side(store) == "simulated:2"
 
 
 def test_a_server_that_is_silent_for_too_long_is_killed_and_restarted(
