@@ -109,7 +109,12 @@ def _with_decimals(assets: Sequence[Asset], rows: pl.DataFrame) -> list[Asset]:
     if not assets:
         return []
     decimals = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.extract(r"\.(\d*)$").str.len_chars()
-    most = dict(rows.group_by(pl.col("asset").cast(pl.String)).agg(decimals.max().fill_null(0)).iter_rows())
+    # As text, all rows would take several times their memory.
+    by_asset = [
+        block.group_by(pl.col("asset").cast(pl.String)).agg(decimals.max().fill_null(0))
+        for block in rows.iter_slices(500_000)
+    ]
+    most = dict(pl.concat(by_asset).group_by("asset").max().iter_rows())
     return [
         replace(asset, decimals_denom=count, decimals_display=min(count, _DISPLAYED))
         for asset in assets
