@@ -16,10 +16,10 @@ from decimal import Decimal
 
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.kinds import Usd
 from analytics_service.market.totals import Totals
 from analytics_service.market.values import EXACT, LIMIT, ZERO, quantized_below_limit
 from analytics_service.sources.base import Source
-from analytics_service.store.columns import quantize_ratio
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered
 from analytics_service.store.loans import (
     SUMMED,
@@ -109,7 +109,7 @@ def _count_until(events: Sequence[Event], second: int) -> int:
 def _event_sums(events: Iterable[Event], since: int) -> list[EventSum]:
     """The values of summed events after a unix second, as they are stored. Events of unknown value do not count."""
     return [
-        EventSum(event.action, event.asset_id, since, quantize_ratio(event.usd))
+        EventSum(event.action, event.asset_id, since, Usd.encode(event.usd))
         for event in events
         if event.action in SUMMED and event.usd is not None
     ]

@@ -10,7 +10,7 @@ from enum import StrEnum
 import polars as pl
 
 from analytics_service.history.frame import UNIT, Part, candles, last, layout
-from analytics_service.store.columns import DECIMAL
+from analytics_service.market.kinds import DECIMAL
 
 
 class Aggregate(StrEnum):

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import polars as pl
 
-from analytics_service.store.columns import DECIMAL
+from analytics_service.market.kinds import DECIMAL
 
 # Series and second in one sortable number.
 _SERIES = 1 << 40

@@ -18,11 +18,12 @@ from analytics_service.imports.publishing import names_of, number_of, resumable,
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.values import EXACT, ZERO, quantized_below_limit, usd_value
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.admission import claim, read_side
 from analytics_service.store.assets import ASSETS, changed_assets
-from analytics_service.store.columns import TIME_LIMIT, versioned
+from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered, read_events_since
 from analytics_service.store.histories import History

@@ -20,8 +20,8 @@ from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant
+from analytics_service.market.kinds import AMOUNT_LIMIT
 from analytics_service.market.values import EXACT
-from analytics_service.store.columns import AMOUNT_LIMIT
 
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.

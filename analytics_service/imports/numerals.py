@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from analytics_service.store.columns import DECIMAL
+from analytics_service.market.kinds import DECIMAL
 
 _SPACES = r"[ \x{a0}\x{202f}'\x{2019}]"
 _EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"

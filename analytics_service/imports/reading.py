@@ -16,8 +16,7 @@ from analytics_service.imports.names import AssetNames, Unnamed
 from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
 from analytics_service.imports.tables import FAULTS, Table
 from analytics_service.imports.times import Kind, TimeRules, last_second, mixed, order_that_fits, read_times
-from analytics_service.market.rates import RATE_LIMIT
-from analytics_service.store.columns import DECIMAL, RATE
+from analytics_service.market.kinds import DECIMAL, RATE_LIMIT, Rate
 from analytics_service.store.histories import NET_TVL, UTILIZATION, History
 
 _GOOD = {"asset": pl.UInt32(), "observed_at": pl.UInt32(), "value": DECIMAL}
@@ -37,7 +36,7 @@ class ReadingRules:
     @property
     def is_ratio(self) -> bool:
         """Whether values may be in percent."""
-        return self.history.kind is RATE or self.history is UTILIZATION
+        return isinstance(self.history.kind, Rate) or self.history is UTILIZATION
 
 
 @dataclass(slots=True)
@@ -156,8 +155,8 @@ def _reason(rules: ReadingRules) -> pl.Expr:
     time, value, written = pl.col("time").str.strip_chars(), pl.col("value"), pl.col("written").str.strip_chars()
     # Compared as text: a number that rounds to zero may be negative, and -0 is not.
     is_negative = written.str.contains(r"^(?:\$\s*)?-[^eE]*[1-9]") & value.is_not_null()
-    too_large = f"is above {RATE_LIMIT}" if rules.history.kind is RATE else "is not below 10^20"
-    above = value > RATE_LIMIT if rules.history.kind is RATE else pl.lit(value=False)
+    too_large = f"is above {RATE_LIMIT}" if isinstance(rules.history.kind, Rate) else "is not below 10^20"
+    above = value > RATE_LIMIT if isinstance(rules.history.kind, Rate) else pl.lit(value=False)
     extra = pl.col("extra")
     many = "the row has more fields than the first line; a field with the delimiter in it needs quotes"
     unsplit = {fault: extra == fault for fault in FAULTS} | {many: extra != ""}

@@ -14,7 +14,7 @@ import polars as pl
 
 from analytics_service.history.calendar import to_second
 from analytics_service.market.instants import DAY, unix_second
-from analytics_service.store.columns import TIME_LIMIT
+from analytics_service.market.kinds import TIME_LIMIT
 
 Unit = Literal["s", "ms", "us", "ns"]
 Order = Literal["dmy", "mdy", "ymd"]

@@ -15,8 +15,8 @@ from analytics_service.imports.tables import FAULTS
 from analytics_service.imports.times import last_second
 from analytics_service.market.assets import Asset, AssetGroup, id_key
 from analytics_service.market.instants import MILLISECONDS
+from analytics_service.market.kinds import DECIMAL
 from analytics_service.market.spreadsheets import FORMULA
-from analytics_service.store.columns import DECIMAL
 
 TimeUnit = Literal["s", "ms"]
 # As unix seconds this is the year 5138; as milliseconds it is March 1973.

@@ -4,15 +4,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Annotated
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-
-
-class AssetGroup(StrEnum):
-    """The domain in which an asset's key is unique."""
-
-    NATIVE = "native"
-    TOKEN = "token"
+from analytics_service.market.kinds import AssetGroup as AssetGroup
+from analytics_service.market.kinds import AssetId, Places, Text, Word
+from analytics_service.market.kinds import split_id as split_id
 
 
 class AssetKind(StrEnum):
@@ -34,14 +31,20 @@ class Asset:
 
     group: AssetGroup
     group_key: str
-    name: str
-    symbol: str
-    symbol_denom: str
-    decimals_denom: int
-    decimals_display: int
-    kind: AssetKind = AssetKind.REGULAR
-    origin_asset: str | None = None
-    receipt_asset: str | None = None
+    name: Annotated[str, Text("Full name")]
+    symbol: Annotated[str, Text("Symbol of a standard unit")]
+    symbol_denom: Annotated[str, Text("Symbol of a denom unit")]
+    decimals_denom: Annotated[
+        int, Places("Decimal places between denom and standard units: 10^this denom make one standard unit")
+    ]
+    decimals_display: Annotated[int, Places("Decimal places shown in texts")]
+    kind: Annotated[AssetKind, Word("Classification: regular, protocol_receipt_token or liquid_staking_token")] = (
+        AssetKind.REGULAR
+    )
+    origin_asset: Annotated[
+        str | None, AssetId("Id of the asset that a receipt or liquid-staking token represents")
+    ] = None
+    receipt_asset: Annotated[str | None, AssetId("Id of the receipt token of a regular asset")] = None
 
     @property
     def id(self) -> str:
@@ -62,14 +65,6 @@ def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
         asset_id: replace(asset, receipt_asset=asset.receipt_asset or receipts.get(asset_id))
         for asset_id, asset in assets.items()
     }
-
-
-def split_id(asset_id: str) -> tuple[AssetGroup, str]:
-    """The group and key of an asset id. ValueError if it is malformed."""
-    group, separator, key = asset_id.partition(";")
-    if not separator or not key:
-        raise ValueError(f"{asset_id!r} is not of the form <group>;<group_key>")
-    return AssetGroup(group), key
 
 
 def id_key(asset_id: str) -> str:

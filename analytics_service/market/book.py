@@ -17,8 +17,9 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.ptoken import Ptoken
+from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.share import Part
-from analytics_service.market.values import EXACT, ONE, ZERO, total, with_receipt_prices
+from analytics_service.market.values import EXACT, ONE, ZERO, total
 
 Side = Literal["collateral", "debt", "stake"]
 # The relative distance from a bound within which exact values decide.

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID, uuid5
+
+from analytics_service.market.kinds import Address, Amount, AssetId, Index, Text, Time, Usd, Word
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The namespace of events' uuids: an event has the same uuid wherever it is read.
@@ -54,19 +57,28 @@ class Event:
     liquidate, whose two legs have the same `tx_hash`.
     """
 
-    id: str
-    action: Action
-    asset_id: str
-    address: str
-    at: datetime
-    amount: int | None
-    usd: Decimal | None = None
-    price: Decimal | None = None
-    account_index: int | None = None
-    contract: str = ""
-    destination: str | None = None
-    tx_hash: str = ""
-    leg: Leg | None = None
+    id: Annotated[str, Text("Id of the event at its source")]
+    action: Annotated[Action, Word("What the address did, such as borrow, deposit_collateral or send")]
+    asset_id: Annotated[str, AssetId("Asset id")]
+    address: Annotated[str, Address("Address that acted, or that was liquidated, in lower case")]
+    at: Annotated[datetime, Time("Instant of the event, rounded up to whole seconds")]
+    amount: Annotated[int | None, Amount("Amount in denom units of the asset; null for an action that moves nothing")]
+    usd: Annotated[Decimal | None, Usd("USD value of the amount at the time of the event; null where unknown")] = None
+    price: Annotated[
+        Decimal | None, Usd("USD per standard unit of the asset at the time of the event; null where unknown")
+    ] = None
+    account_index: Annotated[
+        int | None,
+        Index(
+            "Index of the borrow account of a borrow, return, deposit_collateral, withdraw_collateral, liquidate, bond or unbond; else null"
+        ),
+    ] = None
+    contract: Annotated[str, Text("Address of the contract that carried the action out")] = ""
+    destination: Annotated[str | None, Text("Address that a send went to; else null")] = None
+    tx_hash: Annotated[str, Text("Hash of the transaction; both legs of a liquidation have the same")] = ""
+    leg: Annotated[
+        Leg | None, Word("Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty")
+    ] = None
 
     @property
     def uuid(self) -> str:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Annotated
+
+from analytics_service.market.kinds import Amount, AssetId, Count, Flag, Number, Rate, Ratio, Time, Usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,22 +15,33 @@ class LendMarket:
     `interest_paid` to lenders so far is None unless the source states it; then it is estimated from snapshots.
     """
 
-    apr: Decimal
-    principal: int
-    receipt_supply: int
-    interest_paid: int | None = None
+    apr: Annotated[Decimal, Rate("Yearly rate that lenders earn, without compounding, as a fraction")]
+    principal: Annotated[int, Amount("Amount owed to lenders, in denom units of the asset")]
+    receipt_supply: Annotated[
+        int, Amount("Receipt tokens outstanding, in denom units; principal / receipt_supply is the redemption ratio")
+    ]
+    interest_paid: Annotated[
+        int | None,
+        Amount(
+            "Interest paid to lenders so far by the source, in denom units; null if it is estimated from the snapshots"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class CollateralConfig:
-    """Rules for posting an asset as collateral. Ratios are fractions."""
+    """Rules for posting an asset as collateral."""
 
-    enabled: bool
-    allowable_ltv: Decimal
-    liquidation_ltv: Decimal
-    collateral_cap: int | None
-    min_discount: Decimal
-    max_discount: Decimal
+    enabled: Annotated[bool, Flag("Whether the asset counts as collateral")]
+    allowable_ltv: Annotated[
+        Decimal, Ratio("Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction")
+    ]
+    liquidation_ltv: Annotated[Decimal, Ratio("Loan-to-value ratio from which collateral is liquidated, a fraction")]
+    collateral_cap: Annotated[
+        int | None, Amount("Largest total that may be posted, in denom units; null means no limit")
+    ]
+    min_discount: Annotated[Decimal, Ratio("Smallest discount of a liquidation, a fraction")]
+    max_discount: Annotated[Decimal, Ratio("Largest discount of a liquidation, a fraction")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +49,20 @@ class CollateralMarket:
     """Collateral posted in an asset. Accounts hold `shares` of `balance` (rule 5.1)."""
 
     config: CollateralConfig
-    balance: int
-    shares: int
+    balance: Annotated[int, Amount("Collateral posted, in denom units")]
+    shares: Annotated[int, Amount("Shares of the balance that accounts hold, in denom units")]
 
 
 @dataclass(frozen=True, slots=True)
 class DebtConfig:
-    """Rules for borrowing an asset. Ratios are fractions."""
+    """Rules for borrowing an asset."""
 
-    enabled: bool
-    borrow_cap: int | None
-    borrow_halt_utilization: Decimal
-    interest_fee: Decimal
+    enabled: Annotated[bool, Flag("Whether the asset can be borrowed")]
+    borrow_cap: Annotated[int | None, Amount("Largest total that may be borrowed, in denom units; null means no limit")]
+    borrow_halt_utilization: Annotated[
+        Decimal, Ratio("Highest utilization at which new loans can be opened, a fraction")
+    ]
+    interest_fee: Annotated[Decimal, Ratio("Part of the interest that the protocol keeps, a fraction")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +70,20 @@ class DebtMarket:
     """Debt in an asset. Each account owes its share of `balance`, and interest increases the balance."""
 
     config: DebtConfig
-    apr: Decimal
-    balance: int
-    shares: int
-    time_last_distributed_interest: datetime
-    utilization_accumulator: Decimal
+    apr: Annotated[Decimal, Rate("Yearly rate that borrowers owe, without compounding, as a fraction")]
+    balance: Annotated[int, Amount("Debt including interest, in denom units")]
+    shares: Annotated[
+        int, Amount("Shares of the debt that accounts owe; each is a debt of balance / shares denom units")
+    ]
+    time_last_distributed_interest: Annotated[datetime, Time("Instant at which interest was last added to the balance")]
+    utilization_accumulator: Annotated[Decimal, Number("Tracker of the utilization of the asset over time")]
 
 
 @dataclass(frozen=True, slots=True)
 class Market:
     """An asset's markets in a snapshot; an asset may lack any of the three."""
 
-    asset_id: str
+    asset_id: Annotated[str, AssetId("Asset id")]
     lend: LendMarket | None
     collateral: CollateralMarket | None
     debt: DebtMarket | None
@@ -73,20 +91,29 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class GlobalConfig:
-    """Rules for all borrowing. Ratios are fractions; the threshold is in USD."""
+    """Rules for all borrowing."""
 
-    time_window_nanos: int
-    partial_liquidation_threshold: Decimal
-    target_liquidation_health: Decimal
-    liquidation_fee: Decimal
-    flash_loans_enabled: bool
-    flash_loan_fee: Decimal
-    staking_health_modifier: Decimal
-    stake_collateral_ratio: Decimal
-    stake_flash_loan_ratio: Decimal
-    dynamic_discount_width: Decimal
-    hnative: str
-    ptoken: str
+    time_window_nanos: Annotated[int, Count("Nanoseconds for which an oracle price is valid")]
+    partial_liquidation_threshold: Annotated[Decimal, Usd("Account value in USD below which a liquidation is complete")]
+    target_liquidation_health: Annotated[Decimal, Number("Health that a liquidation restores, at least 1")]
+    liquidation_fee: Annotated[Decimal, Ratio("Part of a liquidation that the protocol keeps, a fraction")]
+    flash_loans_enabled: Annotated[bool, Flag("Whether flash loans are given")]
+    flash_loan_fee: Annotated[Decimal, Ratio("Fee of a flash loan, a fraction of its amount")]
+    staking_health_modifier: Annotated[Decimal, Ratio("Largest increase of health from staking, a fraction")]
+    stake_collateral_ratio: Annotated[
+        Decimal,
+        Ratio(
+            "Ratio of weighted staked protocol tokens to collateral value at which that increase is reached, a fraction"
+        ),
+    ]
+    stake_flash_loan_ratio: Annotated[
+        Decimal, Ratio("Required ratio of weighted staked protocol tokens to flash loan value, a fraction")
+    ]
+    dynamic_discount_width: Annotated[
+        Decimal, Ratio("How far health must fall below 1 for the largest discount, a fraction")
+    ]
+    hnative: Annotated[str, AssetId("Asset id of an asset that the protocol designates")]
+    ptoken: Annotated[str, AssetId("Asset id of the protocol token")]
 
 
 NO_CONFIG = GlobalConfig(

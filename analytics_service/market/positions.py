@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Annotated
+
+from analytics_service.market.kinds import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +81,5 @@ class Position:
 class SwapContract:
     """A swap contract: `routes` lists, by source denom, the denoms it can be swapped to."""
 
-    address: str
+    address: Annotated[str, Address("Address of the swap contract", "contract")]
     routes: dict[str, tuple[str, ...]] = field(default_factory=dict)

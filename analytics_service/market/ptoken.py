@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated
+
+from analytics_service.market.kinds import Address, Amount, AssetId, Count, Index, Number, Text, Time, Word
 
 
 class MemberClass(StrEnum):
@@ -25,28 +28,30 @@ class ScheduleKind(StrEnum):
 class StakingPool:
     """A staking pool: a lockup duration in seconds, and the multipliers that stakes earn."""
 
-    index: int
-    duration: int
-    reward_weight: Decimal
-    gov_weight: Decimal
-    health_weight: Decimal
-    flash_loan_weight: Decimal
-    total_bonded: int
+    index: Annotated[int, Index("Index of the staking pool", "pool")]
+    duration: Annotated[int, Count("Seconds of lock-up")]
+    reward_weight: Annotated[Decimal, Number("Multiplier of rewards")]
+    gov_weight: Annotated[Decimal, Number("Multiplier of votes")]
+    health_weight: Annotated[Decimal, Number("Multiplier of the stake for the health of borrow accounts")]
+    flash_loan_weight: Annotated[Decimal, Number("Multiplier of the stake for flash loans")]
+    total_bonded: Annotated[int, Amount("Denom units staked to the pool")]
 
 
 @dataclass(frozen=True, slots=True)
 class Ptoken:
     """The protocol token in a snapshot."""
 
-    asset_id: str
-    emission_rate: int
-    tokens_per_weight: int
-    total_issued: int
-    total_claimed: int
-    total_locked: int
-    total_supply: int
-    rewards_last_distributed: datetime
-    stake_acc: Decimal
+    asset_id: Annotated[str, AssetId("Asset id of the protocol token")]
+    emission_rate: Annotated[int, Amount("Denom units emitted per year")]
+    tokens_per_weight: Annotated[int, Amount("Factor from weight to tokens")]
+    total_issued: Annotated[
+        int, Amount("Denom units issued, locked or unlocked, including all claimed and claimable rewards")
+    ]
+    total_claimed: Annotated[int, Amount("Denom units claimed, locked or unlocked, excluding unclaimed rewards")]
+    total_locked: Annotated[int, Amount("Denom units locked, including unlocked ones that are not claimed yet")]
+    total_supply: Annotated[int, Amount("Total supply in denom units, including locked and unissued ones")]
+    rewards_last_distributed: Annotated[datetime, Time("Instant at which staking rewards were last distributed")]
+    stake_acc: Annotated[Decimal, Number("Emission rate divided by total reward weight, accumulated over time")]
     pools: tuple[StakingPool, ...]
 
 
@@ -59,20 +64,23 @@ class Arrangement:
     Without a `member_class`, an arrangement is in no group.
     """
 
-    address: str
-    index: int
-    member_class: MemberClass | None
-    kind: ScheduleKind
-    amount: int
-    claimed: int
-    begins_at: datetime
-    ends_at: datetime | None
-    expires_at: datetime | None
-    last_claimed_at: datetime | None
-    admin: str
-    reclaimed_at: datetime | None
-    staked: int
-    held: int
+    address: Annotated[str, Address("Address of the beneficiary")]
+    index: Annotated[int, Index("Index among the arrangements of the address", "arrangement")]
+    member_class: Annotated[
+        MemberClass | None,
+        Word("Group of the beneficiary: team, advisor or investor; empty if the source does not tell it"),
+    ]
+    kind: Annotated[ScheduleKind, Word("Schedule: linear (from begins_at to ends_at) or lump_sum (all at begins_at)")]
+    amount: Annotated[int, Amount("Denom units of the whole arrangement")]
+    claimed: Annotated[int, Amount("Denom units claimed so far")]
+    begins_at: Annotated[datetime, Time("Instant at which unlocking begins")]
+    ends_at: Annotated[datetime | None, Time("Instant at which everything is unlocked; null for a lump sum")]
+    expires_at: Annotated[datetime | None, Time("Instant from which nothing more can be claimed; null means never")]
+    last_claimed_at: Annotated[datetime | None, Time("Instant of the last claim; null if there was none")]
+    admin: Annotated[str, Text("Address that may reclaim what is locked")]
+    reclaimed_at: Annotated[datetime | None, Time("Instant at which the admin reclaimed; null means never")]
+    staked: Annotated[int, Amount("Denom units that the beneficiary stakes at the snapshot")]
+    held: Annotated[int, Amount("Denom units that the beneficiary holds at the snapshot")]
 
 
 def no_ptoken(at: datetime) -> Ptoken:

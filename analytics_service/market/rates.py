@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
-from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import DAY
 from analytics_service.market.markets import Market
 from analytics_service.market.values import EXACT, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * DAY
-# The APY of the greatest APR has 44 digits before the decimal point.
-RATE_LIMIT = Decimal(100)
 # Enough digits to compound exactly to 18 decimals; EXACT would take seven times as long.
 _COMPOUNDING = Context(prec=100, rounding=ROUND_HALF_EVEN)
 
@@ -62,13 +59,6 @@ def apy(apr: Decimal) -> Decimal:
     """
     per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(apr, SECONDS_PER_YEAR))
     return quantized(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
-
-
-def quantize_rate(apr: Decimal) -> Decimal:
-    """The APR with 18 decimals, rounded half to even. OutOfRange outside [0, 100]."""
-    if not apr.is_finite() or not 0 <= apr <= RATE_LIMIT:
-        raise OutOfRange(f"{apr} is not an APR: it must be a fraction from 0 to {RATE_LIMIT}.")
-    return quantized(apr)
 
 
 def net_rate(parts: Iterable[tuple[Decimal, MarketRate]]) -> NetRate:

@@ -79,7 +79,7 @@ def market_values(
 ) -> dict[str, MarketValues]:
     """The values of the markets of known assets with a price, by asset id; `assets` and `prices` are by asset id, too.
 
-    `prices` must include those of receipt tokens: see `values.with_receipt_prices`.
+    `prices` must include those of receipt tokens: see `receipts.with_receipt_prices`.
     """
     values: dict[str, MarketValues] = {}
     for market in markets:

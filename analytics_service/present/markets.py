@@ -2,7 +2,7 @@
 
 from analytics_service.market.markets import DebtMarket, LendMarket
 from analytics_service.market.rates import MarketRate
-from analytics_service.market.values import redemption_ratio
+from analytics_service.market.receipts import redemption_ratio
 from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.kinds import (
     AMOUNT,

@@ -20,9 +20,9 @@ from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.share import Part, Share, seconds_left
 from analytics_service.market.supply import Supply, market_supply
-from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets

@@ -4,33 +4,17 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind, id_key, split_id
-from analytics_service.store.columns import (
-    ASSET_ID,
-    BYTE,
-    TEXT,
-    Columns,
-    decoded,
-    encoded_records,
-    word,
-)
+from analytics_service.market.assets import Asset, id_key, split_id
+from analytics_service.market.fields import columns_of, record_of
+from analytics_service.market.kinds import AssetId
+from analytics_service.store.columns import Columns, decoded, encoded_records
 from analytics_service.store.connection import Store
 
 # The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.
 ASSETS = "asset"
 ASSETS_FAMILY = "prices"
 _NEWEST = 2**64 - 1
-_COLUMNS: Columns = {
-    "id": ASSET_ID,
-    "name": TEXT,
-    "symbol": TEXT,
-    "symbol_denom": TEXT,
-    "decimals_denom": BYTE,
-    "decimals_display": BYTE,
-    "kind": word(AssetKind),
-    "origin_asset": ASSET_ID.or_null,
-    "receipt_asset": ASSET_ID.or_null,
-}
+COLUMNS: Columns = {"id": AssetId("Asset id, <group>;<group_key>"), **columns_of(Asset)}
 
 
 def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict[str, Asset]:
@@ -51,7 +35,7 @@ def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
 
 def asset_frame(assets: Sequence[Asset]) -> pl.DataFrame:
     """Definitions as a batch for the table ASSETS, without `version`. OutOfRange for one that the store cannot hold."""
-    return encoded_records(assets, _COLUMNS)
+    return encoded_records(assets, COLUMNS)
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:
@@ -65,5 +49,4 @@ def ids_in_several_cases(store: Store) -> list[list[str]]:
 
 def _asset(row: dict[str, object]) -> Asset:
     group, key = split_id(str(row["id"]))
-    fields = {name: value for name, value in decoded(row, _COLUMNS).items() if name != "id"}
-    return Asset(group=AssetGroup(group), group_key=key, **fields)
+    return record_of(Asset, decoded(row, COLUMNS), group=group, group_key=key)

@@ -1,46 +1,20 @@
 """Histories of addresses in the store: every event by address, time and uuid."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
 
 from analytics_service.errors import EntityNotFound
-from analytics_service.market.events import Action, Event, EventList, EventQuery, Leg
-from analytics_service.store.columns import (
-    AMOUNT,
-    ASSET_ID,
-    INDEX,
-    RATIO,
-    TEXT,
-    TIME,
-    Column,
-    Columns,
-    decoded,
-    encoded_records,
-    select_list,
-    word,
-)
+from analytics_service.market.events import Event, EventList, EventQuery
+from analytics_service.market.fields import columns_of
+from analytics_service.market.kinds import Text
+from analytics_service.store.columns import Columns, decoded, encoded_records, select_list
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import MAX_ADDRESSES
 
 ACCOUNT_EVENTS = "account_event"
-_EVENT: Columns = {
-    "id": TEXT,
-    "action": word(Action),
-    "asset_id": ASSET_ID,
-    "address": Column(pl.String, str.lower),
-    "at": TIME,
-    "amount": AMOUNT.or_null,
-    "usd": RATIO.or_null,
-    "price": RATIO.or_null,
-    "account_index": INDEX.or_null,
-    "contract": TEXT,
-    "destination": TEXT.or_null,
-    "tx_hash": TEXT,
-    "leg": replace(word(Leg).or_null, decode=lambda leg: Leg(leg) if leg else None),
-}
-_WRITTEN: Columns = {**_EVENT, "uuid": TEXT}
+_EVENT = columns_of(Event)
+COLUMNS: Columns = {**_EVENT, "uuid": Text("Version 5 UUID of the identity of the event")}
 # Conditions on the events after an event. The first comparison lets ClickHouse skip rows by the sort key.
 _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
@@ -48,7 +22,7 @@ _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at
 
 def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
     """Events as a batch to insert, without `number` and `version`."""
-    return encoded_records(events, _WRITTEN).with_columns(pl.col("leg").fill_null(""))
+    return encoded_records(events, COLUMNS)
 
 
 def numbered(store: Store, rows: pl.DataFrame, stored_until: int) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from analytics_service.store.columns import PRICE, RATE, RATIO, Column
+from analytics_service.market.kinds import Kind, Price, Rate, Ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class History:
     name: str
     family: str
     value: str
-    kind: Column
+    kind: Kind
     meaning: str
     by_asset: Path | None = None
     total: Path | None = None
@@ -45,7 +45,7 @@ PRICES = History(
     "price",
     "prices",
     "price",
-    PRICE,
+    Price(),
     "USD per standard unit of the asset",
     by_asset=Path("/assets/price-history", "History of prices."),
 )
@@ -53,7 +53,7 @@ LEND_RATES = History(
     "lend_rate",
     "rates",
     "apr",
-    RATE,
+    Rate(),
     "Yearly rate that lenders of the asset earn, without compounding, as a fraction: 0.05 means 5 %",
     by_asset=Path("/markets/lend/rate-history", "History of lend APRs."),
 )
@@ -61,7 +61,7 @@ BORROW_RATES = History(
     "borrow_rate",
     "rates",
     "apr",
-    RATE,
+    Rate(),
     "Yearly rate that borrowers of the asset owe, without compounding, as a fraction: 0.05 means 5 %",
     by_asset=Path("/markets/borrow/rate-history", "History of borrow APRs."),
 )
@@ -69,7 +69,7 @@ LOANS = History(
     "loans_originated",
     "loans",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of all loans so far, each at the time of the loan",
     by_asset=Path(
         "/analytics/market/history/loans-originated/by-asset", "Value of all loans of each asset since its first."
@@ -82,7 +82,7 @@ LIQUIDATIONS = History(
     "liquidations",
     "loans",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of all debt that liquidations have repaid so far, each at the time of the liquidation",
     by_asset=Path(
         "/analytics/market/history/liquidations/by-asset",
@@ -97,7 +97,7 @@ TVL = History(
     "tvl",
     "markets",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of all deposits, and of all collateral that is no receipt token",
     total=Path("/markets/history/tvl", "History of the total value locked, in USD."),
 )
@@ -105,7 +105,7 @@ NET_TVL = History(
     "net_tvl",
     "markets",
     "usd",
-    RATIO,
+    Ratio(),
     "The total value locked less the USD value of all debt",
     total=Path("/markets/history/net-tvl", "History of the total value locked less debt, in USD."),
 )
@@ -113,7 +113,7 @@ DEPOSITS = History(
     "deposits_usd",
     "markets",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of what is deposited for lending",
     by_asset=Path("/markets/history/deposits", "History of deposits for lending, in USD."),
 )
@@ -121,7 +121,7 @@ COLLATERAL = History(
     "collateral_usd",
     "markets",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of the collateral posted",
     by_asset=Path("/markets/history/collateral", "History of collateral posted, in USD."),
 )
@@ -129,7 +129,7 @@ DEBT = History(
     "debt_usd",
     "markets",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of the debt, with interest",
     by_asset=Path("/markets/history/debt", "History of debt with interest, in USD."),
 )
@@ -137,7 +137,7 @@ UTILIZATION = History(
     "utilization",
     "markets",
     "ratio",
-    RATIO,
+    Ratio(),
     "Debt divided by the principal owed to lenders, as a fraction: 0.5 means 50 %",
     by_asset=Path("/markets/history/utilization", "History of debt divided by deposits."),
 )
@@ -145,7 +145,7 @@ DEBT_AT_RISK = History(
     "debt_at_risk",
     "positions",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of the debt of borrow accounts whose health is below 1.1",
     total=Path("/analytics/market/history/debt-at-risk", "History of debt in accounts of a health below 1.1, in USD."),
 )
@@ -153,7 +153,7 @@ ACCOUNTS_AT_RISK = History(
     "accounts_at_risk",
     "positions",
     "accounts",
-    RATIO,
+    Ratio(),
     "Number of borrow accounts whose health is below 1.1",
     total=Path(
         "/analytics/market/history/accounts-at-risk", "History of the number of accounts of a health below 1.1."
@@ -163,7 +163,7 @@ LIQUIDATABLE_DEBT = History(
     "liquidatable_debt",
     "positions",
     "usd",
-    RATIO,
+    Ratio(),
     "USD value of the debt of borrow accounts that can be liquidated, as their health is below 1",
     total=Path("/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."),
 )

@@ -7,31 +7,23 @@ from decimal import Decimal
 import polars as pl
 
 from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.fields import row_of
+from analytics_service.market.kinds import Amount, AssetId, Text, Time, Usd
 from analytics_service.market.values import ZERO
-from analytics_service.store.columns import (
-    AMOUNT,
-    ASSET_ID,
-    RATIO,
-    TEXT,
-    TIME,
-    Columns,
-    encoded,
-    fields_of,
-    quantize_ratio,
-)
+from analytics_service.store.columns import Columns, encoded
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import LIQUIDATIONS, LOANS
 from analytics_service.store.observations import TOTAL, Values, read_values
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
-_EVENT: Columns = {
-    "at": TIME,
-    "id": TEXT,
-    "kind": TEXT,
-    "asset_id": ASSET_ID,
-    "address": TEXT,
-    "amount": AMOUNT,
-    "usd": RATIO,
+EVENT: Columns = {
+    "at": Time("Instant of the event, rounded up to whole seconds"),
+    "id": Text("Unique id of the event"),
+    "kind": Text("What happened: borrow, repay, lend, redeem, flash_loan or liquidation"),
+    "asset_id": AssetId("Asset id"),
+    "address": Text("Address that acted, or that was liquidated"),
+    "amount": Amount("Amount in denom units of the asset"),
+    "usd": Usd("USD value of the amount at the time of the event"),
 }
 # Values of column `kind` by action. Of a liquidation, the event is the repaid debt.
 _KINDS = {
@@ -43,7 +35,9 @@ _KINDS = {
     Action.LIQUIDATE: "liquidation",
 }
 _ACTIONS = {kind: action for action, kind in _KINDS.items()}
-_FLASH = SnapshotTable("flash_loan_volume", "loans", {"usd": RATIO})
+_FLASH = SnapshotTable(
+    "flash_loan_volume", "loans", {"usd": Usd("USD value of all flash loans so far, each at the time of the loan")}
+)
 # Actions whose events are summed by asset, and the histories of the sums. Flash loans have only a total.
 SUMMED_BY_ASSET = {Action.BORROW: LOANS, Action.LIQUIDATE: LIQUIDATIONS}
 SUMMED = (*SUMMED_BY_ASSET, Action.BORROW_FLASH_LOAN)
@@ -89,8 +83,8 @@ def is_lending(event: Event) -> bool:
 
 def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
     """Lending events as a batch to insert, without `version`. Events of unknown value count as 0 USD."""
-    rows = ({**fields_of(event), "kind": _KINDS[event.action], "usd": event.usd or ZERO} for event in events)
-    return encoded(rows, _EVENT)
+    rows = ({**row_of(event), "kind": _KINDS[event.action], "usd": event.usd or ZERO} for event in events)
+    return encoded(rows, EVENT)
 
 
 def sums_by_asset(sums: Sums) -> Values:
@@ -130,7 +124,7 @@ def read_event_sums(store: Store, instants: Sequence[int], until: int) -> list[E
     kinds = [_KINDS[action] for action in SUMMED]
     rows = store.frame("event_sums", kinds=kinds, instants=list(instants), after=instants[0], until=until)
     return [
-        EventSum(_ACTIONS[row["kind"]], row["asset_id"], row["since"], quantize_ratio(row["usd"]))
+        EventSum(_ACTIONS[row["kind"]], row["asset_id"], row["since"], Usd.encode(row["usd"]))
         for row in rows.iter_rows(named=True)
     ]
 
@@ -139,6 +133,6 @@ def read_lending_since(store: Store, since: int) -> list[SummedEvent]:
     """The stored events that are summed, at or after a unix second, in the order of time."""
     rows = store.frame("events_since", kinds=[_KINDS[action] for action in SUMMED], since=since)
     return [
-        SummedEvent(row["id"], _ACTIONS[row["kind"]], row["asset_id"], row["second"], quantize_ratio(row["usd"]))
+        SummedEvent(row["id"], _ACTIONS[row["kind"]], row["asset_id"], row["second"], Usd.encode(row["usd"]))
         for row in rows.iter_rows(named=True)
     ]

@@ -7,16 +7,26 @@ from decimal import Decimal
 import polars as pl
 
 from analytics_service.market.instants import instant
+from analytics_service.market.kinds import DECIMAL, AssetId, Number, Text, Time
 from analytics_service.market.prices import Price
 from analytics_service.store.cells import look_back
-from analytics_service.store.columns import DECIMAL, TIME, Column, Row, checked_id, encoded, quantize_ratio
+from analytics_service.store.columns import Row, encoded
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES, History
 
 OBSERVATIONS = "observation"
 # The asset id of a sum over all assets.
 TOTAL = ""
-_ASSET_ID = Column(pl.String, lambda asset_id: asset_id and checked_id(asset_id))
+
+
+class _AssetOrTotal(Text):
+    """The id of an asset, or TOTAL."""
+
+    def encode(self, asset_id: str, /) -> str:
+        """The id."""
+        return asset_id and AssetId.encode(asset_id)
+
+
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "history": pl.String,
     "asset_id": pl.String,
@@ -45,7 +55,7 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
 
 def observation_frame(rows: Iterable[tuple[History, str, int, Decimal]]) -> pl.DataFrame:
     """Observations (history, asset id, unix second, value) as a batch to insert, without `version`."""
-    named = [(history.name, asset_id, second, quantize_ratio(value)) for history, asset_id, second, value in rows]
+    named = [(history.name, asset_id, second, Number.encode(value)) for history, asset_id, second, value in rows]
     return pl.DataFrame(named, _SCHEMA, orient="row")
 
 
@@ -57,7 +67,7 @@ def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
 
 
 def _frame(history: History, rows: Iterable[Row]) -> pl.DataFrame:
-    frame = encoded(rows, {"asset_id": _ASSET_ID, "observed_at": TIME, history.value: history.kind})
+    frame = encoded(rows, {"asset_id": _AssetOrTotal(), "observed_at": Time(), history.value: history.kind})
     return frame.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
 
 

@@ -10,6 +10,7 @@ from xxhash import xxh3_64_intdigest
 from analytics_service.errors import OutOfRange
 from analytics_service.market.activity import Activity
 from analytics_service.market.instants import instant
+from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Text, Time
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -19,54 +20,46 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.store.columns import (
-    AMOUNT,
-    COUNT,
-    FLAG,
-    INDEX,
-    RATIO,
-    TEXT,
-    TIME,
-    Column,
-    Columns,
-    amount_digits,
-    checked_id,
-    quantize_ratio,
-    schema_of,
-    select_list,
-    stored_second,
-)
+from analytics_service.store.columns import Columns, schema_of, select_list
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
 _KEY: Columns = {
-    "address": TEXT,
-    "kind": TEXT,
-    "account_index": INDEX,
-    "asset_id": TEXT,
-    "pool": INDEX,
-    "item": INDEX,
+    "address": Address("Address of the user"),
+    "kind": Text(
+        "Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, "
+        "unbonding, unclaimed, claimable_rewards or claimable_unbonding"
+    ),
+    "account_index": Index("Index of the borrow account of a collateral, debt, account or stake item; otherwise 0"),
+    "asset_id": Text("Asset id of a collateral, debt, lend or wallet item; otherwise empty"),
+    "pool": Index("Index of the staking pool of a stake; otherwise 0"),
+    "item": Index("Numbers items that are equal in all preceding columns, from 0"),
 }
 # The other columns of an item, each with its empty value, as in a closed item.
-_VALUES: dict[str, tuple[Column, Any]] = {
-    "amount": (AMOUNT, "0"),
-    "cascade": (FLAG, False),
-    "until": (TIME, None),
-    "last_stake_acc": (RATIO, 0),
+_VALUES: dict[str, tuple[Kind, Any]] = {
+    "amount": (
+        Amount(
+            "Shares of a collateral or debt item, receipt tokens of a lend item, otherwise denom units; 0 when closed"
+        ),
+        "0",
+    ),
+    "cascade": (Flag("Whether a stake moves to the next shorter pool by itself"), False),
+    "until": (Time("Instant at which a stake moves, or an unbonding unlocks", nullable=True), None),
+    "last_stake_acc": (Number("Value of stake_acc up to which a stake has been rewarded"), 0),
 }
-_ITEM: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
-_PLACEHOLDERS = {"columns": select_list(_ITEM), "key": ", ".join(_KEY)}
+ITEM_COLUMNS: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
+_PLACEHOLDERS = {"columns": select_list(ITEM_COLUMNS), "key": ", ".join(_KEY)}
 # The columns of items before numbering.
-_UNNUMBERED = {name: dtype for name, dtype in schema_of(_ITEM).items() if name != "item"}
+_UNNUMBERED = {name: dtype for name, dtype in schema_of(ITEM_COLUMNS).items() if name != "item"}
 _EQUAL = [name for name in _KEY if name != "item"]
 # The values of most items after their amount.
 _, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
 
 ITEM_KEY = list(_KEY)
-ITEM = list(_ITEM)
+ITEM = list(ITEM_COLUMNS)
 # The columns that a position is made from.
-POSITION_COLUMNS = [name for name in _ITEM if name not in ("address", "item")]
+POSITION_COLUMNS = [name for name in ITEM_COLUMNS if name not in ("address", "item")]
 CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
 
 # The columns of an item in its digest. No separator is in any of them but the last.
@@ -82,8 +75,13 @@ _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 KINDS = (*_SIDES, "lend_held", "lend_collateralized", "wallet", "stake", "unbonding", *_SUMS)
 _BATCH = 2_000
 _Item = tuple[Any, ...]
-_COUNTS = ("addresses", "borrowers", "borrower_accounts", "lenders")
-_SUMMARY = SnapshotTable("position_summary", "positions", dict.fromkeys(_COUNTS, COUNT))
+_COUNTS: Columns = {
+    "addresses": Count("Addresses that have a position"),
+    "borrowers": Count("Addresses that owe a debt"),
+    "borrower_accounts": Count("Borrow accounts that owe a debt"),
+    "lenders": Count("Addresses that lend"),
+}
+_SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 
 
 def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
@@ -108,10 +106,10 @@ def _items(position: Position) -> Iterator[_Item]:
     address = position.address.lower()
 
     def plain(kind: str, amount: int, account: int = 0, asset_id: str = "") -> _Item:
-        return (address, kind, INDEX.encode(account), asset_id, 0, amount_digits(amount), *_NOTHING)
+        return (address, kind, Index.encode(account), asset_id, 0, Amount.encode(amount), *_NOTHING)
 
     def of_asset(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
-        return plain(kind, amount, account, checked_id(asset_id))
+        return plain(kind, amount, account, AssetId.encode(asset_id))
 
     for account in position.accounts:
         for held in account.collaterals:
@@ -127,12 +125,12 @@ def _items(position: Position) -> Iterator[_Item]:
     for balance in position.wallet:
         yield of_asset("wallet", balance.asset_id, balance.amount)
     for stake in position.stakes:
-        until = stored_second(stake.transition_at) if stake.transition_at else None
-        rest = (amount_digits(stake.amount), stake.cascade, until, quantize_ratio(stake.last_stake_acc))
-        yield (address, "stake", INDEX.encode(stake.account_index), "", INDEX.encode(stake.pool), *rest)
+        until = Time.encode(stake.transition_at) if stake.transition_at else None
+        rest = (Amount.encode(stake.amount), stake.cascade, until, Number.encode(stake.last_stake_acc))
+        yield (address, "stake", Index.encode(stake.account_index), "", Index.encode(stake.pool), *rest)
     for leaving in position.unbondings:
-        unlock = stored_second(leaving.unlock_at)
-        yield (address, "unbonding", 0, "", 0, amount_digits(leaving.amount), False, unlock, 0)
+        unlock = Time.encode(leaving.unlock_at)
+        yield (address, "unbonding", 0, "", 0, Amount.encode(leaving.amount), False, unlock, 0)
     for kind in _SUMS:
         if amount := getattr(position, kind):
             yield plain(kind, amount)
@@ -141,7 +139,7 @@ def _items(position: Position) -> Iterator[_Item]:
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
     rows = store.frame("position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
-    return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(_ITEM).items())
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
 
 
 def read_borrowing(store: Store, at: int) -> pl.DataFrame:
@@ -183,7 +181,7 @@ def activity_rows(items: pl.DataFrame, stated: Activity | None = None) -> Snapsh
     }
     if stated:
         users = (stated.borrower_active, stated.borrower_account_active, stated.lender_active)
-        counts |= zip(_COUNTS[1:], users, strict=True)
+        counts |= zip(list(_COUNTS)[1:], users, strict=True)
     return {_SUMMARY: [counts]}
 
 

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable
 
-import polars as pl
-
+from analytics_service.market.fields import columns_of
+from analytics_service.market.kinds import Text, Texts
 from analytics_service.market.positions import SwapContract
-from analytics_service.store.columns import TEXT, Column
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _ROUTES = SnapshotTable(
     "swap_route",
     "routes",
-    {"contract": TEXT, "source": TEXT, "targets": Column(pl.List(pl.String), list)},
+    {
+        **columns_of(SwapContract),
+        "source": Text("Denom to swap from; empty in the only row of a contract without routes"),
+        "targets": Texts("Denoms that it can be swapped to"),
+    },
     ("contract", "source"),
 )
 # The source in the single row of a contract without routes.
@@ -22,7 +25,7 @@ _NO_SOURCE = ""
 def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
     """A snapshot's rows: a row for each contract and source denom."""
     rows = [
-        {"contract": contract.address.lower(), "source": source, "targets": targets}
+        {"contract": contract.address, "source": source, "targets": targets}
         for contract in contracts
         for source, targets in (contract.routes or {_NO_SOURCE: ()}).items()
     ]

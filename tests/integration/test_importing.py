@@ -19,7 +19,7 @@ from analytics_service.imports.families import PRICES
 from analytics_service.imports.loaded import Summary
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.market.prices import quantize_price
+from analytics_service.market.kinds import Price
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
@@ -333,7 +333,7 @@ def test_real_prices_are_stored_as_python_reads_them(
         for row in csv.DictReader(packed):
             read += 1
             key = (ids[row["symbol"]], int(row["timestamp"]) // 1000)
-            expected[key] = quantize_price(Decimal(row["USD_price"]))
+            expected[key] = Price.encode(Decimal(row["USD_price"]))
     summary = import_files(store, Request(PRICES, [prices], assets, "ms"), datetime.now(UTC), Progress())
     assert summary == Summary(read, len(expected), read - len(expected), 0, {"price": len(expected)})
     assert observations(settings) == expected

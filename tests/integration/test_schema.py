@@ -1,5 +1,6 @@
 """Migrations, and the schema as a public interface: its comments, its dictionary."""
 
+import re
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
+from analytics_service.store import assets, events, loans, markets, positions, ptoken, swaps
 from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
@@ -20,6 +22,7 @@ from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import made_by
+from analytics_service.store.snapshot_table import SnapshotTable
 from analytics_service.store.views import view_names
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, README, dictionary, renewed
@@ -28,6 +31,21 @@ from tests.integration.conftest import Run
 from tests.integration.pages import commit
 
 ROOT = Path(__file__).parents[2]
+_TABLES = [
+    table
+    for module in (loans, markets, positions, ptoken, swaps)
+    for table in vars(module).values()
+    if isinstance(table, SnapshotTable)
+]
+_DECLARED = {
+    **{table.name: table.columns for table in _TABLES},
+    "asset": assets.COLUMNS,
+    "account_event": events.COLUMNS,
+    "event": loans.EVENT,
+    "position": positions.ITEM_COLUMNS,
+}
+# Columns that whoever writes a row adds.
+_OF_RUNS = ("observed_at", "version", "number", "closed")
 
 
 def test_migrating_again_applies_nothing(store: Store) -> None:
@@ -234,6 +252,18 @@ def test_an_old_server_is_refused_in_plain_words() -> None:
 def test_every_table_and_column_says_what_it_means(store: Store, run: Run) -> None:
     assert run("SELECT name FROM system.tables WHERE database = currentDatabase() AND comment = ''") == []
     assert run("SELECT table, name FROM system.columns WHERE database = currentDatabase() AND comment = ''") == []
+
+
+@pytest.mark.parametrize("table", _DECLARED)
+@pytest.mark.usefixtures("store")
+def test_the_schema_has_the_types_and_meanings_that_records_declare(table: str, run: Run) -> None:
+    """LowCardinality is no matter of a record."""
+    made = run(
+        f"SELECT name, type, comment FROM system.columns WHERE database = currentDatabase() AND table = '{table}'"
+    )
+    plain = {name: (re.sub(r"LowCardinality\((.*)\)", r"\1", kind), meaning) for name, kind, meaning in made}
+    own = {name: value for name, value in plain.items() if name not in _OF_RUNS}
+    assert own == {name: (kind.sql_type, kind.meaning) for name, kind in _DECLARED[table].items()}
 
 
 @pytest.mark.usefixtures("views")

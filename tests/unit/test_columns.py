@@ -6,49 +6,50 @@ from decimal import Decimal
 import pytest
 
 from analytics_service.errors import OutOfRange
+from analytics_service.market.kinds import Amount, AssetId, Count, Index, Kind, Ratio, Text, Time, Word
 from analytics_service.market.positions import Account, Balance, Holding, Position, Unbonding
 from analytics_service.market.ptoken import MemberClass
-from analytics_service.store.columns import AMOUNT, ASSET_ID, COUNT, INDEX, RATIO, TEXT, TIME, Column, encoded, word
+from analytics_service.store.columns import encoded
 from analytics_service.store.positions import item_frame
 
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 2, 7, 6, 28, 15, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("column", "least", "greatest"), [(INDEX, 0, 2**32 - 1), (COUNT, 0, 2**64 - 1), (TIME, FIRST, LAST)]
+    ("kind", "least", "greatest"), [(Index, 0, 2**32 - 1), (Count, 0, 2**64 - 1), (Time, FIRST, LAST)]
 )
-def test_the_least_and_the_greatest_value_are_stored(column: Column, least: object, greatest: object) -> None:
-    rows = encoded([{"x": least}, {"x": greatest}, {"x": None}], {"x": column.or_null})["x"].to_list()
-    assert [value if value is None else column.decode(value) for value in rows] == [least, greatest, None]
+def test_the_least_and_the_greatest_value_are_stored(kind: type[Kind], least: object, greatest: object) -> None:
+    rows = encoded([{"x": least}, {"x": greatest}, {"x": None}], {"x": kind(nullable=True)})["x"].to_list()
+    assert [value if value is None else kind().decode(value) for value in rows] == [least, greatest, None]
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "named"),
+    ("kind", "value", "named"),
     [
-        (INDEX, -1, "-1 cannot be stored"),
-        (INDEX, 2**32, "4294967296 cannot be stored"),
-        (COUNT, -1, "-1 cannot be stored"),
-        (COUNT, 2**64, "18446744073709551616 cannot be stored"),
-        (AMOUNT, Decimal("1.5"), r"1\.5 is a Decimal; amounts are int, in denom units"),
-        (AMOUNT, True, "True is a bool; amounts are int"),
-        (INDEX, Decimal(1), "1 is a Decimal; it must be an int"),
-        (TIME, FIRST - timedelta(microseconds=1), "1969-12-31 23:59:59.999999"),
-        (TIME, LAST + timedelta(seconds=1), "2106-02-07 06:28:16"),
+        (Index, -1, "-1 cannot be stored"),
+        (Index, 2**32, "4294967296 cannot be stored"),
+        (Count, -1, "-1 cannot be stored"),
+        (Count, 2**64, "18446744073709551616 cannot be stored"),
+        (Amount, Decimal("1.5"), r"1\.5 is a Decimal; amounts are int, in denom units"),
+        (Amount, True, "True is a bool; amounts are int"),
+        (Index, Decimal(1), "1 is a Decimal; it must be an int"),
+        (Time, FIRST - timedelta(microseconds=1), "1969-12-31 23:59:59.999999"),
+        (Time, LAST + timedelta(seconds=1), "2106-02-07 06:28:16"),
     ],
 )
-def test_others_are_refused_by_name(column: Column, value: object, named: str) -> None:
+def test_others_are_refused_by_name(kind: type[Kind], value: object, named: str) -> None:
     with pytest.raises(OutOfRange, match=named):
-        encoded([{"x": value}], {"x": column})
+        encoded([{"x": value}], {"x": kind()})
 
 
 @pytest.mark.parametrize("asset_id", ["", "native;", "erc20;gone", 7])
 def test_an_id_that_no_page_could_show_is_refused(asset_id: object) -> None:
     with pytest.raises(OutOfRange, match="is not the id of an asset: it must be native;<denom> or token;<address>"):
-        encoded([{"asset_id": asset_id}], {"asset_id": ASSET_ID})
+        encoded([{"asset_id": asset_id}], {"asset_id": AssetId()})
 
 
 def test_a_word_that_could_not_be_read_again_is_refused() -> None:
-    column = word(MemberClass)
+    column = Word(of=MemberClass)
     assert encoded([{"x": MemberClass.TEAM}, {"x": "advisor"}], {"x": column})["x"].to_list() == ["team", "advisor"]
     with pytest.raises(OutOfRange, match="'founder' is none of team, advisor, investor"):
         encoded([{"x": "founder"}], {"x": column})
@@ -58,7 +59,7 @@ def test_a_word_that_could_not_be_read_again_is_refused() -> None:
 def test_a_message_says_whose_value_it_is(apr: object) -> None:
     rows = [{"id": "1", "asset_id": "token;a", "apr": Decimal(1)}, {"id": "2", "asset_id": "token;b", "apr": apr}]
     with pytest.raises(OutOfRange, match=r"^apr of id 2, asset_id token;b: ") as refused:
-        encoded(rows, {"id": TEXT, "asset_id": ASSET_ID, "apr": RATIO})
+        encoded(rows, {"id": Text(), "asset_id": AssetId(), "apr": Ratio()})
     assert str(apr) in str(refused.value)
 
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.errors import OutOfRange
+from analytics_service.market import kinds
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
+from analytics_service.market.kinds import Number, Rate
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -19,18 +21,11 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.prices import Price, quantize_price, quoted
-from analytics_service.market.rates import MarketRate, NetRate, apy, net_rate, quantize_rate
+from analytics_service.market.prices import Price, quoted
+from analytics_service.market.rates import MarketRate, NetRate, apy, net_rate
+from analytics_service.market.receipts import origin_equivalent, receipt_price, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
-from analytics_service.market.values import (
-    fraction,
-    origin_equivalent,
-    receipt_price,
-    redemption_ratio,
-    usd_value,
-    with_receipt_prices,
-)
-from analytics_service.store.columns import quantize_ratio
+from analytics_service.market.values import fraction, usd_value
 from analytics_service.store.observations import price_frame
 
 D = Decimal
@@ -234,12 +229,12 @@ def test_ten_percent_compounds_to_just_less_than_e_to_a_tenth() -> None:
 @pytest.mark.parametrize("apr", ["-0.01", "100.01", "NaN"])
 def test_an_apr_outside_its_range_is_refused(apr: str) -> None:
     with pytest.raises(OutOfRange, match="must be a fraction from 0 to 100"):
-        quantize_rate(D(apr))
+        Rate.encode(D(apr))
 
 
 def test_rates_are_rounded_half_to_even_to_18_decimals() -> None:
-    assert quantize_rate(D("0.0432000000000000005")) == D("0.043200000000000000")
-    assert quantize_rate(D("0.0432000000000000015")) == D("0.043200000000000002")
+    assert Rate.encode(D("0.0432000000000000005")) == D("0.043200000000000000")
+    assert Rate.encode(D("0.0432000000000000015")) == D("0.043200000000000002")
 
 
 def test_the_apr_of_a_net_rate_is_the_mean_of_aprs_and_its_apy_that_of_apys() -> None:
@@ -277,7 +272,7 @@ ROUNDS_TO_LIMIT = "99999999999999999999.9999999999999999995"
     ],
 )
 def test_prices_are_rounded_half_to_even_to_18_decimals(usd: str, kept: str) -> None:
-    assert quantize_price(D(usd)).as_tuple() == D(kept).as_tuple()
+    assert kinds.Price.encode(D(usd)).as_tuple() == D(kept).as_tuple()
 
 
 NOT_PRICES = ["1E+20", ROUNDS_TO_LIMIT, "1E+400", "-1E-18", "Infinity", "NaN", "sNaN"]
@@ -288,7 +283,7 @@ def test_a_price_that_the_store_cannot_hold_is_refused_as_such(usd: str) -> None
     """Not as a failure of decimal arithmetic or of Polars, which would not be attributed to the price."""
     refused = r"is not a price: it must be finite, not negative and below 10\^20"
     with pytest.raises(OutOfRange, match=refused):
-        quantize_price(D(usd))
+        kinds.Price.encode(D(usd))
     with pytest.raises(OutOfRange, match=refused):
         price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(usd))])
 
@@ -300,10 +295,10 @@ def test_the_greatest_price_fits_into_a_batch() -> None:
 
 @pytest.mark.parametrize("ratio", [BELOW_LIMIT, f"-{BELOW_LIMIT}"])
 def test_a_ratio_may_have_any_magnitude_below_the_limit(ratio: str) -> None:
-    assert quantize_ratio(D(ratio)) == D(ratio)
+    assert Number.encode(D(ratio)) == D(ratio)
 
 
 @pytest.mark.parametrize("ratio", ["1E+20", f"-{ROUNDS_TO_LIMIT}", "1E+400", "NaN"])
 def test_a_ratio_that_the_store_cannot_hold_is_refused(ratio: str) -> None:
     with pytest.raises(OutOfRange, match=r"must be finite and below 10\^20"):
-        quantize_ratio(D(ratio))
+        Number.encode(D(ratio))

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from analytics_service.market.assets import AssetKind
 from analytics_service.market.markets import Market
+from analytics_service.market.receipts import redemption_ratio, with_receipt_prices
 from analytics_service.market.shares import debt_claims
 from analytics_service.market.supply import market_supply
-from analytics_service.market.values import redemption_ratio, total, with_receipt_prices
+from analytics_service.market.values import total
 from analytics_service.sources.simulated import accrual, census, holdings, people
 from analytics_service.sources.simulated.source import SimulatedSource
 

@@ -17,9 +17,10 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.positions import Account, Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
+from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.shares import collateral_claims, debt_claims
 from analytics_service.market.unlocks import unlock_amounts
-from analytics_service.market.values import total, usd_value, with_receipt_prices
+from analytics_service.market.values import total, usd_value
 from analytics_service.sources.simulated import (
     EMPTY_ADDRESS,
     RICH_ADDRESS,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.imports.validation import Names
-from analytics_service.market.prices import quantize_price
+from analytics_service.market.kinds import Price
 from tests.unit.price_files import HEADER, NOON, judge, written
 
 
@@ -156,7 +156,7 @@ def plain_price(text: str) -> Decimal | None:
         return None
     try:
         value = Decimal(text)
-        return None if value < 0 else quantize_price(value)
+        return None if value < 0 else Price.encode(value)
     except (InvalidOperation, OutOfRange):
         return None
 

@@ -10,7 +10,7 @@ from polars import CompatLevel
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats.base import COUNT, Format, Points
 from analytics_service.history.frame import layout
-from analytics_service.store.columns import DECIMAL
+from analytics_service.market.kinds import DECIMAL
 
 _TIME = pl.Datetime("ms", "UTC")
 

@@ -10,12 +10,12 @@ from typing import Any
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import EPOCH, shown
+from analytics_service.market.kinds import type_of
 from analytics_service.sources.base import Source
 from analytics_service.sources.checking.findings import Finding, error, note, sentence, warning
 from analytics_service.sources.checking.judging import Answers, judge, judge_past_prices, judge_unmoved_prices
 from analytics_service.sources.checking.misfits import misfits
 from analytics_service.sources.checking.parts import EVENTS, PARTS, PRICES, Part, Records, difference, storable
-from analytics_service.store.columns import type_of
 
 # How long ago the past instants are; a source with history is asked for its beginning, too.
 _AGO = (timedelta(hours=1), timedelta(days=1))

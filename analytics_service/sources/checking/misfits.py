@@ -8,7 +8,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from analytics_service.store.columns import with_article
+from analytics_service.market.kinds import with_article
 
 
 class Misfit(NamedTuple):

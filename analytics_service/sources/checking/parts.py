@@ -1,7 +1,7 @@
 """The parts of a source: how each is asked for, and the store's own rules of what it can hold."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,6 +12,7 @@ from analytics_service.errors import OutOfRange
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.instants import EPOCH
+from analytics_service.market.kinds import type_of
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
@@ -21,7 +22,6 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.checking.findings import Finding, error, sentence
 from analytics_service.sources.checking.misfits import Misfit, misfits
 from analytics_service.store.assets import asset_frame
-from analytics_service.store.columns import fields_of, type_of
 from analytics_service.store.events import account_event_frame
 from analytics_service.store.loans import is_lending, lending_frame
 from analytics_service.store.markets import market_rows
@@ -197,7 +197,7 @@ def _by_name(records: Records) -> dict[str, Any]:
 def _values(record: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every value within a record, with its path, such as config.liquidation_ltv."""
     if is_dataclass(record):
-        inner: Iterable[tuple[str, Any]] = fields_of(record).items()
+        inner: Iterable[tuple[str, Any]] = ((field.name, getattr(record, field.name)) for field in fields(record))
     elif isinstance(record, Mapping):
         inner = ((str(key), value) for key, value in record.items())
     elif isinstance(record, (tuple, list)):

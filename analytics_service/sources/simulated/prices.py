@@ -3,7 +3,7 @@
 from decimal import Context, Decimal
 
 from analytics_service.market.instants import DAY
-from analytics_service.market.prices import quantize_price
+from analytics_service.market.kinds import Price
 from analytics_service.sources.simulated.noise import UNIT, wander
 from analytics_service.sources.simulated.universe import Listing
 
@@ -19,4 +19,4 @@ def usd(seed: str, listing: Listing, second: int) -> Decimal:
     noise = wander(f"{seed}|{listing.follows}", second, listing.swings)
     growth = listing.growth * max(second - GENESIS, 0) // _YEAR
     factor = _CONTEXT.exp(_CONTEXT.divide(Decimal(noise + growth), Decimal(UNIT)))
-    return quantize_price(_CONTEXT.multiply(listing.usd, factor))
+    return Price.encode(_CONTEXT.multiply(listing.usd, factor))

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from analytics_service.market.instants import EPOCH
-from analytics_service.store.columns import checked_id
+from analytics_service.market.kinds import AssetId
 
 _WRAPPED = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
 _DIGITS = re.compile(r"[0-9]+")
@@ -69,7 +69,7 @@ def word(words: type[StrEnum]) -> Kind:
 
 TEXT = Kind("String", _TEXT, str)
 TEXT_OR_NONE = Kind("String", _TEXT, lambda text: text or None)
-ASSET_ID = Kind("String", _TEXT, checked_id)
+ASSET_ID = Kind("String", _TEXT, AssetId.encode)
 WHOLE = Kind("a whole number, such as UInt256, or String", r"U?Int\d+|Decimal\(\d+, 0\)|String", _whole)
 DECIMAL = Kind(
     "Decimal(38, 18) or another Decimal, a whole number, or String", r"Decimal\(\d+, \d+\)|U?Int\d+|String", _decimal

@@ -7,6 +7,7 @@ from typing import Any
 
 from analytics_service.market.assets import AssetKind
 from analytics_service.market.events import Action, Leg
+from analytics_service.market.fields import row_of
 from analytics_service.market.markets import NO_CONFIG
 from analytics_service.market.ptoken import MemberClass, ScheduleKind
 from analytics_service.sources.sql.kinds import (
@@ -21,7 +22,6 @@ from analytics_service.sources.sql.kinds import (
     Kind,
     word,
 )
-from analytics_service.store.columns import fields_of
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 # Decimal places that texts show, unless a view says otherwise; imports have the same.
@@ -155,7 +155,7 @@ CONFIG = View(
     "source_config",
     {
         **_OBSERVED_AT,
-        **{name: Column(_CONFIG_KINDS[type(value)], value) for name, value in fields_of(NO_CONFIG).items()},
+        **{name: Column(_CONFIG_KINDS[type(value)], value) for name, value in row_of(NO_CONFIG).items()},
     },
 )
 EVENT = View(

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import split_id
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.kinds import AMOUNT_LIMIT, TIME_LIMIT
 from analytics_service.market.values import LIMIT
-from analytics_service.store.columns import AMOUNT_LIMIT, TIME_LIMIT
 
 _W = TypeVar("_W", bound=StrEnum)
 _NUMBER = re.compile(r"-?[0-9]{1,200}(\.[0-9]{1,200})?([eE][+-]?[0-9]{1,3})?")

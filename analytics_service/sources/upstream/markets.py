@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TypeVar
 
+from analytics_service.market.kinds import RATE_LIMIT
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -14,7 +15,6 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.rates import RATE_LIMIT
 from analytics_service.sources.upstream.fields import Field, optional, unique
 
 _T = TypeVar("_T")

@@ -1,0 +1,346 @@
+"""Kinds of fields: what a value means, how ClickHouse and Polars hold it, and how the views of a source may spell it.
+
+A record declares a field once: `principal: Annotated[int, Amount("Amount owed to lenders, in denom units")]`. Tables,
+their comments, the views of a source and what `source check` says of types and ranges follow (`fields.py`).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import polars as pl
+
+from analytics_service.errors import OutOfRange
+from analytics_service.market.instants import EPOCH, instant, unix_second
+from analytics_service.market.values import DECIMALS, quantized, quantized_below_limit
+
+DECIMAL = pl.Decimal(38, DECIMALS)
+"""The Polars type of prices, rates and ratios."""
+AMOUNT_LIMIT = 2**256
+TIME_LIMIT = 2**32
+# The APY of the greatest APR has 44 digits before the decimal point.
+RATE_LIMIT = Decimal(100)
+_DIGITS = re.compile(r"[0-9]+")
+_WRAPPED = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
+
+
+class AssetGroup(StrEnum):
+    """The domain in which an asset's key is unique."""
+
+    NATIVE = "native"
+    TOKEN = "token"
+
+
+def split_id(asset_id: str) -> tuple[AssetGroup, str]:
+    """The group and key of an asset id. ValueError if it is malformed."""
+    group, separator, key = asset_id.partition(";")
+    if not separator or not key:
+        raise ValueError(f"{asset_id!r} is not of the form <group>;<group_key>")
+    return AssetGroup(group), key
+
+
+@lru_cache(maxsize=10_000)
+def _checked_id(asset_id: str) -> str:
+    try:
+        split_id(asset_id)
+    except (ValueError, AttributeError):
+        raise OutOfRange(
+            f"{asset_id!r} is not the id of an asset: it must be native;<denom> or token;<address>."
+        ) from None
+    return asset_id
+
+
+def type_of(value: object) -> str:
+    """The type of a value in words, such as `an int`; None is its own."""
+    return "None" if value is None else with_article(type(value))
+
+
+def with_article(kind: type) -> str:
+    """The name of a type, such as `an int`."""
+    return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Text, and what other kinds derive from.
+
+    `meaning` is the comment of the field's columns, with the unit. `column` is their name if it is not the field's.
+    Whether there may be no value, and the type in Python, come from the record.
+    """
+
+    meaning: str = ""
+    column: str = ""
+    nullable: bool = False
+    of: Any = str
+
+    dtype: ClassVar[type[pl.DataType] | pl.DataType] = pl.String
+    # ClickHouse's type, and what it holds for no value if that is not NULL.
+    sql: ClassVar[str] = "String"
+    nothing: ClassVar[str | None] = None
+    # Which types a column of a source's view may have, in words and as a pattern, and how a query selects it from `v`:
+    # as text or as a whole number, so that nothing is rounded on the way.
+    allowed: ClassVar[str] = "String"
+    pattern: ClassVar[str] = r"String|Enum(8|16)\(.*\)|UUID"
+    select: ClassVar[str] = "toString(v.{})"
+
+    @property
+    def sql_type(self) -> str:
+        """ClickHouse's type of the column, apart from LowCardinality."""
+        return f"Nullable({self.sql})" if self.nullable and self.nothing is None else self.sql
+
+    def encode(self, value: Any, /) -> Any:
+        """The value for the store. OutOfRange, or another error of a wrong type, if it cannot be stored."""
+        return value
+
+    def decode(self, stored: Any, /) -> Any:
+        """The value of what is stored."""
+        return stored
+
+    def read(self, selected: Any, /) -> Any:
+        """The value of what `select` gives. ValueError or OutOfRange says what is wrong."""
+        return selected
+
+    def fits(self, type_name: str) -> bool:
+        """Whether a column of a source's view may have this type. Each may also be Nullable or LowCardinality."""
+        while wrapped := _WRAPPED.fullmatch(type_name):
+            type_name = wrapped[1]
+        return re.fullmatch(self.pattern, type_name) is not None
+
+
+class Text(Kind):
+    """Text. Empty text of a source's view is no value where there may be none."""
+
+    def read(self, selected: str, /) -> str | None:
+        """The text."""
+        return selected or None if self.nullable else selected
+
+
+class Texts(Kind):
+    """Several texts."""
+
+    dtype = pl.List(pl.String)
+    sql = allowed = "Array(String)"
+    pattern = r"Array\((LowCardinality\()?String\)+"
+    select = "v.{}"
+
+    def encode(self, texts: Iterable[str], /) -> list[str]:
+        """The texts."""
+        return list(texts)
+
+    def read(self, selected: Iterable[str], /) -> tuple[str, ...]:
+        """The texts."""
+        return tuple(selected)
+
+
+class Address(Kind):
+    """An address, stored in lower case."""
+
+    def encode(self, address: str, /) -> str:
+        """The address in lower case."""
+        return str.lower(address)
+
+
+class AssetId(Text):
+    """The id of an asset: `native;<denom>` or `token;<address>`."""
+
+    @staticmethod
+    def encode(asset_id: str, /) -> str:
+        """The id."""
+        return _checked_id(asset_id)
+
+    def read(self, selected: str, /) -> str | None:
+        """The id."""
+        return None if self.nullable and not selected else self.encode(selected)
+
+
+class Word(Kind):
+    """A member of the enum that is the field's type; empty text is none."""
+
+    nothing = ""
+
+    def encode(self, value: str, /) -> str:
+        """The word."""
+        if self.nullable and not value:
+            return self.nothing
+        try:
+            return str(self.of(value))
+        except ValueError:
+            raise OutOfRange(f"{value!r} is none of {', '.join(self.of)}.") from None
+
+    def decode(self, stored: str, /) -> StrEnum | None:
+        """The member."""
+        return self.of(stored) if stored else None
+
+    def read(self, selected: str, /) -> StrEnum | None:
+        """The member."""
+        try:
+            return self.decode(selected)
+        except ValueError:
+            raise ValueError(f"must be one of {', '.join(self.of)}") from None
+
+
+class Flag(Kind):
+    """Yes or no."""
+
+    dtype = pl.Boolean
+    sql = allowed = "Bool"
+    pattern = "Bool|UInt8"
+    select = "toUInt8(v.{})"
+
+    def read(self, selected: int, /) -> bool:
+        """The flag."""
+        return bool(selected)
+
+
+class _Whole(Kind):
+    """A whole number that is not negative."""
+
+    allowed = "a whole number, such as UInt256, or String"
+    pattern = r"U?Int\d+|Decimal\(\d+, 0\)|String"
+
+    @staticmethod
+    def read(selected: str, /) -> int:
+        """The number."""
+        if not _DIGITS.fullmatch(selected):
+            raise ValueError("must be a whole number that is not negative")
+        return int(selected)
+
+
+class Amount(_Whole):
+    """An amount in denom units. Polars cannot hold its 256 bits, so it is a string of digits on its way."""
+
+    sql = "UInt256"
+
+    @staticmethod
+    def encode(amount: int, /) -> str:
+        """The digits. OutOfRange outside [0, 2^256), which ClickHouse would silently wrap around."""
+        if type(amount) is not int:
+            raise OutOfRange(f"{amount} is {type_of(amount)}; amounts are int, in denom units.")
+        if not 0 <= amount < AMOUNT_LIMIT:
+            raise OutOfRange(f"{amount} is not an amount: it must not be negative, and be below 2^256.")
+        return str(amount)
+
+    def decode(self, stored: str, /) -> int:
+        """The amount."""
+        return int(stored)
+
+
+class Count(_Whole):
+    """A whole number of 64 bits."""
+
+    dtype: ClassVar[type[pl.DataType] | pl.DataType] = pl.UInt64
+    sql = "UInt64"
+    limit: ClassVar[int] = 2**64
+
+    @classmethod
+    def encode(cls, number: int, /) -> int:
+        """The number."""
+        if type(number) is not int:
+            raise OutOfRange(f"{number} is {type_of(number)}; it must be an int.")
+        if not 0 <= number < cls.limit:
+            raise OutOfRange(f"{number} cannot be stored: it must not be negative, and be below {cls.limit}.")
+        return number
+
+
+class Index(Count):
+    """A whole number of 32 bits."""
+
+    dtype = pl.UInt32
+    sql = "UInt32"
+    limit = 2**32
+
+
+class Places(Count):
+    """A number of decimal places."""
+
+    dtype = pl.UInt8
+    sql = "UInt8"
+    limit = 2**8
+
+
+class Number(Kind):
+    """A number with 18 decimals, rounded half to even, in (-10^20, 10^20)."""
+
+    dtype = DECIMAL
+    sql = "Decimal(38, 18)"
+    allowed = "Decimal(38, 18) or another Decimal, a whole number, or String"
+    pattern = r"Decimal\(\d+, \d+\)|U?Int\d+|String"
+
+    @staticmethod
+    def encode(number: Decimal, /) -> Decimal:
+        """The rounded number."""
+        stored = quantized_below_limit(number)
+        if stored is None:
+            raise OutOfRange(f"{number} is not a number that can be stored: it must be finite and below 10^20.")
+        return stored
+
+    @staticmethod
+    def read(selected: str, /) -> Decimal:
+        """The number."""
+        try:
+            return Decimal(selected)
+        except ArithmeticError:
+            raise ValueError("must be a decimal number, such as 1572.5") from None
+
+
+class Ratio(Number):
+    """A fraction: 0.05 means 5 %. It is hardly ever above 1."""
+
+
+class Usd(Number):
+    """A value in USD."""
+
+
+class Price(Usd):
+    """USD per standard unit (rule 2.12)."""
+
+    @staticmethod
+    def encode(usd: Decimal, /) -> Decimal:
+        """The rounded price. OutOfRange outside [0, 10^20)."""
+        price = quantized_below_limit(usd)
+        if price is None or price < 0:
+            raise OutOfRange(f"{usd} is not a price: it must be finite, not negative and below 10^20.")
+        return price
+
+
+class Rate(Number):
+    """An APR: a fraction per year, without compounding."""
+
+    @staticmethod
+    def encode(apr: Decimal, /) -> Decimal:
+        """The rounded APR. OutOfRange outside [0, 100]."""
+        if not apr.is_finite() or not 0 <= apr <= RATE_LIMIT:
+            raise OutOfRange(f"{apr} is not an APR: it must be a fraction from 0 to {RATE_LIMIT}.")
+        return quantized(apr)
+
+
+class Time(Kind):
+    """An instant, stored in whole seconds."""
+
+    dtype = pl.UInt32
+    sql = "DateTime('UTC')"
+    allowed = "DateTime or DateTime64"
+    pattern = r"DateTime(64)?(\(.*\))?"
+    select = "toUnixTimestamp64Micro(toDateTime64(v.{}, 6, 'UTC'))"
+
+    @staticmethod
+    def encode(at: datetime, /) -> int:
+        """The unix second of an aware instant. OutOfRange if ClickHouse's DateTime cannot hold it."""
+        second = unix_second(at)
+        if not 0 <= second < TIME_LIMIT:
+            raise OutOfRange(f"{at} cannot be stored: times must be from 1970-01-01 to 2106-02-07T06:28:15Z.")
+        return second
+
+    def decode(self, stored: int, /) -> datetime:
+        """The start of a unix second."""
+        return instant(stored)
+
+    @staticmethod
+    def read(selected: int, /) -> datetime:
+        """The instant of unix microseconds."""
+        return EPOCH + timedelta(microseconds=selected)
