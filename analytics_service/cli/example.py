@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from analytics_service.config.settings import table
+from analytics_service.sources.sql.views import VIEWS
 
 _ENV = "env"
 _FILES = {
@@ -82,8 +83,10 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _packaged(file: str) -> str:
-    """A file of the package, with the path of this program in it."""
+    """A file of the package, with the path of this program and the columns of a source's views in it."""
     text = (resources.files("analytics_service.cli") / "examples" / file).read_text("utf-8")
+    for view in VIEWS.values():
+        text = text.replace(f"@{view.name}@", view.ddl())
     return text.replace(_PROGRAM, _program())
 
 

@@ -24,9 +24,7 @@ class AssetKind(StrEnum):
 class Asset:
     """An asset's identity, metadata and classification.
 
-    `origin_asset` is the id of the asset that a receipt or liquid-staking token represents; `receipt_asset` is the id
-    of an asset's receipt token. A source may give only one of these links: see `linked`. 10^decimals_denom denom units
-    make one standard unit.
+    A source may give only one of the links `origin_asset` and `receipt_asset`: see `linked`.
     """
 
     group: AssetGroup

@@ -51,10 +51,7 @@ class Leg(StrEnum):
 class Event:
     """An event of an address.
 
-    `id` is never reused within a source. `amount` is in denom units; None for an action that moves nothing. `price`
-    and `usd` are the price of the asset and the value of the amount at the time of the event, if known.
-    `account_index` is set for actions on one of the address's borrow accounts, `destination` for send, `leg` for
-    liquidate, whose two legs have the same `tx_hash`.
+    `id` is never reused within a source. `usd` is the value of the amount by `price`.
     """
 
     id: Annotated[str, Text("Id of the event at its source")]
@@ -70,7 +67,8 @@ class Event:
     account_index: Annotated[
         int | None,
         Index(
-            "Index of the borrow account of a borrow, return, deposit_collateral, withdraw_collateral, liquidate, bond or unbond; else null"
+            "Index of the borrow account of a borrow, return, deposit_collateral, withdraw_collateral, liquidate, "
+            "bond or unbond; else null"
         ),
     ] = None
     contract: Annotated[str, Text("Address of the contract that carried the action out")] = ""

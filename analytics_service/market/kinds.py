@@ -116,7 +116,6 @@ class Text(Kind):
     """Text. Empty text of a source's view is no value where there may be none."""
 
     def read(self, selected: str, /) -> str | None:
-        """The text."""
         return selected or None if self.nullable else selected
 
 
@@ -129,11 +128,9 @@ class Texts(Kind):
     select = "v.{}"
 
     def encode(self, texts: Iterable[str], /) -> list[str]:
-        """The texts."""
         return list(texts)
 
     def read(self, selected: Iterable[str], /) -> tuple[str, ...]:
-        """The texts."""
         return tuple(selected)
 
 
@@ -141,7 +138,6 @@ class Address(Kind):
     """An address, stored in lower case."""
 
     def encode(self, address: str, /) -> str:
-        """The address in lower case."""
         return str.lower(address)
 
 
@@ -150,11 +146,9 @@ class AssetId(Text):
 
     @staticmethod
     def encode(asset_id: str, /) -> str:
-        """The id."""
         return _checked_id(asset_id)
 
     def read(self, selected: str, /) -> str | None:
-        """The id."""
         return None if self.nullable and not selected else self.encode(selected)
 
 
@@ -164,7 +158,6 @@ class Word(Kind):
     nothing = ""
 
     def encode(self, value: str, /) -> str:
-        """The word."""
         if self.nullable and not value:
             return self.nothing
         try:
@@ -173,11 +166,9 @@ class Word(Kind):
             raise OutOfRange(f"{value!r} is none of {', '.join(self.of)}.") from None
 
     def decode(self, stored: str, /) -> StrEnum | None:
-        """The member."""
         return self.of(stored) if stored else None
 
     def read(self, selected: str, /) -> StrEnum | None:
-        """The member."""
         try:
             return self.decode(selected)
         except ValueError:
@@ -193,7 +184,6 @@ class Flag(Kind):
     select = "toUInt8(v.{})"
 
     def read(self, selected: int, /) -> bool:
-        """The flag."""
         return bool(selected)
 
 
@@ -205,7 +195,6 @@ class _Whole(Kind):
 
     @staticmethod
     def read(selected: str, /) -> int:
-        """The number."""
         if not _DIGITS.fullmatch(selected):
             raise ValueError("must be a whole number that is not negative")
         return int(selected)
@@ -226,7 +215,6 @@ class Amount(_Whole):
         return str(amount)
 
     def decode(self, stored: str, /) -> int:
-        """The amount."""
         return int(stored)
 
 
@@ -239,7 +227,6 @@ class Count(_Whole):
 
     @classmethod
     def encode(cls, number: int, /) -> int:
-        """The number."""
         if type(number) is not int:
             raise OutOfRange(f"{number} is {type_of(number)}; it must be an int.")
         if not 0 <= number < cls.limit:
@@ -273,7 +260,6 @@ class Number(Kind):
 
     @staticmethod
     def encode(number: Decimal, /) -> Decimal:
-        """The rounded number."""
         stored = quantized_below_limit(number)
         if stored is None:
             raise OutOfRange(f"{number} is not a number that can be stored: it must be finite and below 10^20.")
@@ -281,7 +267,6 @@ class Number(Kind):
 
     @staticmethod
     def read(selected: str, /) -> Decimal:
-        """The number."""
         try:
             return Decimal(selected)
         except ArithmeticError:
@@ -337,7 +322,6 @@ class Time(Kind):
         return second
 
     def decode(self, stored: int, /) -> datetime:
-        """The start of a unix second."""
         return instant(stored)
 
     @staticmethod

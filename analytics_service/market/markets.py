@@ -10,10 +10,7 @@ from analytics_service.market.kinds import Amount, AssetId, Count, Flag, Number,
 
 @dataclass(frozen=True, slots=True)
 class LendMarket:
-    """Deposits of an asset. `principal` is owed to lenders; receipt tokens are claims on it.
-
-    `interest_paid` to lenders so far is None unless the source states it; then it is estimated from snapshots.
-    """
+    """Deposits of an asset. Receipt tokens are claims on the principal."""
 
     apr: Annotated[Decimal, Rate("Yearly rate that lenders earn, without compounding, as a fraction")]
     principal: Annotated[int, Amount("Amount owed to lenders, in denom units of the asset")]

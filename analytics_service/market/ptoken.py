@@ -57,12 +57,7 @@ class Ptoken:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """An unlock arrangement: its terms, and how much has been claimed.
-
-    A linear schedule unlocks from `begins_at` to `ends_at`. A lump sum unlocks at `begins_at` and has no `ends_at`.
-    At `reclaimed_at` the admin took back the locked amount. `staked` and `held` are totals of the beneficiary.
-    Without a `member_class`, an arrangement is in no group.
-    """
+    """An unlock arrangement: its terms, and how much has been claimed. Without a `member_class` it is in no group."""
 
     address: Annotated[str, Address("Address of the beneficiary")]
     index: Annotated[int, Index("Index among the arrangements of the address", "arrangement")]

@@ -8,7 +8,7 @@ from analytics_service.market.positions import SwapContract
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
-_ROUTES = SnapshotTable(
+ROUTES = SnapshotTable(
     "swap_route",
     "routes",
     {
@@ -29,7 +29,7 @@ def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
         for contract in contracts
         for source, targets in (contract.routes or {_NO_SOURCE: ()}).items()
     ]
-    return {_ROUTES: rows}
+    return {ROUTES: rows}
 
 
 def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
@@ -37,7 +37,7 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
 
     Its sources are in ascending order, and so are the targets of each. None when there is no such contract.
     """
-    rows = list(_ROUTES.read(store, at, "contract = {contract:String}", contract=address))
+    rows = list(ROUTES.read(store, at, "contract = {contract:String}", contract=address))
     if not rows:
         return None
     routes = {row["source"]: tuple(sorted(row["targets"])) for row in rows if row["source"] != _NO_SOURCE}

@@ -272,7 +272,7 @@ def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) ->
         ),
         (
             "CREATE VIEW {}.source_market AS SELECT 'native;ua' AS asset_id, 0.04 AS lend_apy",
-            "source_market.lend_apy has no meaning; the columns of source_market are asset_id, observed_at, lend_prin",
+            "source_market.lend_apy has no meaning; the columns of source_market are asset_id, observed_at, lend_apr",
         ),
         (
             "CREATE VIEW {}.source_events AS SELECT 1 AS id",

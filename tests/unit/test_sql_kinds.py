@@ -8,21 +8,21 @@ import pytest
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market.events import Action
-from analytics_service.sources.sql.kinds import ASSET_ID, DECIMAL, FLAG, TEXT, TEXTS, TIME, WHOLE, Kind, word
+from analytics_service.market.kinds import Amount, AssetId, Flag, Kind, Number, Text, Texts, Time, Word
 
 
 @pytest.mark.parametrize(
     ("kind", "types"),
     [
         (
-            TEXT,
+            Text(),
             ["String", "LowCardinality(String)", "LowCardinality(Nullable(String))", "Enum8('a' = 1)", "UUID"],
         ),
-        (WHOLE, ["UInt8", "Int64", "UInt256", "Nullable(UInt256)", "Decimal(76, 0)", "String"]),
-        (DECIMAL, ["Decimal(38, 18)", "Nullable(Decimal(9, 2))", "UInt64", "Int8", "LowCardinality(String)"]),
-        (FLAG, ["Bool", "UInt8", "Nullable(Bool)"]),
-        (TIME, ["DateTime", "DateTime('UTC')", "DateTime64(3)", "Nullable(DateTime64(9, 'Asia/Kathmandu'))"]),
-        (TEXTS, ["Array(String)", "Array(LowCardinality(String))"]),
+        (Amount(), ["UInt8", "Int64", "UInt256", "Nullable(UInt256)", "Decimal(76, 0)", "String"]),
+        (Number(), ["Decimal(38, 18)", "Nullable(Decimal(9, 2))", "UInt64", "Int8", "LowCardinality(String)"]),
+        (Flag(), ["Bool", "UInt8", "Nullable(Bool)"]),
+        (Time(), ["DateTime", "DateTime('UTC')", "DateTime64(3)", "Nullable(DateTime64(9, 'Asia/Kathmandu'))"]),
+        (Texts(), ["Array(String)", "Array(LowCardinality(String))"]),
     ],
 )
 def test_a_type_that_is_exact_is_read(kind: Kind, types: list[str]) -> None:
@@ -32,12 +32,12 @@ def test_a_type_that_is_exact_is_read(kind: Kind, types: list[str]) -> None:
 @pytest.mark.parametrize(
     ("kind", "types"),
     [
-        (TEXT, ["UInt8", "FixedString(4)", "Array(String)"]),
-        (WHOLE, ["Float64", "Decimal(38, 18)", "BFloat16", "Bool"]),
-        (DECIMAL, ["Float32", "Nullable(Float64)", "DateTime"]),
-        (FLAG, ["String", "UInt64"]),
-        (TIME, ["UInt32", "Date", "String", "Int64"]),
-        (TEXTS, ["String", "Array(UInt8)", "Array(Nullable(String))"]),
+        (Text(), ["UInt8", "FixedString(4)", "Array(String)"]),
+        (Amount(), ["Float64", "Decimal(38, 18)", "BFloat16", "Bool"]),
+        (Number(), ["Float32", "Nullable(Float64)", "DateTime"]),
+        (Flag(), ["String", "UInt64"]),
+        (Time(), ["UInt32", "Date", "String", "Int64"]),
+        (Texts(), ["String", "Array(UInt8)", "Array(Nullable(String))"]),
     ],
 )
 def test_any_other_type_is_refused(kind: Kind, types: list[str]) -> None:
@@ -47,36 +47,36 @@ def test_any_other_type_is_refused(kind: Kind, types: list[str]) -> None:
 @pytest.mark.parametrize(
     ("kind", "stored", "value"),
     [
-        (WHOLE, "115792089237316195423570985008687907853269984665640564039457584007913129639935", 2**256 - 1),
-        (DECIMAL, "0.000000000000000001", Decimal(1).scaleb(-18)),
-        (DECIMAL, "-1.50", Decimal("-1.5")),
-        (FLAG, 1, True),
-        (TIME, 1_772_366_400_250_000, datetime(2026, 3, 1, 12, 0, 0, 250_000, UTC)),
-        (word(Action), "borrow", Action.BORROW),
-        (word(Action), "", None),
-        (TEXTS, ["a", "b"], ("a", "b")),
-        (ASSET_ID, "native;ua", "native;ua"),
+        (Amount(), "115792089237316195423570985008687907853269984665640564039457584007913129639935", 2**256 - 1),
+        (Number(), "0.000000000000000001", Decimal(1).scaleb(-18)),
+        (Number(), "-1.50", Decimal("-1.5")),
+        (Flag(), 1, True),
+        (Time(), 1_772_366_400_250_000, datetime(2026, 3, 1, 12, 0, 0, 250_000, UTC)),
+        (Word(of=Action), "borrow", Action.BORROW),
+        (Word(of=Action), "", None),
+        (Texts(), ["a", "b"], ("a", "b")),
+        (AssetId(), "native;ua", "native;ua"),
     ],
 )
 def test_a_value_keeps_every_digit(kind: Kind, stored: Any, value: object) -> None:
-    assert kind.decode(stored) == value
+    assert kind.read(stored) == value
 
 
 @pytest.mark.parametrize(
     ("kind", "stored", "message"),
     [
-        (WHOLE, "-1", "must be a whole number that is not negative"),
-        (WHOLE, "1.0", "must be a whole number that is not negative"),
-        (WHOLE, "1_000", "must be a whole number that is not negative"),
-        (DECIMAL, "1,5", r"must be a decimal number, such as 1572\.5"),
-        (word(Action), "lending", "must be one of borrow_flash_loan, return_flash_loan, "),
+        (Amount(), "-1", "must be a whole number that is not negative"),
+        (Amount(), "1.0", "must be a whole number that is not negative"),
+        (Amount(), "1_000", "must be a whole number that is not negative"),
+        (Number(), "1,5", r"must be a decimal number, such as 1572\.5"),
+        (Word(of=Action), "lending", "must be one of borrow_flash_loan, return_flash_loan, "),
     ],
 )
 def test_a_value_that_is_none_is_explained(kind: Kind, stored: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        kind.decode(stored)
+        kind.read(stored)
 
 
 def test_an_id_must_be_that_of_an_asset() -> None:
     with pytest.raises(OutOfRange, match="must be native;<denom> or token;<address>"):
-        ASSET_ID.decode("ua")
+        AssetId().read("ua")

@@ -57,15 +57,7 @@ INSERT INTO research_mine.price_feed VALUES
 
 CREATE OR REPLACE VIEW research_mine.source_asset
 (
-    asset_id String COMMENT 'Asset id. Required',
-    symbol String COMMENT 'Symbol of a standard unit. Required',
-    decimals UInt8 COMMENT 'Decimal places between denom and standard units. Required',
-    name String COMMENT 'Full name. Default: the symbol',
-    symbol_denom String COMMENT 'Symbol of a denom unit. Default: the id after the semicolon',
-    decimals_display UInt8 COMMENT 'Decimal places shown in texts. Default: decimals, but at most 6',
-    kind String COMMENT 'regular (default), protocol_receipt_token or liquid_staking_token',
-    origin_asset Nullable(String) COMMENT 'Id of the asset that a receipt or liquid-staking token represents. Default: none',
-    receipt_asset Nullable(String) COMMENT 'Id of the receipt token of an asset. Default: the one whose origin_asset it is'
+    @source_asset@
 )
 AS SELECT
     concat('native;', denom) AS asset_id,
@@ -82,9 +74,7 @@ COMMENT 'Every asset';
 
 CREATE OR REPLACE VIEW research_mine.source_price
 (
-    asset_id String COMMENT 'Asset id. Required',
-    observed_at DateTime64(3, 'UTC') COMMENT 'Instant at which the price was observed. Required',
-    usd Decimal(38, 18) COMMENT 'USD per standard unit. Required'
+    @source_price@
 )
 AS SELECT concat('native;', denom) AS asset_id, seen AS observed_at, price AS usd
 FROM research_mine.price_feed
@@ -93,28 +83,7 @@ COMMENT 'Prices; the newest of each asset counts';
 
 CREATE TABLE IF NOT EXISTS research_mine.source_market
 (
-    asset_id String COMMENT 'Asset id. Required',
-    observed_at DateTime('UTC') COMMENT 'Instant from which the row holds, until the next one of the asset',
-    lend_principal Nullable(UInt256) COMMENT 'Amount owed to lenders. Null: the asset cannot be lent',
-    lend_receipt_supply Nullable(UInt256) COMMENT 'Receipt tokens outstanding. Default: lend_principal',
-    lend_apr Nullable(Decimal(38, 18)) COMMENT 'Yearly rate that lenders earn, without compounding. Required with lend_principal',
-    collateral_balance Nullable(UInt256) COMMENT 'Collateral posted. Null: the asset is no collateral',
-    collateral_shares Nullable(UInt256) COMMENT 'Shares of the balance that accounts hold. Default: collateral_balance',
-    collateral_enabled Bool DEFAULT true COMMENT 'Whether the asset counts as collateral. Default: true',
-    collateral_cap Nullable(UInt256) COMMENT 'Largest total that may be posted. Default: no limit',
-    allowable_ltv Nullable(Decimal(38, 18)) COMMENT 'Loan-to-value ratio up to which borrowing is allowed. Required with collateral_balance',
-    liquidation_ltv Nullable(Decimal(38, 18)) COMMENT 'Loan-to-value ratio from which collateral is liquidated. Required with collateral_balance',
-    min_discount Decimal(38, 18) COMMENT 'Smallest discount of a liquidation. Default: 0',
-    max_discount Decimal(38, 18) COMMENT 'Largest discount of a liquidation. Default: 0',
-    debt_balance Nullable(UInt256) COMMENT 'Debt including interest. Null: the asset cannot be borrowed',
-    debt_shares Nullable(UInt256) COMMENT 'Shares of the debt that accounts owe. Default: debt_balance',
-    debt_apr Nullable(Decimal(38, 18)) COMMENT 'Yearly rate that borrowers owe, without compounding. Required with debt_balance',
-    debt_enabled Bool DEFAULT true COMMENT 'Whether the asset can be borrowed now. Default: true',
-    borrow_cap Nullable(UInt256) COMMENT 'Largest total that may be borrowed. Default: no limit',
-    borrow_halt_utilization Decimal(38, 18) DEFAULT 1 COMMENT 'Highest utilization at which new loans can be opened. Default: 1',
-    interest_fee Decimal(38, 18) COMMENT 'Part of the interest that the protocol keeps. Default: 0',
-    time_last_distributed_interest Nullable(DateTime('UTC')) COMMENT 'Instant at which interest was last added to the debt. Default: observed_at',
-    utilization_accumulator Decimal(38, 18) COMMENT 'Tracker of the utilization over time. Default: 0'
+    @source_market@
 )
 ENGINE = MergeTree
 ORDER BY (observed_at, asset_id)
@@ -128,66 +97,38 @@ VALUES
 
 CREATE TABLE IF NOT EXISTS research_mine.source_config
 (
-    observed_at DateTime('UTC') COMMENT 'Instant from which the row holds, until the next one',
-    time_window_nanos UInt64 COMMENT 'Nanoseconds for which an oracle price is valid. Default: 0',
-    partial_liquidation_threshold Decimal(38, 18) COMMENT 'Account value in USD below which a liquidation is complete. Default: 0',
-    target_liquidation_health Decimal(38, 18) DEFAULT 1 COMMENT 'Health that a liquidation restores. Default: 1',
-    liquidation_fee Decimal(38, 18) COMMENT 'Part of a liquidation that the protocol keeps. Default: 0',
-    flash_loans_enabled Bool COMMENT 'Whether flash loans are given. Default: false',
-    flash_loan_fee Decimal(38, 18) COMMENT 'Fee of a flash loan. Default: 0',
-    staking_health_modifier Decimal(38, 18) COMMENT 'Largest increase of health from staking. Default: 0',
-    stake_collateral_ratio Decimal(38, 18) COMMENT 'Ratio of weighted stakes to collateral value at which it is reached. Default: 0',
-    stake_flash_loan_ratio Decimal(38, 18) COMMENT 'Required ratio of weighted stakes to flash loan value. Default: 0',
-    dynamic_discount_width Decimal(38, 18) COMMENT 'How far health must fall below 1 for the largest discount. Default: 0',
-    hnative String DEFAULT 'native;none' COMMENT 'Asset id of an asset that the protocol designates. Default: native;none',
-    ptoken String DEFAULT 'native;none' COMMENT 'Asset id of the protocol token. Default: native;none'
+    @source_config@
 )
 ENGINE = MergeTree
 ORDER BY observed_at
 COMMENT 'Rules of all borrowing; the newest row counts';
 
-INSERT INTO research_mine.source_config VALUES
-    (now('UTC') - INTERVAL 1 DAY, 60000000000, 1000, 1.05, 0.01, false, 0, 0, 0, 0, 0.2, 'native;uatom', 'native;uatom');
+INSERT INTO research_mine.source_config
+    (observed_at, time_window_nanos, partial_liquidation_threshold, target_liquidation_health, liquidation_fee, dynamic_discount_width, hnative, ptoken)
+VALUES
+    (now('UTC') - INTERVAL 1 DAY, 60000000000, 1000, 1.05, 0.01, 0.2, 'native;uatom', 'native;uatom');
 
+-- Actions: borrow_flash_loan, return_flash_loan, create_token_unlock, reclaim_token_unlock, liquidate, borrow, return, lend,
+-- redeem, deposit_collateral, withdraw_collateral, claim_war_chest, bond, unbond, claim_unbonded, claim_token_unlock,
+-- claim_rewards, cascade and send.
 CREATE TABLE IF NOT EXISTS research_mine.source_event
 (
-    id String COMMENT 'Identifies the event, and is never used again. Required',
-    at DateTime64(3, 'UTC') COMMENT 'Instant of the event. Required. An event that arrives after the snapshot of its instant is never read',
-    action String COMMENT 'borrow_flash_loan, return_flash_loan, create_token_unlock, reclaim_token_unlock, liquidate, borrow, return, lend, redeem, deposit_collateral, withdraw_collateral, claim_war_chest, bond, unbond, claim_unbonded, claim_token_unlock, claim_rewards, cascade or send. Required',
-    address String COMMENT 'Address that acted, or that was liquidated. Required',
-    asset_id String COMMENT 'Asset id. Required',
-    amount Nullable(UInt256) COMMENT 'Amount. Null: the action moves nothing',
-    usd Nullable(Decimal(38, 18)) COMMENT 'USD value of the amount at the time. Null: unknown, and no part of loans and liquidations',
-    price Nullable(Decimal(38, 18)) COMMENT 'USD per standard unit at the time. Default: unknown',
-    account_index Nullable(UInt32) COMMENT 'Index of the borrow account. Default: none',
-    contract String COMMENT 'Address of the contract that carried the action out. Default: empty',
-    destination Nullable(String) COMMENT 'Address that a send went to. Default: none',
-    tx_hash String COMMENT 'Hash of the transaction; both legs of a liquidation have the same. Default: empty',
-    leg Nullable(String) COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken). Default: none'
+    @source_event@
 )
 ENGINE = MergeTree
 ORDER BY (at, id)
-COMMENT 'What addresses did. Loans originated, liquidations and the histories of addresses are made from it';
+COMMENT 'What addresses did. Loans originated, liquidations and the histories of addresses are made from it. An event that arrives after the snapshot of its instant is never read, and ids are never used again';
 
 INSERT INTO research_mine.source_event (id, at, action, address, asset_id, amount, usd, price, account_index, tx_hash) VALUES
     ('1', now('UTC') - INTERVAL 1 DAY, 'borrow', '0x00000000000000000000000000000000000000a1', 'native;uusdt', 500000000, 500, 1, 0, 'A1');
 
 CREATE TABLE IF NOT EXISTS research_mine.source_position
 (
-    observed_at DateTime('UTC') COMMENT 'Instant of the snapshot; the newest counts, with all its rows. Insert them at once',
-    address String COMMENT 'Address of the user. Required',
-    kind String COMMENT 'collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding. Required',
-    account_index UInt32 COMMENT 'Index of the borrow account of a collateral, debt, account or stake. Default: 0',
-    asset_id String COMMENT 'Asset id of a collateral, debt, lend or wallet item. Default: empty',
-    pool UInt32 COMMENT 'Index of the staking pool of a stake. Default: 0',
-    amount UInt256 COMMENT 'Shares of a collateral or debt, receipt tokens of a lend item, otherwise denom units. Default: 0',
-    cascade Bool COMMENT 'Whether a stake moves to the next shorter pool by itself. Default: false',
-    until Nullable(DateTime('UTC')) COMMENT 'Instant at which a stake moves, or an unbonding unlocks. Required for an unbonding',
-    last_stake_acc Decimal(38, 18) COMMENT 'Value of stake_acc up to which a stake has been rewarded. Default: 0'
+    @source_position@
 )
 ENGINE = MergeTree
 ORDER BY (observed_at, address)
-COMMENT 'What each address holds, owes, lends and stakes, a row for each item';
+COMMENT 'What each address holds, owes, lends and stakes, a row for each item. Insert the rows of an instant at once';
 
 INSERT INTO research_mine.source_position (observed_at, address, kind, asset_id, amount) VALUES
     (now('UTC') - INTERVAL 1 DAY, '0x00000000000000000000000000000000000000a1', 'collateral', 'native;uatom', 250000000),
@@ -196,16 +137,7 @@ INSERT INTO research_mine.source_position (observed_at, address, kind, asset_id,
 
 CREATE TABLE IF NOT EXISTS research_mine.source_ptoken
 (
-    observed_at DateTime('UTC') COMMENT 'Instant from which the row holds, until the next one',
-    asset_id String COMMENT 'Asset id of the protocol token. Required',
-    total_supply UInt256 COMMENT 'Total supply, including what is locked or not issued. Required',
-    total_issued UInt256 COMMENT 'Issued, including all claimed and claimable rewards. Default: 0',
-    total_claimed UInt256 COMMENT 'Claimed, excluding unclaimed rewards. Default: 0',
-    total_locked UInt256 COMMENT 'Locked, including what is unlocked but not claimed. Default: 0',
-    emission_rate UInt256 COMMENT 'Emitted per year. Default: 0',
-    tokens_per_weight UInt256 COMMENT 'Factor from weight to tokens. Default: 0',
-    rewards_last_distributed Nullable(DateTime('UTC')) COMMENT 'Instant at which staking rewards were last distributed. Default: observed_at',
-    stake_acc Decimal(38, 18) COMMENT 'Emission rate divided by total reward weight, accumulated over time. Default: 0'
+    @source_ptoken@
 )
 ENGINE = MergeTree
 ORDER BY observed_at
@@ -216,38 +148,17 @@ INSERT INTO research_mine.source_ptoken (observed_at, asset_id, total_supply, to
 
 CREATE TABLE IF NOT EXISTS research_mine.source_pool
 (
-    observed_at DateTime('UTC') COMMENT 'Instant of the snapshot; the newest counts, with all its rows',
-    pool UInt32 COMMENT 'Index of the staking pool. Required',
-    duration UInt64 COMMENT 'Seconds of lock-up. Required',
-    reward_weight Decimal(38, 18) DEFAULT 1 COMMENT 'Multiplier of rewards. Default: 1',
-    gov_weight Decimal(38, 18) DEFAULT 1 COMMENT 'Multiplier of votes. Default: 1',
-    health_weight Decimal(38, 18) DEFAULT 1 COMMENT 'Multiplier for the health of borrow accounts. Default: 1',
-    flash_loan_weight Decimal(38, 18) DEFAULT 1 COMMENT 'Multiplier for flash loans. Default: 1',
-    total_bonded UInt256 COMMENT 'Amount staked to the pool. Default: 0'
+    @source_pool@
 )
 ENGINE = MergeTree
 ORDER BY (observed_at, pool)
 COMMENT 'Staking pools of the protocol token; they need source_ptoken';
 
-INSERT INTO research_mine.source_pool VALUES (now('UTC') - INTERVAL 1 DAY, 0, 1209600, 1, 1, 1, 1, 5000000);
+INSERT INTO research_mine.source_pool (observed_at, pool, duration, total_bonded) VALUES (now('UTC') - INTERVAL 1 DAY, 0, 1209600, 5000000);
 
 CREATE TABLE IF NOT EXISTS research_mine.source_arrangement
 (
-    observed_at DateTime('UTC') COMMENT 'Instant of the snapshot; the newest counts, with all its rows',
-    address String COMMENT 'Address of the beneficiary. Required',
-    arrangement UInt32 COMMENT 'Index among the arrangements of the address. Required',
-    member_class String COMMENT 'Group of the beneficiary: team, advisor or investor. Required',
-    kind String COMMENT 'Schedule: linear (from begins_at to ends_at) or lump_sum (all at begins_at). Required',
-    amount UInt256 COMMENT 'The whole arrangement. Required',
-    claimed UInt256 COMMENT 'Claimed so far. Default: 0',
-    begins_at DateTime('UTC') COMMENT 'Instant at which unlocking begins. Required',
-    ends_at Nullable(DateTime('UTC')) COMMENT 'Instant at which everything is unlocked. Required for a linear schedule',
-    expires_at Nullable(DateTime('UTC')) COMMENT 'Instant from which nothing more can be claimed. Default: never',
-    last_claimed_at Nullable(DateTime('UTC')) COMMENT 'Instant of the last claim. Default: none',
-    admin String COMMENT 'Address that may reclaim what is locked. Default: empty',
-    reclaimed_at Nullable(DateTime('UTC')) COMMENT 'Instant at which the admin reclaimed. Default: never',
-    staked UInt256 COMMENT 'What the beneficiary stakes. Default: 0',
-    held UInt256 COMMENT 'What the beneficiary holds. Default: 0'
+    @source_arrangement@
 )
 ENGINE = MergeTree
 ORDER BY (observed_at, address, arrangement)
@@ -258,14 +169,11 @@ INSERT INTO research_mine.source_arrangement (observed_at, address, arrangement,
 
 CREATE TABLE IF NOT EXISTS research_mine.source_route
 (
-    observed_at DateTime('UTC') COMMENT 'Instant of the snapshot; the newest counts, with all its rows',
-    contract String COMMENT 'Address of the swap contract. Required',
-    source String COMMENT 'Denom to swap from; empty in the only row of a contract without routes. Required',
-    targets Array(String) COMMENT 'Denoms that it can be swapped to. Required'
+    @source_route@
 )
 ENGINE = MergeTree
 ORDER BY (observed_at, contract, source)
 COMMENT 'Routes of swap contracts';
 
-INSERT INTO research_mine.source_route VALUES
+INSERT INTO research_mine.source_route (observed_at, contract, source, targets) VALUES
     (now('UTC') - INTERVAL 1 DAY, '0x00000000000000000000000000000000000000c3', 'uatom', ['uusdt']);

@@ -1,6 +1,6 @@
 """A source that reads documented views in a database of the store's own ClickHouse: `sql:DATABASE`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -12,32 +12,21 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, OutOfRange, SchemaError, SettingError, SourceError
 from analytics_service.market.assets import Asset, split_id
 from analytics_service.market.events import Event
+from analytics_service.market.fields import columns_of, record_of
 from analytics_service.market.instants import shown, unix_second
-from analytics_service.market.markets import (
-    NO_CONFIG,
-    CollateralConfig,
-    CollateralMarket,
-    DebtConfig,
-    DebtMarket,
-    GlobalConfig,
-    LendMarket,
-    Market,
-)
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool, no_ptoken
 from analytics_service.sources.base import Source
 from analytics_service.sources.sql import views
-from analytics_service.sources.sql.views import REQUIRED, VIEWS, View
+from analytics_service.sources.sql.views import MARKETS, REQUIRED, VIEWS, View, column_of
 from analytics_service.store.connection import Store
 from analytics_service.store.positions import KINDS, POSITION_COLUMNS, position_of
 
 _HELP = "`analytics-service example source-views` prints all views with their columns."
 # Columns that identify a row in a message, as far as it has them.
 _NAMING = ("asset_id", "id", "address", "contract", "pool", "kind", "observed_at", "at")
-# Columns of a market's debt that belong to its rules.
-_DEBT_RULES = ("borrow_cap", "borrow_halt_utilization", "interest_fee")
-_COLLATERAL_RULES = ("collateral_cap", "allowable_ltv", "liquidation_ltv", "min_discount", "max_discount")
 
 
 class SqlSource(Source):
@@ -64,7 +53,11 @@ class SqlSource(Source):
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         """The assets of `source_asset`, the same at every instant."""
-        return [_asset(row) for row in self._rows(views.ASSET, at)]
+        assets = []
+        for row in self._rows(views.ASSET, at):
+            group, key = split_id(row["asset_id"])
+            assets.append(record_of(Asset, row | {"decimals_denom": row["decimals"]}, group=group, group_key=key))
+        return assets
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """The newest price of each asset."""
@@ -75,32 +68,29 @@ class SqlSource(Source):
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The newest row of each asset. An asset whose row has neither lend, collateral nor debt is left out."""
-        markets = [_market(row, at) for row in self._rows(views.MARKET, at)]
+        markets = [_market(row) for row in self._rows(views.MARKET, at)]
         return [market for market in markets if market.lend or market.collateral or market.debt]
 
     def config(self, at: datetime) -> GlobalConfig:
         """The newest row; without the view, neutral rules."""
         row = self._single(views.CONFIG, at)
-        return NO_CONFIG if row is None else GlobalConfig(**_timeless(row))
+        return NO_CONFIG if row is None else record_of(GlobalConfig, row)
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """The events of the range that the view has by now."""
         rows = self._rows(views.EVENT, after=unix_second(after), until=unix_second(until))
-        return [Event(**row) for row in rows]
+        return [record_of(Event, row) for row in rows]
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The newest row, with the pools of the newest instant of theirs."""
         row = self._single(views.PTOKEN, at)
         if row is None:
             return no_ptoken(at)
-        row["rewards_last_distributed"] = row["rewards_last_distributed"] or at
-        pools = [StakingPool(index=pool.pop("pool"), **pool) for pool in map(_timeless, self._rows(views.POOL, at))]
-        return Ptoken(**_timeless(row), pools=tuple(pools))
+        return record_of(Ptoken, row, pools=tuple(record_of(StakingPool, pool) for pool in self._rows(views.POOL, at)))
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """All rows of the newest instant."""
-        rows = map(_timeless, self._rows(views.ARRANGEMENT, at))
-        return [Arrangement(index=row.pop("arrangement"), **row) for row in rows]
+        return [record_of(Arrangement, row) for row in self._rows(views.ARRANGEMENT, at)]
 
     def positions(self, at: datetime) -> Iterable[Position]:
         """The positions that all rows of the newest instant make."""
@@ -139,10 +129,13 @@ class SqlSource(Source):
         if present is None:
             return
         query = "source_rows" if view.untimed(present) else view.query
+        # Rows of a view that says nothing about time are of the instant that is asked for.
+        common = {}
         if at is not None:
             parameters["at"] = unix_second(at)
+            common = {} if "observed_at" in present else {"observed_at": unix_second(at) * 1_000_000}
         for row in self._frame(view, query, present, parameters).iter_rows(named=True):
-            yield self._decoded(view, row)
+            yield self._decoded(view, common | row)
 
     def _frame(self, view: View, query: str, present: Iterable[str], parameters: Mapping[str, int]) -> pl.DataFrame:
         columns = (f"{view.columns[name].kind.select.format(name)} AS {name}" for name in present)
@@ -161,14 +154,22 @@ class SqlSource(Source):
     def _decoded(self, view: View, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used."""
         values: dict[str, Any] = {}
-        for name, column in view.columns.items():
+
+        def fill(name: str, value: Callable[[Any], Any], of: Any) -> None:
             try:
-                values[name] = column.value(row.get(name), values)
+                values[name] = value(of)
             except (ValueError, OutOfRange) as error:
                 whose = ", ".join(f"{key} {values[key]}" for key in _NAMING if values.get(key) not in (None, ""))
                 of = f" of {whose}" if whose else ""
                 reason = str(error).rstrip(".")
                 raise SourceError(f"{self._spec}: {view.name}.{name}{of} is {_stated(row, name)}: {reason}.") from error
+
+        for name, column in view.columns.items():
+            if row.get(name) is not None:
+                fill(name, column.kind.read, row[name])
+        for name, column in view.columns.items():
+            if values.get(name) is None:
+                fill(name, column.default.of, values)
         return values
 
     def _item(self, row: dict[str, Any]) -> list[Any]:
@@ -210,33 +211,11 @@ def _stated(row: Mapping[str, Any], name: str) -> str:
     return "NULL" if row[name] is None else repr(row[name])
 
 
-def _asset(row: dict[str, Any]) -> Asset:
-    group, key = split_id(row.pop("asset_id"))
-    return Asset(group, key, decimals_denom=row.pop("decimals"), **row)
-
-
-def _market(row: Mapping[str, Any], at: datetime) -> Market:
-    """The market of a row. A part whose amount is null does not exist."""
-    lend, collateral, debt = None, None, None
-    if row["lend_principal"] is not None:
-        lend = LendMarket(row["lend_apr"], row["lend_principal"], row["lend_receipt_supply"])
-    if row["collateral_balance"] is not None:
-        terms = {name: row[name] for name in _COLLATERAL_RULES}
-        config = CollateralConfig(enabled=row["collateral_enabled"], **terms)
-        collateral = CollateralMarket(config, row["collateral_balance"], row["collateral_shares"])
-    if row["debt_balance"] is not None:
-        rules = DebtConfig(enabled=row["debt_enabled"], **{name: row[name] for name in _DEBT_RULES})
-        debt = DebtMarket(
-            rules,
-            row["debt_apr"],
-            row["debt_balance"],
-            row["debt_shares"],
-            row["time_last_distributed_interest"] or at,
-            row["utilization_accumulator"],
-        )
-    return Market(row["asset_id"], lend, collateral, debt)
-
-
-def _timeless(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without the instant from which it holds."""
-    return {name: value for name, value in row.items() if name != "observed_at"}
+def _market(row: Mapping[str, Any]) -> Market:
+    """The markets of a row."""
+    parts = {
+        market: record_of(record, {field: row[column_of(market, field)] for field in columns_of(record)})
+        for market, (record, amount) in MARKETS.items()
+        if row[amount] is not None
+    }
+    return Market(row["asset_id"], parts.get("lend"), parts.get("collateral"), parts.get("debt"))

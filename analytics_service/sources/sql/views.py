@@ -1,60 +1,43 @@
-"""The views that a source reads, with their columns. `example source-views` shows and explains each of them."""
+"""The views that a source reads: fields of records, with defaults. `example source-views` shows and explains them."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.market.assets import AssetKind
-from analytics_service.market.events import Action, Leg
-from analytics_service.market.fields import row_of
-from analytics_service.market.markets import NO_CONFIG
-from analytics_service.market.ptoken import MemberClass, ScheduleKind
-from analytics_service.sources.sql.kinds import (
-    ASSET_ID,
-    DECIMAL,
-    FLAG,
-    TEXT,
-    TEXT_OR_NONE,
-    TEXTS,
-    TIME,
-    WHOLE,
-    Kind,
-    word,
-)
+from analytics_service.market.assets import Asset, AssetKind
+from analytics_service.market.events import Event
+from analytics_service.market.fields import columns_of, row_of
+from analytics_service.market.kinds import AssetId, Kind, Time
+from analytics_service.market.markets import NO_CONFIG, CollateralMarket, DebtMarket, GlobalConfig, LendMarket
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Arrangement, Ptoken, ScheduleKind, StakingPool
+from analytics_service.store.positions import ITEM_COLUMNS
+from analytics_service.store.swaps import ROUTES
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 # Decimal places that texts show, unless a view says otherwise; imports have the same.
 _DISPLAYED = 6
 
-# The default of a column for a row, from the values of the columns before it.
-Default = Callable[[Mapping[str, Any]], Any]
 
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What a column has where the view lacks it, and in rows where it is null, or empty although the text is not free.
 
-class _Required:
-    """The default of a column that must be there, with a value in each row."""
+    `of` makes it from the values of the row; its ValueError says why there must be a value. `words` are for people.
+    """
 
-
-REQUIRED = _Required()
+    words: str
+    of: Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a view. Its default counts where the view lacks the column, and in rows where it is null, or empty
-    although the text is not free."""
+    """A column of a view."""
 
     kind: Kind
-    default: Any = REQUIRED
-
-    def value(self, stored: Any, row: Mapping[str, Any]) -> Any:
-        """The value in a row, from what is stored and the values of the columns before. ValueError says what is
-        wrong."""
-        value = None if stored is None else self.kind.decode(stored)
-        if value is not None:
-            return value
-        if self.default is REQUIRED:
-            raise ValueError("there must be a value")
-        return self.default(row) if callable(self.default) else self.default
+    default: Default
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,177 +55,171 @@ class View:
         """Whether a view with these columns has the same rows at every instant."""
         return self.query != "source_events" and "observed_at" not in present
 
+    def ddl(self) -> str:
+        """The columns as CREATE TABLE has them. Tables are sorted by `observed_at`, which is therefore never null."""
+        return ",\n    ".join(
+            f"{name} {column.kind.sql if column.default in (REQUIRED, _AT) else f'Nullable({column.kind.sql})'} "
+            f"COMMENT '{column.kind.meaning}. {column.default.words}'"
+            for name, column in self.columns.items()
+        )
+
+
+def _missing(_: Mapping[str, Any]) -> None:
+    raise ValueError("there must be a value")
+
+
+REQUIRED = Default("Required", _missing)
+_NULL = Default("Default: null", lambda _: None)
+_AT = Default("Without it, all rows hold at every instant", lambda _: None)
+
+
+def _plain(value: Any) -> Default:
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return Default(f"Default: {shown or 'empty'}", lambda _: value)
+
 
 def _same_as(name: str) -> Default:
-    return lambda row: row[name]
+    return Default(f"Default: {name}", lambda row: row.get(name))
+
+
+def _needed(problem: str, words: str, when: Callable[[Mapping[str, Any]], bool]) -> Default:
+    """The default of a column that needs a value in some rows."""
+
+    def default(row: Mapping[str, Any]) -> None:
+        if when(row):
+            raise ValueError(f"there must be a value{problem}")
+
+    return Default(f"Required {words}", default)
 
 
 def _needed_with(name: str) -> Default:
-    """The default of a column that needs a value where another column has one."""
-
-    def default(row: Mapping[str, Any]) -> None:
-        if row[name] is not None:
-            raise ValueError(f"there must be a value, because there is one of {name}")
-
-    return default
+    return _needed(f", because there is one of {name}", f"with {name}", lambda row: row.get(name) is not None)
 
 
 def _needed_for(name: str, value: str) -> Default:
-    """The default of a column that needs a value where another column has a certain one."""
-
-    def default(row: Mapping[str, Any]) -> None:
-        if row[name] == value:
-            raise ValueError(f"there must be a value where {name} is {value}")
-
-    return default
+    return _needed(f" where {name} is {value}", f"where {name} is {value}", lambda row: row.get(name) == value)
 
 
-_OBSERVED_AT = {"observed_at": Column(TIME, None)}
-_CONFIG_KINDS = {int: WHOLE, Decimal: DECIMAL, bool: FLAG, str: ASSET_ID}
+def _columns(kinds: Mapping[str, Kind], **defaults: Default) -> dict[str, Column]:
+    """Columns of these kinds. What may be null is null by default, and all else without a default is required."""
+    return {
+        name: Column(kind, defaults.get(name, _NULL if kind.nullable else REQUIRED)) for name, kind in kinds.items()
+    }
+
+
+_OBSERVED_AT = {"observed_at": Column(Time("Instant from which the row holds, until the next one"), _AT)}
+_SNAPSHOT = {"observed_at": Column(Time("Instant of the snapshot; the newest counts, with all its rows"), _AT)}
+
+# The markets of an asset: the record of each, and the column without whose value there is none.
+MARKETS = {
+    "lend": (LendMarket, "lend_principal"),
+    "collateral": (CollateralMarket, "collateral_balance"),
+    "debt": (DebtMarket, "debt_balance"),
+}
+_FIELDS = Counter(name for record, _ in MARKETS.values() for name in columns_of(record))
+
+
+def column_of(market: str, field: str) -> str:
+    """The column of a market's field, which names the market if the field alone would not tell it."""
+    return f"{market}_{field}" if market == "lend" or _FIELDS[field] > 1 else field
+
+
+def _market_columns() -> dict[str, Column]:
+    defaults = {
+        "lend_receipt_supply": _same_as("lend_principal"),
+        "collateral_shares": _same_as("collateral_balance"),
+        "collateral_enabled": _plain(True),
+        "min_discount": _plain(_ZERO),
+        "max_discount": _plain(_ZERO),
+        "debt_shares": _same_as("debt_balance"),
+        "debt_enabled": _plain(True),
+        "borrow_halt_utilization": _plain(_ONE),
+        "interest_fee": _plain(_ZERO),
+        "time_last_distributed_interest": _same_as("observed_at"),
+        "utilization_accumulator": _plain(_ZERO),
+    }
+    columns: dict[str, Column] = {}
+    for market, (record, amount) in MARKETS.items():
+        kinds = {column_of(market, field): kind for field, kind in columns_of(record).items()}
+        needed = {name: _needed_with(amount) for name, kind in kinds.items() if not kind.nullable}
+        columns |= _columns(kinds, **needed | {amount: Default(f"Null: no {market} market", lambda _: None)} | defaults)
+    return columns
+
 
 ASSET = View(
     "source_asset",
-    {
-        "asset_id": Column(ASSET_ID),
-        "symbol": Column(TEXT),
-        "decimals": Column(WHOLE),
-        "name": Column(TEXT, _same_as("symbol")),
-        "symbol_denom": Column(TEXT, lambda row: row["asset_id"].partition(";")[2]),
-        "decimals_display": Column(WHOLE, lambda row: min(row["decimals"], _DISPLAYED)),
-        "kind": Column(word(AssetKind), AssetKind.REGULAR),
-        "origin_asset": Column(TEXT_OR_NONE, None),
-        "receipt_asset": Column(TEXT_OR_NONE, None),
-    },
+    _columns(
+        {
+            "asset_id": AssetId("Asset id"),
+            **{"decimals" if name == "decimals_denom" else name: kind for name, kind in columns_of(Asset).items()},
+        },
+        name=_same_as("symbol"),
+        symbol_denom=Default("Default: the id after the semicolon", lambda row: row["asset_id"].partition(";")[2]),
+        decimals_display=Default(
+            f"Default: decimals, but at most {_DISPLAYED}", lambda row: min(row["decimals"], _DISPLAYED)
+        ),
+        kind=_plain(AssetKind.REGULAR),
+    ),
     required=True,
 )
-PRICE = View(
-    "source_price",
-    {"asset_id": Column(ASSET_ID), "observed_at": Column(TIME), "usd": Column(DECIMAL)},
-    query="source_newest",
-    key=("asset_id",),
-    required=True,
-)
+PRICE = View("source_price", _columns(columns_of(Price)), query="source_newest", key=("asset_id",), required=True)
 MARKET = View(
     "source_market",
-    {
-        "asset_id": Column(ASSET_ID),
-        **_OBSERVED_AT,
-        "lend_principal": Column(WHOLE, None),
-        "lend_receipt_supply": Column(WHOLE, _same_as("lend_principal")),
-        "lend_apr": Column(DECIMAL, _needed_with("lend_principal")),
-        "collateral_balance": Column(WHOLE, None),
-        "collateral_shares": Column(WHOLE, _same_as("collateral_balance")),
-        "collateral_enabled": Column(FLAG, True),
-        "collateral_cap": Column(WHOLE, None),
-        "allowable_ltv": Column(DECIMAL, _needed_with("collateral_balance")),
-        "liquidation_ltv": Column(DECIMAL, _needed_with("collateral_balance")),
-        "min_discount": Column(DECIMAL, _ZERO),
-        "max_discount": Column(DECIMAL, _ZERO),
-        "debt_balance": Column(WHOLE, None),
-        "debt_shares": Column(WHOLE, _same_as("debt_balance")),
-        "debt_apr": Column(DECIMAL, _needed_with("debt_balance")),
-        "debt_enabled": Column(FLAG, True),
-        "borrow_cap": Column(WHOLE, None),
-        "borrow_halt_utilization": Column(DECIMAL, _ONE),
-        "interest_fee": Column(DECIMAL, _ZERO),
-        "time_last_distributed_interest": Column(TIME, _same_as("observed_at")),
-        "utilization_accumulator": Column(DECIMAL, _ZERO),
-    },
+    {"asset_id": Column(AssetId("Asset id"), REQUIRED), **_OBSERVED_AT, **_market_columns()},
     query="source_newest",
     key=("asset_id",),
 )
 CONFIG = View(
     "source_config",
-    {
-        **_OBSERVED_AT,
-        **{name: Column(_CONFIG_KINDS[type(value)], value) for name, value in row_of(NO_CONFIG).items()},
-    },
+    _OBSERVED_AT
+    | _columns(columns_of(GlobalConfig), **{name: _plain(value) for name, value in row_of(NO_CONFIG).items()}),
 )
 EVENT = View(
-    "source_event",
-    {
-        "id": Column(TEXT),
-        "at": Column(TIME),
-        "action": Column(word(Action)),
-        "address": Column(TEXT),
-        "asset_id": Column(ASSET_ID),
-        "amount": Column(WHOLE, None),
-        "usd": Column(DECIMAL, None),
-        "price": Column(DECIMAL, None),
-        "account_index": Column(WHOLE, None),
-        "contract": Column(TEXT, ""),
-        "destination": Column(TEXT_OR_NONE, None),
-        "tx_hash": Column(TEXT, ""),
-        "leg": Column(word(Leg), None),
-    },
-    query="source_events",
+    "source_event", _columns(columns_of(Event), contract=_plain(""), tx_hash=_plain("")), query="source_events"
 )
 POSITION = View(
     "source_position",
-    {
-        "address": Column(TEXT),
-        **_OBSERVED_AT,
-        "kind": Column(TEXT),
-        "account_index": Column(WHOLE, 0),
-        "asset_id": Column(TEXT, ""),
-        "pool": Column(WHOLE, 0),
-        "amount": Column(WHOLE, 0),
-        "cascade": Column(FLAG, False),
-        "until": Column(TIME, _needed_for("kind", "unbonding")),
-        "last_stake_acc": Column(DECIMAL, _ZERO),
-    },
+    _SNAPSHOT
+    | _columns(
+        {name: kind for name, kind in ITEM_COLUMNS.items() if name != "item"},
+        **dict.fromkeys(("account_index", "pool", "amount"), _plain(0)),
+        last_stake_acc=_plain(_ZERO),
+        asset_id=_plain(""),
+        cascade=_plain(False),
+        until=_needed_for("kind", "unbonding"),
+    ),
 )
+_UNSTATED = ("emission_rate", "tokens_per_weight", "total_issued", "total_claimed", "total_locked")
 PTOKEN = View(
     "source_ptoken",
-    {
-        "asset_id": Column(ASSET_ID),
-        **_OBSERVED_AT,
-        "total_supply": Column(WHOLE),
-        "total_issued": Column(WHOLE, 0),
-        "total_claimed": Column(WHOLE, 0),
-        "total_locked": Column(WHOLE, 0),
-        "emission_rate": Column(WHOLE, 0),
-        "tokens_per_weight": Column(WHOLE, 0),
-        "rewards_last_distributed": Column(TIME, _same_as("observed_at")),
-        "stake_acc": Column(DECIMAL, _ZERO),
-    },
+    _OBSERVED_AT
+    | _columns(
+        columns_of(Ptoken),
+        **dict.fromkeys(_UNSTATED, _plain(0)),
+        rewards_last_distributed=_same_as("observed_at"),
+        stake_acc=_plain(_ZERO),
+    ),
 )
 POOL = View(
     "source_pool",
-    {
-        "pool": Column(WHOLE),
-        **_OBSERVED_AT,
-        "duration": Column(WHOLE),
-        "reward_weight": Column(DECIMAL, _ONE),
-        "gov_weight": Column(DECIMAL, _ONE),
-        "health_weight": Column(DECIMAL, _ONE),
-        "flash_loan_weight": Column(DECIMAL, _ONE),
-        "total_bonded": Column(WHOLE, 0),
-    },
+    _SNAPSHOT
+    | _columns(
+        columns_of(StakingPool),
+        **dict.fromkeys(("reward_weight", "gov_weight", "health_weight", "flash_loan_weight"), _plain(_ONE)),
+        total_bonded=_plain(0),
+    ),
 )
 ARRANGEMENT = View(
     "source_arrangement",
-    {
-        "address": Column(TEXT),
-        "arrangement": Column(WHOLE),
-        **_OBSERVED_AT,
-        "member_class": Column(word(MemberClass)),
-        "kind": Column(word(ScheduleKind)),
-        "amount": Column(WHOLE),
-        "claimed": Column(WHOLE, 0),
-        "begins_at": Column(TIME),
-        "ends_at": Column(TIME, _needed_for("kind", ScheduleKind.LINEAR)),
-        "expires_at": Column(TIME, None),
-        "last_claimed_at": Column(TIME, None),
-        "admin": Column(TEXT, ""),
-        "reclaimed_at": Column(TIME, None),
-        "staked": Column(WHOLE, 0),
-        "held": Column(WHOLE, 0),
-    },
+    _SNAPSHOT
+    | _columns(
+        columns_of(Arrangement),
+        **dict.fromkeys(("claimed", "staked", "held"), _plain(0)),
+        member_class=REQUIRED,
+        ends_at=_needed_for("kind", ScheduleKind.LINEAR),
+        admin=_plain(""),
+    ),
 )
-ROUTE = View(
-    "source_route",
-    {"contract": Column(TEXT), **_OBSERVED_AT, "source": Column(TEXT), "targets": Column(TEXTS)},
-)
+ROUTE = View("source_route", _SNAPSHOT | _columns(ROUTES.columns))
 
 VIEWS = {view.name: view for view in (ASSET, PRICE, MARKET, CONFIG, EVENT, POSITION, PTOKEN, POOL, ARRANGEMENT, ROUTE)}
