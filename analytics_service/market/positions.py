@@ -5,76 +5,76 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
-from analytics_service.market.kinds import Address
+from analytics_service.market.kinds import Address, Amount, AssetId, Flag, Index, Number, Time
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
     """A borrow account's shares of a collateral or debt market."""
 
-    asset_id: str
-    shares: int
+    asset_id: Annotated[str, AssetId("Asset id")]
+    shares: Annotated[int, Amount("Shares of the balance of the market")]
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """A borrow account: collaterals and debts with a common health."""
 
-    index: int
+    index: Annotated[int, Index("Index of the borrow account")]
     collaterals: tuple[Holding, ...] = ()
     debts: tuple[Holding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LendPosition:
-    """Receipt tokens of a lent asset: `held` in the wallet and `collateralized`, posted as collateral."""
+    """Receipt tokens of a lent asset."""
 
-    asset_id: str
-    held: int
-    collateralized: int
+    asset_id: Annotated[str, AssetId("Asset id of the lent asset")]
+    held: Annotated[int, Amount("Receipt tokens in the wallet")]
+    collateralized: Annotated[int, Amount("Receipt tokens posted as collateral")]
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
     """A wallet's amount of an asset. The service may not know the asset."""
 
-    asset_id: str
-    amount: int
+    asset_id: Annotated[str, AssetId("Asset id")]
+    amount: Annotated[int, Amount("Amount in denom units of the asset")]
 
 
 @dataclass(frozen=True, slots=True)
 class Stake:
     """Protocol token staked in a pool on behalf of a borrow account."""
 
-    pool: int
-    account_index: int
-    amount: int
-    cascade: bool
-    transition_at: datetime | None
-    last_stake_acc: Decimal
+    pool: Annotated[int, Index("Index of the staking pool")]
+    account_index: Annotated[int, Index("Index of the borrow account")]
+    amount: Annotated[int, Amount("Denom units staked")]
+    cascade: Annotated[bool, Flag("Whether the stake moves to the next shorter pool by itself")]
+    transition_at: Annotated[datetime | None, Time("Instant at which the stake moves")]
+    last_stake_acc: Annotated[Decimal, Number("Value of stake_acc up to which the stake has been rewarded")]
 
 
 @dataclass(frozen=True, slots=True)
 class Unbonding:
-    """Protocol token being unstaked; it is free at `unlock_at`."""
+    """Protocol token being unstaked."""
 
-    amount: int
-    unlock_at: datetime
+    amount: Annotated[int, Amount("Denom units being unstaked")]
+    unlock_at: Annotated[datetime, Time("Instant at which they are free")]
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position of an address in a snapshot. `unclaimed` rewards are not distributed to the address yet."""
+    """The position of an address in a snapshot."""
 
-    address: str
+    address: Annotated[str, Address("Address of the user")]
     accounts: tuple[Account, ...] = ()
     lends: tuple[LendPosition, ...] = ()
     wallet: tuple[Balance, ...] = ()
     stakes: tuple[Stake, ...] = ()
     unbondings: tuple[Unbonding, ...] = ()
-    unclaimed: int = 0
-    claimable_rewards: int = 0
-    claimable_unbonding: int = 0
+    unclaimed: Annotated[int, Amount("Rewards in denom units that are not distributed to the address yet")] = 0
+    claimable_rewards: Annotated[int, Amount("Rewards in denom units that the address can claim")] = 0
+    claimable_unbonding: Annotated[int, Amount("Denom units unstaked that the address can claim")] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,14 +181,18 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(markets_=(Market(USDT.id, replace(LEND, principal=1.5), None, None),)),  # type: ignore[arg-type]
         "error: markets: lend.principal of token;0xdac is the float 1.5",
     ),
+    "a float in a record of a record": (
+        Sound(markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, max_discount=0.1), 5, 5), None),)),  # type: ignore[arg-type]
+        "error: markets: collateral.config.max_discount of native;uatom is the float 0.1",
+    ),
     "a time without zone": (
         Sound(observed=lambda at: at.replace(tzinfo=None)),
         "error: prices: observed_at of native;uatom is 2026-03-01 12:00:00, without a time zone. Use UTC.",
     ),
-    "a negative price": (Sound(usd={ATOM.id: Decimal(-1)}), "error: prices: price of asset_id native;uatom: -1 is"),
+    "a negative price": (Sound(usd={ATOM.id: Decimal(-1)}), "error: prices: usd of native;uatom: -1 is"),
     "an id": (
         Sound(usd={"uatom": Decimal(1)}),
-        "error: prices: asset_id: 'uatom' is not the id of an asset: it must b",
+        "error: prices: asset_id of uatom: 'uatom' is not the id of an asset: it must b",
     ),
     "no record": (Sound(assets_=({"id": "x"},)), "error: assets: a record is a dict; it must be an Asset."),
     "an amount that is a Decimal": (
@@ -210,7 +214,7 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(swaps_=(SwapContract(ALICE, {"uatom": "uusdt"}),)),  # type: ignore[dict-item]
         f"error: swaps: routes.uatom of {ALICE} is a str; it must be a tuple.",
     ),
-    "a rate above 100": (lend(apr=Decimal(400)), "error: markets: apr of asset_id token;0xdac: 400 is not an APR"),
+    "a rate above 100": (lend(apr=Decimal(400)), "error: markets: lend.apr of token;0xdac: 400 is not an APR"),
     # Assets.
     "no assets": (Sound(assets_=()), "error: assets: there are none, so there is no snapshot."),
     "an asset twice": (Sound(assets_=(ATOM, ATOM, USDT)), "error: assets: more than once: native;uatom."),
@@ -286,12 +290,12 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(usd={ATOM.id: Decimal(1)}),
         "warning: markets: without a price, so they",
     ),
-    "percent": (lend(apr=Decimal(4)), "warning: markets: an apr of more than 1, which is 100 %: token;0xdac (4)."),
+    "percent": (lend(apr=Decimal(4)), "warning: markets: apr is more than 1, which is 100 %: token;0xdac (4)."),
     "ratios in percent": (
         Sound(
             markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, liquidation_ltv=Decimal(80)), 5, 5), None),)
         ),
-        "warning: markets: a loan-to-value ratio of more than 1, which is 100 %: native;uatom.",
+        "warning: markets: liquidation_ltv is more than 1, which is 100 %: native;uatom (80).",
     ),
     "ratios turned": (
         Sound(
@@ -308,7 +312,7 @@ BAD: dict[str, tuple[Sound, str]] = {
     "too many units": (lend(principal=10**20), "warning: markets: worth more than 10^13 USD: token;0xdac (1000"),
     "a fee in percent": (
         Sound(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2))),
-        "warning: config: liquidation_fee is 2, which is more than 100 %.",
+        "warning: config: liquidation_fee is more than 1, which is 100 %: the rules (2).",
     ),
     # Events.
     "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: ids of more than one event: 400."),
@@ -319,6 +323,7 @@ BAD: dict[str, tuple[Sound, str]] = {
     "an event in seconds": (borrow(at=datetime(1970, 1, 21, tzinfo=UTC)), "error: events: impossible times: 400."),
     "no value": (borrow(usd=None), "warning: events: without usd, so they count in no sum of loans"),
     "an event of nothing": (borrow(asset_id="native;ux"), "warning: events: not among the assets: native;ux."),
+    "a loan of nothing": (borrow(amount=None), "error: events: of lending, but without amount: 400."),
     "no account": (
         borrow(account_index=None),
         "warning: events: of a borrow account, but wi",
@@ -424,7 +429,7 @@ def test_a_time_that_is_none_is_told_with_everything_else(at: object, what: str)
 
     assert said(Timeless(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2)))) == [
         f"error: events: at of 400 {what}",
-        "warning: config: liquidation_fee is 2, which is more than 100 %. It is a fraction.",
+        "warning: config: liquidation_fee is more than 1, which is 100 %: the rules (2). It is a fraction.",
     ]
 
 
@@ -456,7 +461,7 @@ def test_an_attribute_that_raises_is_an_error() -> None:
 def test_a_fault_is_told_once() -> None:
     """Not for each instant, and not as a past that changes, although NaN is not equal to itself."""
     assert said(Sound(usd={ATOM.id: Decimal("NaN"), USDT.id: Decimal(1)}))[:1] == [
-        "error: prices: price of asset_id native;uatom: NaN is not a price: it must be finite, not negative and below "
+        "error: prices: usd of native;uatom: NaN is not a price: it must be finite, not negative and below "
         "10^20. The whole snapshot is lost."
     ]
     assert len([line for line in said(Sound(usd={ATOM.id: Decimal("NaN")})) if "NaN" in line]) == 1

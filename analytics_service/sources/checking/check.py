@@ -10,12 +10,11 @@ from typing import Any
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import EPOCH, shown
-from analytics_service.market.kinds import type_of
 from analytics_service.sources.base import Source
 from analytics_service.sources.checking.findings import Finding, error, note, sentence, warning
 from analytics_service.sources.checking.judging import Answers, judge, judge_past_prices, judge_unmoved_prices
 from analytics_service.sources.checking.misfits import misfits
-from analytics_service.sources.checking.parts import EVENTS, PARTS, PRICES, Part, Records, difference, storable
+from analytics_service.sources.checking.parts import EVENTS, PARTS, PRICES, Part, Records, difference, misfit
 
 # How long ago the past instants are; a source with history is asked for its beginning, too.
 _AGO = (timedelta(hours=1), timedelta(days=1))
@@ -106,8 +105,8 @@ class _Check:
             except Exception as fault:
                 yield error(f"{name}: it raised {type(fault).__name__}: {sentence(fault)}")
                 continue
-            if misfit := next(misfits(value, declared), None):
-                yield error(f"{name} is {type_of(value)}; it must be {misfit.allowed}.")
+            if found := next(misfits(value, declared), None):
+                yield error(f"{name}{found.problem}")
             else:
                 values[name] = value
         history, now = values.get("history"), self._plan.now
@@ -216,7 +215,7 @@ class _Check:
         answer = yield from self._ask(part, at)
         if answer is not None and at == self._plan.now:
             yield Answered(part.name, len(answer), self._plan.clock() - began)
-        fault = storable(part, answer) if answer else None
+        fault = misfit(part, answer) if answer else None
         if fault:
             yield fault
         if answer is None or fault:

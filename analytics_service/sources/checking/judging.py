@@ -2,16 +2,19 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset, AssetKind, id_key, linked
 from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.fields import columns_of, row_of
 from analytics_service.market.instants import shown
+from analytics_service.market.kinds import Rate, Ratio
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price, quoted
@@ -20,6 +23,7 @@ from analytics_service.market.receipts import receipt_price, with_receipt_prices
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
 from analytics_service.sources.checking.findings import Finding, error, listed, note, warning
+from analytics_service.store.loans import is_lending
 
 _DAY = timedelta(days=1)
 # How far a clock of the source may be ahead without a word.
@@ -186,21 +190,26 @@ def judge_markets(answers: Answers) -> Iterator[Finding]:
     unpriced = [market.asset_id for market in markets if market.asset_id not in answers.usd]
     if answers.prices and unpriced:
         yield warning(f"markets: without a price, so they count nowhere in USD: {listed(unpriced)}.")
-    rates = ((market.asset_id, part.apr) for market in markets for part in (market.lend, market.debt) if part)
-    if high := [f"{asset_id} ({apr})" for asset_id, apr in rates if apr > ONE]:
-        yield warning(f"markets: an apr of more than 1, which is 100 %: {listed(high)}. Rates are fractions.")
-    yield from _ratios(markets)
+    parts = [(market.asset_id, part) for market in markets for part in (market.lend, market.collateral, market.debt)]
+    yield from _above_one("markets", ((asset_id, part) for asset_id, part in parts if part))
+    collateral = [(market.asset_id, market.collateral.config) for market in markets if market.collateral]
+    if turned := [asset_id for asset_id, config in collateral if config.allowable_ltv > config.liquidation_ltv]:
+        yield warning(f"markets: allowable_ltv is above liquidation_ltv: {listed(turned)}.")
     if over := [market.asset_id for market in markets if _is_overlent(market)]:
         yield warning(f"markets: more debt than lend principal: {listed(over)}. Are both in denom units?")
     yield from _amounts(answers)
 
 
-def _ratios(markets: Iterable[Market]) -> Iterator[Finding]:
-    collateral = [(market.asset_id, market.collateral.config) for market in markets if market.collateral]
-    if high := [asset_id for asset_id, config in collateral if max(config.allowable_ltv, config.liquidation_ltv) > ONE]:
-        yield warning(f"markets: a loan-to-value ratio of more than 1, which is 100 %: {listed(high)}.")
-    if turned := [asset_id for asset_id, config in collateral if config.allowable_ltv > config.liquidation_ltv]:
-        yield warning(f"markets: allowable_ltv is above liquidation_ltv: {listed(turned)}.")
+def _above_one(part: str, records: Iterable[tuple[str, Any]]) -> Iterator[Finding]:
+    """Fractions and rates of more than 100 %. Each record comes with its name."""
+    high: dict[str, list[str]] = defaultdict(list)
+    for name, record in records:
+        kinds = columns_of(type(record))
+        for field, value in row_of(record).items():
+            if isinstance(kinds[field], (Ratio, Rate)) and value > ONE:
+                high[field].append(f"{name} ({_plain(value)})")
+    for field, names in high.items():
+        yield warning(f"{part}: {field} is more than 1, which is 100 %: {listed(names)}. It is a fraction.")
 
 
 def _is_overlent(market: Market) -> bool:
@@ -230,11 +239,8 @@ def _amounts(answers: Answers) -> Iterator[Finding]:
 
 def judge_rules(answers: Answers) -> Iterator[Finding]:
     """Fees, and the assets that the rules name."""
+    yield from _above_one("config", (("the rules", config) for config in answers.config))
     for config in answers.config:
-        for field in fields(config):
-            value = getattr(config, field.name)
-            if field.name.endswith("_fee") and value > ONE:
-                yield warning(f"config: {field.name} is {value}, which is more than 100 %. It is a fraction.")
         named = {config.hnative, config.ptoken} - {NO_CONFIG.ptoken}
         if undefined := answers.undefined(sorted(named)):
             yield note(f"config: not among the assets: {listed(undefined)}.")
@@ -253,6 +259,8 @@ def judge_events(answers: Answers) -> Iterator[Finding]:
         yield error(f"events: impossible times: {listed(old)}. Are they in another unit than seconds?")
     if valueless := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
         yield warning(f"events: without usd, so they count in no sum of loans or liquidations: {listed(valueless)}.")
+    if moveless := [event.id for event in events if is_lending(event) and event.amount is None]:
+        yield error(f"events: of lending, but without amount: {listed(moveless)}. The whole snapshot is lost.")
     if undefined := answers.undefined(event.asset_id for event in events):
         yield warning(f"events: not among the assets: {listed(undefined)}. Amounts stay in denom units.")
     if accountless := [event.id for event in events if event.action in _OF_ACCOUNTS and event.account_index is None]:
