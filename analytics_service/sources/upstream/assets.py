@@ -1,11 +1,11 @@
 """Assets, prices and swap routes in upstream's answers."""
 
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
+from analytics_service.market.assets import Asset, AssetKind, split_id
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.sources.upstream.fields import Field, optional, unique
 
-_BYTE = 2**8
+_PRICE = {"observed_at": ("last_updated_at",), "usd": ("price",)}
 
 
 def read_assets(data: Field) -> list[Asset]:
@@ -19,15 +19,11 @@ def read_assets(data: Field) -> list[Asset]:
 
 def _asset(info: Field) -> Asset:
     group, key = split_id(info["asset"].asset_id())
-    metadata, classification = info["metadata"], info["classification"]
-    return Asset(
-        group=AssetGroup(group),
+    classification = info["classification"]
+    return info["metadata"].record(
+        Asset,
+        group=group,
         group_key=key,
-        name=metadata["name"].text(),
-        symbol=metadata["symbol"].text(),
-        symbol_denom=metadata["symbol_denom"].text(),
-        decimals_denom=metadata["decimals_denom"].whole(_BYTE),
-        decimals_display=metadata["decimals_display"].whole(_BYTE),
         kind=classification["kind"].word(AssetKind),
         origin_asset=optional(classification.get("origin_asset"), Field.asset_id),
         receipt_asset=optional(classification.get("protocol_receipt_asset"), Field.asset_id),
@@ -41,7 +37,7 @@ def read_prices(data: Field) -> list[Price]:
         asset_id = unique(prices, item["asset"].asset_id(), item["asset"]["id"])
         price = item["price"]
         if price.get("price") is not None:
-            prices[asset_id] = Price(asset_id, price["last_updated_at"].time(), price["price"].not_negative())
+            prices[asset_id] = price.record(Price, _PRICE, asset_id=asset_id)
     return list(prices.values())
 
 

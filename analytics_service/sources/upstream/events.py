@@ -12,7 +12,13 @@ from analytics_service.sources.upstream.fields import Field, optional
 
 # Events of a page: few at first, because a tick needs few; then as many as may be asked for.
 _FIRST, _MOST = 50, 1000
-_INDEX = 2**32
+# Members that are not called as the record's field.
+_MEMBERS = {
+    "at": ("event_time",),
+    "usd": ("historic_value",),
+    "price": ("historic_price",),
+    "destination": ("destination_address",),
+}
 
 
 def read_events(client: Client, address: str, after: datetime, until: datetime) -> list[Event]:
@@ -46,19 +52,14 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
 
 
 def _event(address: str, item: Field) -> Event:
-    return Event(
+    return item.record(
+        Event,
+        _MEMBERS,
         id=_uuid(item["event_uuid"]),
-        action=item["action"].word(Action),
         asset_id=item["asset"]["asset"].asset_id(),
         address=address,
-        at=item["event_time"].time(),
-        amount=optional(item.get("amount"), Field.whole),
-        usd=optional(item.get("historic_value"), Field.not_negative),
-        price=optional(item.get("historic_price"), Field.not_negative),
-        account_index=optional(item.get("account_index"), lambda index: index.whole(_INDEX)),
         contract=optional(item.get("contract_address"), Field.text) or "",
-        destination=optional(item.get("destination_address"), Field.text),
-        tx_hash=item["tx_hash"].text(),
+        leg=None,
     )
 
 

@@ -5,7 +5,7 @@ Numbers may come as strings, and strings of digits as numbers. Fields that nobod
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -14,11 +14,32 @@ from typing import Any, TypeVar
 
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import split_id
+from analytics_service.market.fields import kinds_of
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.kinds import AMOUNT_LIMIT, TIME_LIMIT
+from analytics_service.market.kinds import (
+    AMOUNT_LIMIT,
+    RATE_LIMIT,
+    TIME_LIMIT,
+    Amount,
+    AssetId,
+    Count,
+    Flag,
+    Kind,
+    Number,
+    Price,
+    Rate,
+    Ratio,
+    Text,
+    Time,
+    Usd,
+    Word,
+)
 from analytics_service.market.values import LIMIT
 
+_R = TypeVar("_R")
 _W = TypeVar("_W", bound=StrEnum)
+# The members that a field may be, by its name.
+Names = Mapping[str, Sequence[str]]
 _NUMBER = re.compile(r"-?[0-9]{1,200}(\.[0-9]{1,200})?([eE][+-]?[0-9]{1,3})?")
 # Digits of the greatest amount. A number with more cannot be an amount, and might take gigabytes to write out.
 _MOST_DIGITS = len(str(AMOUNT_LIMIT))
@@ -110,6 +131,13 @@ class Field:
             raise self.error("is not a time from 1970 to 2106")
         return instant(second)
 
+    def rate(self) -> Decimal:
+        """An APR."""
+        apr = self.decimal()
+        if not 0 <= apr <= RATE_LIMIT:
+            raise self.error(f"is not an APR, a fraction from 0 to {RATE_LIMIT}")
+        return apr
+
     def word(self, words: type[_W]) -> _W:
         """One of several words."""
         try:
@@ -125,6 +153,16 @@ class Field:
         except ValueError:
             raise self["id"].error("is not the id of an asset") from None
         return asset_id
+
+    def record(self, of: Callable[..., _R], names: Names | None = None, **others: Any) -> _R:
+        """A record of this object's members. They bear the names of its fields, apart from those in `names`, and are
+        read by the kinds of the fields. `others` are the fields that come from elsewhere."""
+        for name, kind in kinds_of(of).items():
+            if name not in others and isinstance(kind, Kind):
+                members = (names or {}).get(name, (name,))
+                field = self.get(*members) if kind.nullable else self.either(*members)
+                others[name] = None if field is None else _read(field, kind)
+        return of(**others)
 
     def error(self, problem: str) -> SourceError:
         """An error that says what is wrong with this field."""
@@ -156,6 +194,26 @@ class Field:
         if isinstance(self.value, str):
             return json.dumps(self.value if len(self.value) <= 60 else f"{self.value[:60]}...")
         return _NAMES[type(self.value)]
+
+
+def _read(field: Field, kind: Kind) -> Any:
+    if isinstance(kind, Count):
+        return field.whole(kind.limit)
+    return field.word(kind.of) if isinstance(kind, Word) else _READERS[type(kind)](field)
+
+
+_READERS: Mapping[type[Kind], Callable[[Field], Any]] = {
+    Amount: Field.whole,
+    AssetId: Field.asset_id,
+    Flag: Field.flag,
+    Number: Field.decimal,
+    Price: Field.not_negative,
+    Rate: Field.rate,
+    Ratio: Field.decimal,
+    Text: Field.text,
+    Time: Field.time,
+    Usd: Field.not_negative,
+}
 
 
 def optional(field: Field | None, read: Callable[[Field], Any]) -> Any:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TypeVar
 
-from analytics_service.market.kinds import RATE_LIMIT
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -15,11 +14,14 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.sources.upstream.fields import Field, optional, unique
+from analytics_service.sources.upstream.fields import Field, Names, unique
 
 _T = TypeVar("_T")
-# The store has times of this many nanoseconds.
-_NANOS = 2**64
+# Members of a state that are not called as the record's field, in the newer and in the older shape.
+_LEND: Names = {"principal": ("principal", "principal_sum"), "receipt_supply": ("receipt_total_supply",)}
+# The older shape has no shares; there, what is collateralized stands for them.
+_COLLATERAL: Names = {"shares": ("shares", "collateral_sum")}
+_DEBT: Names = {"balance": ("balance", "balance_sum"), "shares": ("shares", "principal_sum")}
 
 
 def read_markets(overview: Field, interest: Mapping[str, int]) -> list[Market]:
@@ -42,26 +44,7 @@ def read_aprs(markets: Field) -> dict[str, Decimal]:
 
 def read_config(config: Field) -> GlobalConfig:
     """The rules of all borrowing."""
-    ratios = {
-        name: config[name].decimal()
-        for name in (
-            "partial_liquidation_threshold",
-            "target_liquidation_health",
-            "liquidation_fee",
-            "flash_loan_fee",
-            "staking_health_modifier",
-            "stake_collateral_ratio",
-            "stake_flash_loan_ratio",
-            "dynamic_discount_width",
-        )
-    }
-    return GlobalConfig(
-        time_window_nanos=config["time_window_nanos"].whole(_NANOS),
-        flash_loans_enabled=config["flash_loans_enabled"].flag(),
-        hnative=config["hnative"].asset_id(),
-        ptoken=config["ptoken"].asset_id(),
-        **ratios,
-    )
+    return config.record(GlobalConfig)
 
 
 def _by_asset(items: Iterable[Field], read: Callable[[Field], _T]) -> dict[str, _T]:
@@ -73,48 +56,16 @@ def _by_asset(items: Iterable[Field], read: Callable[[Field], _T]) -> dict[str, 
 
 
 def _apr(market: Field) -> Decimal:
-    field = market["rate"]["apr"]
-    apr = field.decimal()
-    if not 0 <= apr <= RATE_LIMIT:
-        raise field.error(f"is not an APR, a fraction from 0 to {RATE_LIMIT}")
-    return apr
+    return market["rate"]["apr"].rate()
 
 
 def _lend(market: Field) -> LendMarket:
-    state = market["state"]
-    principal = state.either("principal", "principal_sum").whole()
-    return LendMarket(_apr(market), principal, state["receipt_total_supply"].whole())
+    return market["state"].record(LendMarket, _LEND, apr=_apr(market), interest_paid=None)
 
 
 def _collateral(market: Field) -> CollateralMarket:
-    config, state = market["config"], market["state"]
-    return CollateralMarket(
-        CollateralConfig(
-            enabled=config["enabled"].flag(),
-            allowable_ltv=config["allowable_ltv"].decimal(),
-            liquidation_ltv=config["liquidation_ltv"].decimal(),
-            collateral_cap=optional(config.get("collateral_cap"), Field.whole),
-            min_discount=config["min_discount"].decimal(),
-            max_discount=config["max_discount"].decimal(),
-        ),
-        balance=state["balance"].whole(),
-        # The older shape has no shares; there, what is collateralized stands for them.
-        shares=state.either("shares", "collateral_sum").whole(),
-    )
+    return market["state"].record(CollateralMarket, _COLLATERAL, config=market["config"].record(CollateralConfig))
 
 
 def _debt(market: Field) -> DebtMarket:
-    config, state = market["config"], market["state"]
-    return DebtMarket(
-        DebtConfig(
-            enabled=config["enabled"].flag(),
-            borrow_cap=optional(config.get("borrow_cap"), Field.whole),
-            borrow_halt_utilization=config["borrow_halt_utilization"].decimal(),
-            interest_fee=config["interest_fee"].decimal(),
-        ),
-        apr=_apr(market),
-        balance=state.either("balance", "balance_sum").whole(),
-        shares=state.either("shares", "principal_sum").whole(),
-        time_last_distributed_interest=state["time_last_distributed_interest"].time(),
-        utilization_accumulator=state["utilization_accumulator"].decimal(),
-    )
+    return market["state"].record(DebtMarket, _DEBT, apr=_apr(market), config=market["config"].record(DebtConfig))

@@ -1,11 +1,9 @@
 """The protocol token in upstream's answers."""
 
+from analytics_service.market.kinds import Count, Index
 from analytics_service.market.ptoken import Ptoken, StakingPool
 from analytics_service.sources.upstream.fields import Field
 from analytics_service.sources.upstream.state import Asker
-
-_INDEX = 2**32
-_COUNT = 2**64
 
 
 def read_ptoken(asker: Asker) -> Ptoken:
@@ -27,13 +25,9 @@ def read_ptoken(asker: Asker) -> Ptoken:
 
 
 def _pool(pool: Field) -> StakingPool:
-    params = pool["params"]
-    return StakingPool(
-        index=pool["index"].whole(_INDEX),
-        duration=pool["duration"].whole(_COUNT),
-        reward_weight=params["reward_weight"].decimal(),
-        gov_weight=params["gov_weight"].decimal(),
-        health_weight=params["health_weight"].decimal(),
-        flash_loan_weight=params["flash_loan_weight"].decimal(),
+    return pool["params"].record(
+        StakingPool,
+        index=pool["index"].whole(Index.limit),
+        duration=pool["duration"].whole(Count.limit),
         total_bonded=pool["state"]["total_bonded"].whole(),
     )

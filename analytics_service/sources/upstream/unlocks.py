@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
 from analytics_service.market.unlocks import unlock_amounts, unlocked_at
-from analytics_service.sources.upstream.fields import Field, optional
+from analytics_service.sources.upstream.fields import Field
 
 _DAY = timedelta(days=1)
 
@@ -83,17 +83,15 @@ def read_arrangements(address: str, unlocks: Field, at: datetime) -> Iterator[Ar
     for index, item in enumerate(unlocks["arrangements"].items()):
         schedule, admin, amounts = item["schedule"], item["admin"], item["amounts"]
         kind = schedule["kind"].word(ScheduleKind)
-        arrangement = Arrangement(
+        arrangement = item.record(
+            Arrangement,
             address=address,
             index=index,
             member_class=None,
             kind=kind,
             amount=amounts["amount"].whole(),
             claimed=amounts["claimed"].whole(),
-            begins_at=item["begins_at"].time(),
             ends_at=schedule["ends_at"].time() if kind is ScheduleKind.LINEAR else None,
-            expires_at=optional(item.get("expires_at"), Field.time),
-            last_claimed_at=optional(item.get("last_claimed_at"), Field.time),
             admin=admin["address"].text(),
             reclaimed_at=None,
             staked=0,
