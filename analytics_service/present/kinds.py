@@ -6,7 +6,9 @@ from typing import Any
 
 import orjson
 
+from analytics_service.market import kinds
 from analytics_service.market.assets import AssetGroup, asset_spec
+from analytics_service.market.fields import kinds_of
 from analytics_service.market.instants import shown
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.values import EXACT
@@ -56,7 +58,7 @@ TIME = Kind(
 )
 DURATION = Kind({"type": "integer", "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
 NANOSECONDS = Kind(
-    {"type": "integer", "description": "Nanoseconds."},
+    {"type": "integer"},
     _unscoped(int),
     lambda value, _: text.duration(Decimal(value) / _NANOS),
 )
@@ -112,3 +114,23 @@ ASSET_SPEC = Shape(
 )
 # A field that holds an asset id and shows its AssetSpec.
 SPEC = Kind(ASSET_SPEC, _unscoped(asset_spec))
+
+# Kinds of responses for the kinds that records declare.
+_DECLARED = {
+    kinds.Amount: AMOUNT,
+    kinds.AssetId: SPEC,
+    kinds.Flag: BOOLEAN,
+    kinds.Number: DECIMAL,
+    kinds.Ratio: RATIO,
+    kinds.Time: TIME,
+    kinds.Usd: DECIMAL,
+}
+
+
+def declared(record: type, **others: Kind) -> tuple[Field, ...]:
+    """A field for each that a record declares, with its meaning there, and of its kind there unless in `others`."""
+    fields = [(name, kind) for name, kind in kinds_of(record).items() if isinstance(kind, kinds.Kind)]
+    return tuple(
+        Field(name, others.get(name) or _DECLARED[type(kind)], f"{kind.meaning}.", optional=kind.nullable)
+        for name, kind in fields
+    )

@@ -1,18 +1,10 @@
 """Markets in responses. Two shapes differ in the names of some fields (rule 5.1)."""
 
-from analytics_service.market.markets import DebtMarket, LendMarket
+from analytics_service.market.markets import CollateralConfig, DebtConfig, DebtMarket, GlobalConfig, LendMarket
 from analytics_service.market.rates import MarketRate
 from analytics_service.market.receipts import redemption_ratio
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.kinds import (
-    AMOUNT,
-    BOOLEAN,
-    DECIMAL,
-    NANOSECONDS,
-    RATIO,
-    SPEC,
-    TIME,
-)
+from analytics_service.present.kinds import AMOUNT, DECIMAL, NANOSECONDS, RATIO, TIME, declared
 from analytics_service.present.shapes import ByShape, Field, Shape, within
 
 MARKET_RATE = Shape(
@@ -56,16 +48,7 @@ NEWER_LEND_MARKET = Shape(
 LEND_MARKET = NEWER_LEND_MARKET.derive("LendMarket", state=LEND_STATE)
 
 COLLATERAL_CONFIG = Shape(
-    "BorrowCollateralConfig",
-    "Rules for posting an asset as collateral.",
-    (
-        Field("enabled", BOOLEAN, "Collateral enabled state."),
-        Field("allowable_ltv", RATIO, "LTV ratio at which collateral withdrawals or borrows are still allowed."),
-        Field("liquidation_ltv", RATIO, "LTV ratio at which collateral can be liquidated."),
-        Field("collateral_cap", AMOUNT, "Global maximum deposit limit, if there is one.", optional=True),
-        Field("min_discount", RATIO, "Minimum dynamic discount."),
-        Field("max_discount", RATIO, "Maximum dynamic discount."),
-    ),
+    "BorrowCollateralConfig", "Rules for posting an asset as collateral.", declared(CollateralConfig)
 )
 COLLATERAL_STATE = Shape(
     "BorrowCollateralState",
@@ -99,20 +82,7 @@ NEWER_COLLATERAL_MARKET = Shape(
 )
 COLLATERAL_MARKET = NEWER_COLLATERAL_MARKET.derive("BorrowCollateralMarket", state=COLLATERAL_STATE)
 
-DEBT_CONFIG = Shape(
-    "BorrowDebtConfig",
-    "Rules for borrowing an asset.",
-    (
-        Field("enabled", BOOLEAN, "Market enabled state."),
-        Field("borrow_cap", AMOUNT, "Global maximum borrowable amount, if there is one.", optional=True),
-        Field(
-            "borrow_halt_utilization",
-            RATIO,
-            "Maximum utilization ratio at which new borrow positions can open.",
-        ),
-        Field("interest_fee", RATIO, "Protocol (base) interest charged to borrowers."),
-    ),
-)
+DEBT_CONFIG = Shape("BorrowDebtConfig", "Rules for borrowing an asset.", declared(DebtConfig))
 DEBT_STATE = Shape(
     "BorrowDebtState",
     "Debt in an asset.",
@@ -162,35 +132,5 @@ MERGED_MARKET = Shape(
 GLOBAL_CONFIG = Shape(
     "GlobalMarketConfig",
     "Rules for all borrowing.",
-    (
-        Field("time_window_nanos", NANOSECONDS, "How long an oracle price is valid."),
-        Field(
-            "partial_liquidation_threshold",
-            DECIMAL,
-            "Minimum account value, in USD, to avoid complete liquidation.",
-        ),
-        Field("target_liquidation_health", DECIMAL, "Account health target for a liquidation; at least 1."),
-        Field("liquidation_fee", RATIO, "Liquidation protocol fee coefficient; at most 1."),
-        Field("flash_loans_enabled", BOOLEAN, "Whether flash loans are enabled."),
-        Field("flash_loan_fee", RATIO, "Flash loan fee coefficient; at most 1."),
-        Field("staking_health_modifier", RATIO, "Maximum health increase from staking; at most 1."),
-        Field(
-            "stake_collateral_ratio",
-            RATIO,
-            "Required ratio of weighted staked protocol token to collateral value for the maximum staking health "
-            "modifier; at most 1.",
-        ),
-        Field(
-            "stake_flash_loan_ratio",
-            RATIO,
-            "Required ratio of weighted staked protocol token to flash loan value; at most 1.",
-        ),
-        Field(
-            "dynamic_discount_width",
-            RATIO.bare,
-            "Change in account health below 1 needed for maximum discount; at most 1.",
-        ),
-        Field("hnative", SPEC, "A designated asset of the protocol."),
-        Field("ptoken", SPEC, "The protocol token."),
-    ),
+    declared(GlobalConfig, time_window_nanos=NANOSECONDS, dynamic_discount_width=RATIO.bare),
 )
