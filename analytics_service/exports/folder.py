@@ -22,14 +22,15 @@ _MODE = 0o666
 class Content:
     """What a file has: the rows of [start, end) (unix seconds) as of a state of the store.
 
-    `heads` are the version and the number of runs of each family that the rows may depend on, and `definitions` is the
-    version of the newest definition of an asset.
+    `heads` are the version and the number of runs of each family that the rows may depend on, `definitions` is the
+    version of the newest definition of an asset, and `columns` stands for the names and types of the columns.
     """
 
     start: int
     end: int
     definitions: int
     heads: Mapping[str, tuple[int, int]]
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ on any part of the store, so any run may change them.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from zlib import crc32
 
 from analytics_service.errors import ExportFailed, StoreUnavailable, Superseded
 from analytics_service.exports.folder import Content, ExportFolder
@@ -72,7 +73,8 @@ class Export:
         definitions = int(self._store.frame("export_definitions")["version"][0])
         since, until = (self._selection.since, self._selection.until) if view.time else (0, FOREVER)
         versions = {family: (head.version, head.runs) for family, head in heads.items()}
-        as_of = Content(since, min(until, _reach(view, heads)), definitions, versions)
+        columns = crc32(repr(view.columns).encode())
+        as_of = Content(since, min(until, _reach(view, heads)), definitions, versions, columns)
         suffix, files = self._selection.suffix, set()
         months = self._store.frame("export_months", view.parts(suffix), since=as_of.start, until=as_of.end)
         self._reporter.stage(view.name, int(months["rows"].sum()))

@@ -272,13 +272,15 @@ def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path)
 
 
 def test_a_view_is_written_again_after_any_run(odd: Store, tmp_path: Path) -> None:
-    """Its rows may depend on whatever there is."""
+    """Its rows may depend on whatever there is. So is one whose columns have changed."""
     odd.execute(f"CREATE VIEW acts AS SELECT number AS n, toDateTime({MARCH} - number, 'UTC') AS at FROM numbers(2)")
     every = {"acts/2026-02.parquet", "acts/2026-03.parquet", "odd.parquet"}
     assert set(export(odd, tmp_path, "acts", "odd").written) == every
     assert set(export(odd, tmp_path, "acts", "odd").written) == set()
     commit(odd, {"token;a": [(100, Decimal(1))]})
     assert set(export(odd, tmp_path, "acts", "odd").written) == every
+    odd.execute("CREATE OR REPLACE VIEW odd AS SELECT 1 AS text")
+    assert set(export(odd, tmp_path, "acts", "odd").written) == {"odd.parquet"}
 
 
 # Of the columns of all views but those that take parameters.

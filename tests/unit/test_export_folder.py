@@ -91,5 +91,5 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
 
 def test_the_list_is_for_readers_too(tmp_path: Path) -> None:
     add(ExportFolder(tmp_path))
-    fields = {"bytes": 4, "start": 0, "end": 100, "definitions": 7, "heads": {"prices": [2**63, 5]}}
+    fields = {"bytes": 4, "start": 0, "end": 100, "definitions": 7, "heads": {"prices": [2**63, 5]}, "columns": 0}
     assert json.loads((tmp_path / MANIFEST).read_text()) == {"files": {NAME: fields}}
