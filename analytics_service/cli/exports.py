@@ -42,7 +42,7 @@ def export(
     """Write histories and views into files, for other programs or for `import`, while the service runs.
 
     Each WHAT is a history as in `import` (price, lend-rate, tvl), a view of the database by its name, or all. There is
-    a file for each month (UTC) of observed_at or at, such as DIR/price/2026-03.parquet; what has neither is a single
+    a file for each month (UTC) of observed_at or time, such as DIR/price/2026-03.parquet; what has neither is a single
     file, whatever the range.
 
     May be interrupted and run again: it goes on where it stopped, and later brings DIR up to date. Files whose data

@@ -13,7 +13,7 @@ from analytics_service.store.sql import Parts
 
 ALL = "all"
 # Columns of time, by which a view is split into months.
-_TIMES = ("observed_at", "at")
+_TIMES = ("observed_at", "time")
 _WRAPPERS = re.compile(r"(?:LowCardinality|Nullable)\((.+)\)")
 # Parquet and Arrow have decimals of up to 38 digits, and integers of up to 64 bits.
 _SAME = re.compile(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -22,8 +22,8 @@ _VALUES = ("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "p
 _DISTINCT = tuple(name for name in _ASSETS if name != "id")
 # The columns of pages of history as the service writes them.
 _OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v"), ("t", "v"), ("t", "time", "v"))
-# The columns of the views of histories, and so of exports, before that of the value.
-_VIEW = ("asset_id", "symbol", "observed_at")
+# The columns of the views of histories, and so of exports, before that of the value; and that of exact values after it.
+_VIEW, _EXACT = ("asset_id", "symbol", "observed_at"), "value_exact"
 # Where a word begins in a name such as txHash.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CANDLES = {"o", "h", "l", "c", "n"}
@@ -66,7 +66,9 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     be meant."""
     _require_consistent(history, choice)
     names = [_normal(name) for name in table.columns]
-    exported = tuple(names) == (*_VIEW, history.value)
+    if choice.value is None and _EXACT in names:
+        choice = replace(choice, value=_EXACT)
+    exported = tuple(name for name in names if name != _EXACT) == (*_VIEW, history.value)
     own = exported or tuple(names) in _OWN
     if own:
         time, value = ("observed_at", history.value) if exported else ("t", "v")

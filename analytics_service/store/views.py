@@ -14,6 +14,7 @@ _EACH: Mapping[str, list[dict[str, str]]] = {
         {"name": history.name, "value": history.value, "meaning": history.meaning} for history in HISTORIES
     ],
     "04_markets": [
+        {"name": "market_now", "period": "family", "when": "the newest snapshot"},
         {"name": "market", "period": "at", "when": "each snapshot"},
         {"name": "market_hour", "period": "toStartOfHour(at)", "when": "the last snapshot of each hour"},
         {"name": "market_day", "period": "toStartOfDay(at)", "when": "the last snapshot of each UTC day"},
@@ -33,8 +34,8 @@ def view_names() -> list[str]:
 
 
 def _statements() -> Iterator[str]:
-    functions, *views = scripts("views")
-    shared = {"functions": without_comments(functions.read_text("utf-8"))}
+    functions, runs, *views = scripts("views")
+    shared = {script.stem[3:]: without_comments(script.read_text("utf-8")) for script in (functions, runs)}
     for script in views:
         for statement in statements(script.read_text("utf-8")):
             for placeholders in _EACH.get(script.stem, [{}]):

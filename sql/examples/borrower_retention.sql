@@ -3,7 +3,7 @@ SELECT cohort, dateDiff('month', cohort, month) AS months_later, count() AS borr
     round(borrowers / max(borrowers) OVER (PARTITION BY cohort), 4) AS share
 FROM
 (
-    SELECT address, toStartOfMonth(min(at)) AS cohort, arrayJoin(groupUniqArray(toStartOfMonth(at))) AS month
+    SELECT address, toStartOfMonth(min(time)) AS cohort, arrayJoin(groupUniqArray(toStartOfMonth(time))) AS month
     FROM loan
     GROUP BY address
 )

@@ -1,6 +1,6 @@
 -- How much debt of each asset did liquidations repay on each of the last 30 days, and today?
-SELECT toDate(at) AS day, asset_id, symbol, count() AS liquidations, sum(e.units) AS units, sum(e.usd) AS usd
+SELECT toDate(time) AS day, asset_id, symbol, count() AS liquidations, sum(e.units) AS units, sum(e.usd) AS usd
 FROM events AS e
-WHERE kind = 'liquidation' AND at >= toStartOfDay(now('UTC')) - INTERVAL 30 DAY
+WHERE kind = 'liquidation' AND time >= toStartOfDay(now('UTC')) - INTERVAL 30 DAY
 GROUP BY day, asset_id, symbol
 ORDER BY day, usd DESC, asset_id;

@@ -1,11 +1,11 @@
 -- On how many of the 90 days before today would each account, as it is now, have had a health below 1.1?
 -- An estimate: what it has and owes now, at the prices and LTVs at the end of each day, without the boost from stakes.
-SELECT address, account_index, countIf(health < 1.1) AS days, round(min(health), 4) AS least_health
+SELECT address, account_index, countIf(round(health, 12) < 1.1) AS days, round(min(health), 4) AS least_health
 FROM
 (
-    WITH toFloat64(p.units) * toFloat64(m.price) AS usd
+    WITH p.units * m.price AS usd
     SELECT address, account_index, sumIf(usd, kind = 'debt') AS debt,
-        sumIf(usd * toFloat64(m.liquidation_ltv), kind = 'collateral') / debt AS health
+        sumIf(usd * m.liquidation_ltv, kind = 'collateral') / debt AS health
     FROM position_now AS p INNER JOIN market_day AS m ON m.asset_id = p.asset_id
     WHERE kind IN ('collateral', 'debt') AND m.observed_at < toStartOfDay(now('UTC'))
         AND m.observed_at >= toStartOfDay(now('UTC')) - INTERVAL 90 DAY

@@ -5,7 +5,7 @@ SELECT asset_id, symbol, count() AS borrowers, sum(owed) AS debt, round(sumIf(sh
 FROM
 (
     SELECT asset_id, symbol, sum(units) AS owed,
-        toFloat64(owed) / sum(toFloat64(owed)) OVER (PARTITION BY asset_id) AS share,
+        owed / sum(owed) OVER (PARTITION BY asset_id) AS share,
         row_number() OVER (PARTITION BY asset_id ORDER BY owed DESC) AS place
     FROM position_now
     WHERE kind = 'debt' AND units > 0

@@ -2,9 +2,9 @@
 SELECT asset_id, symbol, round(max(fall), 6) AS drawdown, argMax(observed_at, fall) AS lowest_at
 FROM
 (
-    SELECT asset_id, symbol, observed_at, toFloat64(p.price) AS usd,
-        max(usd) OVER (PARTITION BY asset_id ORDER BY observed_at) AS peak,
-        1 - usd / peak AS fall
+    SELECT asset_id, symbol, observed_at,
+        max(p.price) OVER (PARTITION BY asset_id ORDER BY observed_at) AS peak,
+        1 - p.price / peak AS fall
     FROM price AS p
     WHERE observed_at >= now('UTC') - INTERVAL 90 DAY
 )

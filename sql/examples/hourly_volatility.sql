@@ -2,7 +2,7 @@
 SELECT asset_id, symbol, count() AS returns, round(stddevSamp(log(close / earlier.1)), 6) AS volatility
 FROM
 (
-    SELECT asset_id, symbol, toStartOfHour(observed_at) AS hour, toFloat64(argMax(p.price, p.observed_at)) AS close,
+    SELECT asset_id, symbol, toStartOfHour(observed_at) AS hour, argMax(p.price, p.observed_at) AS close,
         lagInFrame((close, hour)) OVER (PARTITION BY asset_id ORDER BY hour) AS earlier
     FROM price AS p
     WHERE observed_at >= now('UTC') - INTERVAL 7 DAY

@@ -1,12 +1,12 @@
 -- How much interest did lenders earn and borrowers owe in each of the last 12 months, by asset, in USD? An estimate:
 -- from day to day, the growth of the redemption ratio times the earlier deposits, and the earlier debt at its rate.
 SELECT toStartOfMonth(observed_at) AS month, asset_id, symbol,
-    toDecimal128(round(sum(was.2 * (toDecimal256(redemption_ratio, 18) / was.3 - 1)), 2), 2) AS earned_usd,
-    toDecimal128(round(sum(was.4 * was.5 * dateDiff('second', was.1, observed_at)) / 31536000, 2), 2) AS owed_usd
+    round(sum(was.2 * (redemption_ratio / was.3 - 1)), 2) AS earned_usd,
+    round(sum(was.4 * was.5 * dateDiff('second', was.1, observed_at)) / 31536000, 2) AS owed_usd
 FROM
 (
-    SELECT *, lagInFrame((observed_at, toDecimal256(deposits_usd, 18), redemption_ratio, toDecimal256(debt_usd, 18),
-        borrow_apr)) OVER (PARTITION BY asset_id ORDER BY observed_at) AS was
+    SELECT *, lagInFrame((observed_at, deposits_usd, redemption_ratio, debt_usd, borrow_apr))
+        OVER (PARTITION BY asset_id ORDER BY observed_at) AS was
     FROM market_day
     WHERE observed_at >= toStartOfMonth(now('UTC')) - INTERVAL 11 MONTH - INTERVAL 1 DAY
 )

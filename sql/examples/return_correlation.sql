@@ -1,7 +1,7 @@
 -- How do the daily returns of assets correlate? Log returns of the last 90 days, for each pair of assets.
 WITH returns AS
 (
-    SELECT asset_id, symbol, toDate(observed_at) AS day, toFloat64(argMax(p.price, p.observed_at)) AS close,
+    SELECT asset_id, symbol, toDate(observed_at) AS day, argMax(p.price, p.observed_at) AS close,
         lagInFrame((close, day)) OVER (PARTITION BY asset_id ORDER BY day) AS earlier,
         if(earlier.2 = day - 1 AND close > 0 AND earlier.1 > 0, log(close / earlier.1), NULL) AS change
     FROM price AS p

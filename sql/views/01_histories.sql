@@ -5,9 +5,11 @@ CREATE OR REPLACE VIEW {name}
     asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
     symbol LowCardinality(String) COMMENT 'Symbol of the asset, as it is defined now; empty for the total',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the observation, whole seconds',
-    {value} Decimal(38, 18) COMMENT '{meaning}'
+    {value} Float64 COMMENT '{meaning}',
+    value_exact Decimal(38, 18) COMMENT 'The same value, exact: convert it with toDecimal256 before you multiply or divide'
 )
-AS SELECT o.asset_id AS asset_id, a.symbol AS symbol, o.observed_at AS observed_at, o.value AS {value}
+AS SELECT o.asset_id AS asset_id, a.symbol AS symbol, o.observed_at AS observed_at,
+    toFloat64(o.value) AS {value}, o.value AS value_exact
 FROM observation AS o FINAL
 LEFT JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = o.asset_id
 WHERE o.history = '{name}'

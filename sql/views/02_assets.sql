@@ -40,20 +40,22 @@ COMMENT 'Every asset as it is defined now';
 CREATE OR REPLACE VIEW price_at
 AS WITH
 {functions},
--- Later observations are of runs that have not ended, and cells after this one are not closed.
-(
-    SELECT toDateTime(least(parseDateTime64BestEffort({at:String}, 3, 'UTC'), max(last_observed_at)), 'UTC')
-    FROM snapshot_head
-    WHERE family = 'prices'
-) AS moment,
+parseDateTime64BestEffort({time:String}, 3, 'UTC') AS instant,
 (
     SELECT max((at, version))
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
+    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= instant
 ) AS markets,
+-- Later observations are of runs that have not ended, and cells after this one are not closed.
+(
+    SELECT toDateTime(least(instant, max(last_observed_at)), 'UTC')
+    FROM snapshot
+    WHERE family = 'prices' AND kind != 'assets'
+    HAVING NOT throwIf(min(first_observed_at) > instant, 'This time is before the first price')
+) AS moment,
 quoted AS
 (
-    SELECT asset_id, argMax(value, last_at) AS price, max(last_at) AS observed_at
+    SELECT asset_id, toFloat64(argMax(value, last_at)) AS price, max(last_at) AS observed_at
     FROM
     (
         SELECT asset_id, last_at, close AS value
@@ -74,7 +76,7 @@ quoted AS
 SELECT
     toString(p.asset_id) AS asset_id,
     toString(a.symbol) AS symbol,
-    assumeNotNull(p.price) AS price,
+    p.price AS price,
     toDateTime64(p.observed_at, 3, 'UTC') AS observed_at,
     toBool(p.follows) AS follows
 FROM
@@ -87,7 +89,7 @@ FROM
 
         UNION ALL
 
-        SELECT o.receipt_id, in_usd(l.redemption, q.price), q.observed_at, 1
+        SELECT o.receipt_id, l.redemption * q.price, q.observed_at, 1
         FROM quoted AS q
         INNER JOIN assets AS o ON o.asset_id = q.asset_id
         INNER JOIN
@@ -102,18 +104,17 @@ FROM
     LIMIT 1 BY asset_id
 ) AS p
 LEFT JOIN assets AS a ON a.asset_id = p.asset_id
-WHERE p.price IS NOT NULL
 SETTINGS join_use_nulls = 0
-COMMENT 'The price of each asset as of an instant: FROM price_at(at = \'2026-03-01 12:00:00\')';
+COMMENT 'The price of each asset as of an instant: FROM price_at(time = \'2026-03-01 12:00:00\')';
 
 CREATE OR REPLACE VIEW price_now
 (
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    price Decimal(38, 18) COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote',
+    price Float64 COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one',
     follows Bool COMMENT 'Whether the price follows from that of the origin of a receipt token'
 )
 AS SELECT asset_id, symbol, price, observed_at, follows
-FROM price_at(at = '2106-01-01')
+FROM price_at(time = '2106-01-01')
 COMMENT 'The present price of each asset; price_at has the same columns';

@@ -2,25 +2,26 @@
 
 CREATE OR REPLACE VIEW events
 (
-    at DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
+    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
     kind String COMMENT 'What happened: borrow, repay, lend, redeem, flash_loan or liquidation',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
     address String COMMENT 'Address that acted, or that was liquidated',
-    units Nullable(Decimal(38, 18)) COMMENT 'Amount in standard units; null for an asset that is not defined',
-    usd Decimal(38, 18) COMMENT 'USD value of the amount at the time of the event',
+    units Nullable(Float64) COMMENT 'Amount in standard units; null for an asset that is not defined',
+    usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the event; null where unknown',
     id String COMMENT 'Unique id of the event'
 )
 AS WITH
 {functions}
 SELECT
-    e.at AS at,
+    e.at AS time,
     e.kind AS kind,
     e.asset_id AS asset_id,
     ifNull(a.symbol, '') AS symbol,
     e.address AS address,
     in_units(e.amount, a.decimals) AS units,
-    e.usd AS usd,
+    -- The table has 0 for what is unknown.
+    if(e.usd = 0 AND e.amount != 0, NULL, toFloat64(e.usd)) AS usd,
     e.id AS id
 FROM event AS e FINAL
 LEFT JOIN assets AS a ON a.asset_id = e.asset_id
@@ -30,15 +31,15 @@ COMMENT 'Every event of the markets';
 
 CREATE OR REPLACE VIEW loan
 (
-    at DateTime64(3, 'UTC') COMMENT 'Instant of the loan, rounded up to whole seconds',
+    time DateTime64(3, 'UTC') COMMENT 'Instant of the loan, rounded up to whole seconds',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
     address String COMMENT 'Address of the borrower',
-    units Nullable(Decimal(38, 18)) COMMENT 'Amount in standard units; null for an asset that is not defined',
-    usd Decimal(38, 18) COMMENT 'USD value of the amount at the time of the loan',
+    units Nullable(Float64) COMMENT 'Amount in standard units; null for an asset that is not defined',
+    usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the loan; null where unknown',
     id String COMMENT 'Unique id of the event'
 )
-AS SELECT at, asset_id, symbol, address, units, usd, id
+AS SELECT time, asset_id, symbol, address, units, usd, id
 FROM events
 WHERE kind = 'borrow'
 COMMENT 'Every loan, without flash loans';
@@ -46,14 +47,14 @@ COMMENT 'Every loan, without flash loans';
 CREATE OR REPLACE VIEW account_events
 (
     address String COMMENT 'Address that acted, or that was liquidated, in lower case',
-    at DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
+    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
     action String COMMENT 'What the address did, such as borrow, deposit_collateral or send',
     leg String COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    units Nullable(Decimal(38, 18)) COMMENT 'Amount in standard units; null for an action that moves nothing, or an asset that is not defined',
-    price Nullable(Decimal(38, 18)) COMMENT 'USD per standard unit at the time of the event; null where unknown',
-    usd Nullable(Decimal(38, 18)) COMMENT 'USD value of the amount at the time of the event; null where unknown',
+    units Nullable(Float64) COMMENT 'Amount in standard units; null for an action that moves nothing, or an asset that is not defined',
+    price Nullable(Float64) COMMENT 'USD per standard unit at the time of the event; null where unknown',
+    usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the event; null where unknown',
     account_index Nullable(UInt32) COMMENT 'Index of the borrow account, for actions that concern one; else null',
     contract String COMMENT 'Address of the contract that carried the action out',
     destination Nullable(String) COMMENT 'Address that a send went to; else null',
@@ -64,14 +65,14 @@ AS WITH
 {functions}
 SELECT
     e.address AS address,
-    e.at AS at,
+    e.at AS time,
     e.action AS action,
     e.leg AS leg,
     e.asset_id AS asset_id,
     ifNull(a.symbol, '') AS symbol,
     in_units(e.amount, a.decimals) AS units,
-    e.price AS price,
-    e.usd AS usd,
+    toFloat64(e.price) AS price,
+    toFloat64(e.usd) AS usd,
     e.account_index AS account_index,
     e.contract AS contract,
     e.destination AS destination,

@@ -5,82 +5,104 @@ CREATE OR REPLACE VIEW {name}
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    price Nullable(Decimal(38, 18)) COMMENT 'USD per standard unit at the snapshot; null if unknown, as are all USD values then',
-    lend_apr Nullable(Decimal(38, 18)) COMMENT 'Yearly rate that lenders earn, without compounding, as a fraction; null without a lend market',
-    borrow_apr Nullable(Decimal(38, 18)) COMMENT 'Yearly rate that borrowers owe, without compounding, as a fraction; null without a debt market',
-    utilization Nullable(Decimal(38, 18)) COMMENT 'Debt divided by deposits, as a fraction; null without deposits',
-    deposits Nullable(Decimal(38, 18)) COMMENT 'Amount owed to lenders, in standard units',
-    deposits_usd Nullable(Decimal(38, 18)) COMMENT 'USD value of the deposits',
-    debt Nullable(Decimal(38, 18)) COMMENT 'Debt including interest, in standard units',
-    debt_usd Nullable(Decimal(38, 18)) COMMENT 'USD value of the debt',
-    collateral Nullable(Decimal(38, 18)) COMMENT 'Collateral posted, in standard units',
-    collateral_usd Nullable(Decimal(38, 18)) COMMENT 'USD value of the collateral',
-    tvl_usd Nullable(Decimal(38, 18)) COMMENT 'The part of the total value locked: deposits, and collateral that is no receipt token',
-    redemption_ratio Nullable(Decimal(38, 18)) COMMENT 'Units of the asset that a receipt token redeems',
-    allowable_ltv Nullable(Decimal(38, 18)) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
-    liquidation_ltv Nullable(Decimal(38, 18)) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
-    collateral_cap Nullable(Decimal(38, 18)) COMMENT 'Largest total that may be posted, in standard units; null means no limit',
-    borrow_cap Nullable(Decimal(38, 18)) COMMENT 'Largest total that may be borrowed, in standard units; null means no limit'
+    price Nullable(Float64) COMMENT 'USD per standard unit at the snapshot; null if unknown, as are all USD values then',
+    lend_apr Nullable(Float64) COMMENT 'Yearly rate that lenders earn, without compounding, as a fraction; null without a lend market',
+    borrow_apr Nullable(Float64) COMMENT 'Yearly rate that borrowers owe, without compounding, as a fraction; null without a debt market',
+    utilization Nullable(Float64) COMMENT 'Debt divided by deposits, as a fraction; null without deposits',
+    deposits Nullable(Float64) COMMENT 'Amount owed to lenders, in standard units',
+    deposits_usd Nullable(Float64) COMMENT 'USD value of the deposits',
+    debt Nullable(Float64) COMMENT 'Debt including interest, in standard units',
+    debt_usd Nullable(Float64) COMMENT 'USD value of the debt',
+    collateral Nullable(Float64) COMMENT 'Collateral posted, in standard units',
+    collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral',
+    tvl_usd Nullable(Float64) COMMENT 'The part of the total value locked: deposits, and collateral that is no receipt token',
+    redemption_ratio Nullable(Float64) COMMENT 'Units of the asset that a receipt token redeems',
+    allowable_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
+    liquidation_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
+    collateral_cap Nullable(Float64) COMMENT 'Largest total that may be posted, in standard units; null means no limit',
+    borrow_cap Nullable(Float64) COMMENT 'Largest total that may be borrowed, in standard units; null means no limit'
 )
 AS WITH
 {functions},
--- Of several runs for an instant the last one counts.
-runs AS
+parts AS
 (
-    SELECT run.1, run.2
-    FROM (SELECT max((at, version)) AS run FROM snapshot WHERE family = 'markets' AND kind IN ('job', 'backfill') GROUP BY {period})
+    SELECT
+        observed_at, version, asset_id, apr AS lend_apr, principal, redeemed_by_each(principal, receipt_supply) AS redeemed,
+        NULL AS borrow_apr, NULL AS owed, NULL AS owed_at_most, NULL AS posted, NULL AS posted_at_most,
+        NULL AS allowable, NULL AS liquidation, NULL AS quote
+    FROM market_lend FINAL
+
+    UNION ALL
+
+    SELECT
+        observed_at, version, asset_id, NULL, NULL, NULL, apr, balance, borrow_cap, NULL, NULL, NULL, NULL, NULL
+    FROM market_debt FINAL
+
+    UNION ALL
+
+    SELECT
+        observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, balance, collateral_cap, allowable_ltv,
+        liquidation_ltv, NULL
+    FROM market_collateral FINAL
+
+    UNION ALL
+
+    SELECT observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, price
+    FROM market_price FINAL
 ),
-lent AS
+-- What an asset costs and redeems says what its receipt token is worth, so each of its rows is also one of the token.
+merged AS
 (
-    SELECT l.*, redeemed_by_each(principal, receipt_supply) AS redemption
-    FROM market_lend AS l FINAL
-    WHERE (observed_at, version) IN runs
-),
-posted AS (SELECT * FROM market_collateral FINAL WHERE (observed_at, version) IN runs),
-owed AS (SELECT * FROM market_debt FINAL WHERE (observed_at, version) IN runs),
-priced AS (SELECT * FROM market_price FINAL WHERE (observed_at, version) IN runs),
-receipts AS
-(
-    SELECT l.observed_at AS observed_at, l.version AS version, a.receipt_id AS asset_id, in_usd(toDecimal256(l.redemption, 18), p.price) AS price
-    FROM lent AS l
-    INNER JOIN priced AS p USING (observed_at, version, asset_id)
-    INNER JOIN assets AS a ON a.asset_id = l.asset_id
-    WHERE a.receipt_id != ''
+    SELECT
+        p.observed_at AS observed_at,
+        id.1 AS asset_id,
+        anyIf(p.lend_apr, id.2) AS lend_apr,
+        anyIf(p.principal, id.2) AS principal,
+        anyIf(p.redeemed, id.2) AS redeemed,
+        anyIf(p.borrow_apr, id.2) AS borrow_apr,
+        anyIf(p.owed, id.2) AS owed,
+        anyIf(p.owed_at_most, id.2) AS owed_at_most,
+        anyIf(p.posted, id.2) AS posted,
+        anyIf(p.posted_at_most, id.2) AS posted_at_most,
+        anyIf(p.allowable, id.2) AS allowable,
+        anyIf(p.liquidation, id.2) AS liquidation,
+        ifNull(toFloat64(anyIf(p.quote, id.2)), anyIf(p.redeemed, NOT id.2) * toFloat64(anyIf(p.quote, NOT id.2))) AS price
+    FROM parts AS p
+    LEFT JOIN assets AS o ON o.asset_id = p.asset_id
+    ARRAY JOIN arrayFilter(i -> i.1 != '', [(toString(p.asset_id), true), (ifNull(o.receipt_id, ''), false)]) AS id
+    -- Of several runs for an instant the last one counts.
+    WHERE (p.observed_at, p.version) IN
+    (
+        SELECT max((at, version))
+        FROM snapshot
+        WHERE family = 'markets' AND kind IN ('job', 'backfill')
+        GROUP BY {period}
+    )
+    GROUP BY observed_at, asset_id
+    HAVING principal IS NOT NULL OR owed IS NOT NULL OR posted IS NOT NULL
 )
 SELECT
     m.observed_at AS observed_at,
     m.asset_id AS asset_id,
     ifNull(a.symbol, '') AS symbol,
-    ifNull(p.price, r.price) AS price,
-    l.apr AS lend_apr,
-    d.apr AS borrow_apr,
-    ratio(ifNull(d.balance, 0), l.principal) AS utilization,
-    in_units(l.principal, a.decimals) AS deposits,
-    in_usd(deposits, price) AS deposits_usd,
-    in_units(d.balance, a.decimals) AS debt,
-    in_usd(debt, price) AS debt_usd,
-    in_units(c.balance, a.decimals) AS collateral,
-    in_usd(collateral, price) AS collateral_usd,
+    m.price AS price,
+    toFloat64(m.lend_apr) AS lend_apr,
+    toFloat64(m.borrow_apr) AS borrow_apr,
+    ifNull(toFloat64(m.owed), 0) / nullIf(toFloat64(m.principal), 0) AS utilization,
+    in_units(m.principal, a.decimals) AS deposits,
+    deposits * price AS deposits_usd,
+    in_units(m.owed, a.decimals) AS debt,
+    debt * price AS debt_usd,
+    in_units(m.posted, a.decimals) AS collateral,
+    collateral * price AS collateral_usd,
     if(price IS NULL, NULL, ifNull(deposits_usd, 0) + if(a.kind = 'protocol_receipt_token', 0, ifNull(collateral_usd, 0)))
         AS tvl_usd,
-    l.redemption AS redemption_ratio,
-    c.allowable_ltv AS allowable_ltv,
-    c.liquidation_ltv AS liquidation_ltv,
-    in_units(c.collateral_cap, a.decimals) AS collateral_cap,
-    in_units(d.borrow_cap, a.decimals) AS borrow_cap
-FROM
-(
-    SELECT observed_at, version, asset_id FROM lent
-    UNION DISTINCT
-    SELECT observed_at, version, asset_id FROM posted
-    UNION DISTINCT
-    SELECT observed_at, version, asset_id FROM owed
-) AS m
-LEFT JOIN lent AS l USING (observed_at, version, asset_id)
-LEFT JOIN posted AS c USING (observed_at, version, asset_id)
-LEFT JOIN owed AS d USING (observed_at, version, asset_id)
-LEFT JOIN priced AS p USING (observed_at, version, asset_id)
-LEFT JOIN receipts AS r USING (observed_at, version, asset_id)
+    m.redeemed AS redemption_ratio,
+    toFloat64(m.allowable) AS allowable_ltv,
+    toFloat64(m.liquidation) AS liquidation_ltv,
+    in_units(m.posted_at_most, a.decimals) AS collateral_cap,
+    in_units(m.owed_at_most, a.decimals) AS borrow_cap
+FROM merged AS m
 LEFT JOIN assets AS a ON a.asset_id = m.asset_id
 SETTINGS join_use_nulls = 1
-COMMENT 'Every market at {when}, at the prices of that snapshot';
+COMMENT 'Every asset\'s markets at {when}, valued at the prices of that snapshot';

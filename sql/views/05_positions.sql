@@ -3,28 +3,25 @@
 CREATE OR REPLACE VIEW position_at
 AS WITH
 {functions},
+{runs},
 (
-    SELECT max((at, version))
+    SELECT maxIf(at, at <= instant)
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
-) AS markets,
-(
-    SELECT argMax(asset_id, s.observed_at)
-    FROM ptoken_state AS s
-    WHERE (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'ptoken')
-      AND s.observed_at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
-) AS ptoken,
+    WHERE family = 'positions'
+    HAVING NOT throwIf(min(at) > instant, 'This time is before the first snapshot of positions')
+) AS known,
+(SELECT any(asset_id) FROM ptoken_state WHERE observed_at = ptoken.1 AND version = ptoken.2) AS ptoken_id,
 items AS
 (
     SELECT
         address,
         kind,
         account_index,
-        if(asset_id = '' AND kind != 'account', ptoken, asset_id) AS asset_id,
+        if(asset_id = '' AND kind != 'account', ptoken_id, asset_id) AS asset_id,
         pool,
         argMax((amount, until, closed, p.observed_at), p.observed_at) AS last
     FROM position AS p
-    WHERE p.observed_at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
+    WHERE p.observed_at <= known
       AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
     GROUP BY address, kind, account_index, p.asset_id, pool, item
     HAVING NOT last.3
@@ -37,7 +34,7 @@ amounts AS
             i.kind = 'account', NULL,
             i.kind = 'collateral', behind(i.last.1, ifNull(c.balance, 0), ifNull(c.shares, 0)),
             i.kind = 'debt', behind(i.last.1, ifNull(d.balance, 0), ifNull(d.shares, 0)),
-            i.kind NOT IN ('lend_held', 'lend_collateralized') OR l.receipt_supply = 0, i.last.1,
+            i.kind NOT IN ('lend_held', 'lend_collateralized') OR l.receipt_supply = 0, toFloat64(i.last.1),
             behind(i.last.1, ifNull(l.principal, 0), ifNull(l.receipt_supply, 0))) AS amount,
         i.last.2 AS until,
         i.last.4 AS since
@@ -56,41 +53,41 @@ SELECT
     ifNull(i.asset_id, '') AS asset_id,
     ifNull(a.symbol, '') AS symbol,
     i.pool AS pool,
-    toDecimal128(in_units(i.amount, a.decimals), 18) AS units,
+    in_units(i.amount, a.decimals) AS units,
     p.price AS price,
-    in_usd(in_units(i.amount, a.decimals), p.price) AS usd,
+    units * price AS usd,
     CAST(i.until, 'Nullable(DateTime64(3, \'UTC\'))') AS until,
     toDateTime64(i.since, 3, 'UTC') AS since
 FROM amounts AS i
-LEFT JOIN price_at(at = {at:String}) AS p ON p.asset_id = i.asset_id
+LEFT JOIN price_at(time = {time:String}) AS p ON p.asset_id = i.asset_id
 LEFT JOIN assets AS a ON a.asset_id = i.asset_id
 SETTINGS join_use_nulls = 1
-COMMENT 'Every item that addresses had at an instant: FROM position_at(at = \'2026-03-01 12:00:00\')';
+COMMENT 'Every item that addresses had at an instant: FROM position_at(time = \'2026-03-01 12:00:00\')';
 
 CREATE OR REPLACE VIEW position_now
 (
     address String COMMENT 'Address of the user, in lower case',
-    kind String COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding',
+    kind String COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding. Receipt tokens stand twice: lend_held is in wallet, too, and lend_collateralized in collateral',
     account_index UInt32 COMMENT 'Index of the borrow account of a collateral, debt, account or stake item; otherwise 0',
     asset_id String COMMENT 'Asset id: of a lend item that of the lent asset, of staking items that of the protocol token',
     symbol String COMMENT 'Symbol of the asset; empty for an asset that is not defined',
     pool UInt32 COMMENT 'Index of the staking pool of a stake; otherwise 0',
-    units Nullable(Decimal(38, 18)) COMMENT 'Amount in standard units, with interest, of lend items what they redeem; null for an asset that is not defined',
-    price Nullable(Decimal(38, 18)) COMMENT 'USD per standard unit; null if unknown',
-    usd Nullable(Decimal(38, 18)) COMMENT 'USD value; null if unknown',
+    units Nullable(Float64) COMMENT 'Amount in standard units, with interest, of lend items what they redeem; null for an asset that is not defined',
+    price Nullable(Float64) COMMENT 'USD per standard unit; null if unknown',
+    usd Nullable(Float64) COMMENT 'USD value; null if unknown',
     until Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
     since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot from which on the item has been so'
 )
 AS SELECT *
-FROM position_at(at = '2106-01-01')
-COMMENT 'Every item that addresses have now; position_at has the same columns';
+FROM position_at(time = '2106-01-01')
+COMMENT 'Every item that addresses have now; position_at has the same columns. Sums of several kinds count receipt tokens twice: account_value does not';
 
 CREATE OR REPLACE VIEW lender
 (
     rank UInt64 COMMENT 'Place among lenders by value, from 1',
     address String COMMENT 'Address of the lender, in lower case',
     assets UInt64 COMMENT 'Number of assets lent',
-    lent_usd Decimal(38, 18) COMMENT 'USD value of what the receipt tokens of the address redeem, held or posted as collateral'
+    lent_usd Float64 COMMENT 'USD value of what the receipt tokens of the address redeem, held or posted as collateral'
 )
 AS SELECT
     row_number() OVER (ORDER BY lent_usd DESC, address) AS rank,

@@ -103,8 +103,14 @@ def test_a_history_that_has_both_is_by_asset_or_the_sum(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_view_need_no_options(tmp_path: Path) -> None:
-    """Rates are fractions, and the sum over all assets stands beside the assets."""
+    """Rates are fractions, and the sum over all assets stands beside the assets. Exact values come before floats."""
     rates = "asset_id,symbol,observed_at,apr\nnative;ETH,ETH,2024-01-01T00:00:00.000Z,1.5\n"
     assert rows_of(loaded(written(tmp_path, rates), history=histories.LEND_RATES)) == [ETH]
+    exact = rates.replace("apr", "apr,value_exact").replace("1.5", "1.4999999999999998,1.5")
+    assert rows_of(loaded(written(tmp_path, exact), history=histories.LEND_RATES)) == [ETH]
+    named = loaded(
+        written(tmp_path, exact.replace(",1.5", ",7")), history=histories.LEND_RATES, choice=Choice(value="apr")
+    )
+    assert rows_of(named)[0][2] == Decimal("1.4999999999999998")
     loans = rates.replace("apr", "usd") + '"","",2024-01-01T00:00:00.000Z,7\n'
     assert rows_of(loaded(written(tmp_path, loans), history=histories.LOANS)) == [("", SECOND, Decimal(7)), ETH]
