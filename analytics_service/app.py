@@ -56,8 +56,6 @@ from jobs.registry import intervals
 _MIB = 2**20
 # Seconds that a request may wait, all in all.
 _REQUEST_SECONDS = 5.0
-# Large pages that a worker makes at once.
-_LARGE_PAGES = 4
 Routes = list[tuple[str, Resource]]
 _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 
@@ -117,8 +115,10 @@ def create_app(
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, instruments.memory("answers"))
+    # Each takes seconds, so half of the threads are left for others.
+    large_pages = Line(max(settings.threads // 4, 1), settings.threads // 4)
     shared = Shared(
-        Views(store, heads), answers, Schedule(current_intervals, clock), Line(_LARGE_PAGES), ZoneInfo(settings.tz)
+        Views(store, heads), answers, Schedule(current_intervals, clock), large_pages, ZoneInfo(settings.tz)
     )
     monitor = Monitor(
         heads,

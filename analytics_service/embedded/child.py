@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analytics_service.embedded.confinement import confine
+from analytics_service.embedded.confinement import confine, refuse_sqlite
 
 # The entry point and the configuration are known to work with this version; setup.cfg pins the same version.
 VERSION = "26.9.0"
@@ -46,6 +46,7 @@ def main(folder: str) -> None:
     os.environ["TMPDIR"] = str(_empty(Path(folder, "tmp")))
     _require_version()
     _confine(Path(folder))
+    refuse_sqlite()
     chdb = _chdb()
     # SQL's function `file` would read whatever this process can, for anybody, and from a pipe wait for ever. This one
     # takes its name, and no argument, so every call is refused before Python is asked.

@@ -1,10 +1,13 @@
-"""Restricts this process to some folders of the file system, by Linux's Landlock (kernel 5.19 and later).
+"""Restricts this process to some folders of the file system, by Linux's Landlock (kernel 5.19 and later), and keeps it
+from opening files as SQLite does, by seccomp.
 
 ClickHouse opens some files before it asks for a grant, and has functions and settings that ask for none.
 """
 
 import ctypes
+import errno
 import os
+import platform
 import stat
 import sys
 from collections.abc import Iterable
@@ -22,6 +25,15 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE
 # Number of rights by version. Version 1 cannot allow moving files between folders, as ClickHouse does.
 _RIGHTS = {2: 14, 3: 15, 4: 15}
 _RIGHTS_NOW = 16
+
+# By architecture: its number in linux/audit.h, and that of the system call openat.
+_OPENAT = {"x86_64": (0xC000003E, 257), "aarch64": (0xC00000B7, 56)}
+_SET_SECCOMP, _FILTER = 22, 2
+# Instructions of a filter: load a word, and with a number, jump if equal to one, return one.
+_LOAD, _AND, _JUMP, _RETURN = 0x20, 0x54, 0x15, 0x06
+# Offsets of the call's number, its architecture, and its third argument.
+_NUMBER, _ARCHITECTURE, _FLAGS = 0, 4, 32
+_ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -60,6 +72,37 @@ def confine(written: Iterable[Path], read: Iterable[Path]) -> bool:
     finally:
         os.close(rules)
     return True
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("k", ctypes.c_uint32))
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction)))
+
+
+def refuse_sqlite() -> None:
+    """Let no file be opened with O_NOFOLLOW from now on, as only SQLite does: it makes the file that SQL's `sqlite`
+    names before ClickHouse asks for a grant, also among ClickHouse's own. Folders are opened as before."""
+    if sys.platform != "linux" or platform.machine() not in _OPENAT:
+        return
+    architecture, openat = _OPENAT[platform.machine()]
+    code = (
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_JUMP, 0, 6, architecture),
+        (_LOAD, 0, 0, _NUMBER),
+        (_JUMP, 0, 4, openat),
+        (_LOAD, 0, 0, _FLAGS),
+        (_AND, 0, 0, os.O_NOFOLLOW | os.O_DIRECTORY),
+        (_JUMP, 0, 1, os.O_NOFOLLOW),
+        (_RETURN, 0, 0, _FAIL | errno.EACCES),
+        (_RETURN, 0, 0, _ALLOW),
+    )
+    filter_ = (_Instruction * len(code))(*(_Instruction(*row) for row in code))
+    program = _Program(len(code), filter_)
+    if _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or _libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program)):
+        raise _error()
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:

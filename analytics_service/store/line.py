@@ -5,20 +5,23 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from math import inf
 
 from analytics_service.errors import Busy, ServerAway
 from analytics_service.market.share import seconds_left, waits_in_line
 
 
 class Line:
-    """Lets `width` threads have a turn at the same time. Others wait in order, as long as their request's time lasts.
+    """Lets `width` threads have a turn at the same time. Others, `most_waiting` at most, wait in order, as long as
+    their request's time lasts.
 
     While it is closed nobody waits. Threads that answer no request, such as those of jobs or those that load memory, do
     not wait in it.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, most_waiting: float = inf) -> None:
         self._free = width
+        self._most_waiting = most_waiting
         self._waiting: deque[Future[None]] = deque()
         self._cause = ""
         self._lock = threading.Lock()
@@ -59,6 +62,8 @@ class Line:
             if self._free:
                 self._free -= 1
                 return
+            if len(self._waiting) >= self._most_waiting:
+                raise Busy
             own = Future[None]()
             self._waiting.append(own)
         try:

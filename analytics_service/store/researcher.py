@@ -40,6 +40,14 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
         "log_queries_min_query_duration_ms": 100,
         "log_queries_cut_to_length": 2000,
         "log_comment": None,
+        # Neither time nor memory of parsing and analysis is bounded, nor are texts of settings.
+        "max_query_size": None,
+        "max_ast_depth": None,
+        "max_ast_elements": None,
+        "max_expanded_ast_elements": None,
+        "max_parser_depth": None,
+        "max_parser_backtracks": None,
+        "workload": None,
     }
 
 

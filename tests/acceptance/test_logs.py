@@ -41,7 +41,7 @@ def test_every_line_of_up_is_json_from_the_first_on(own: Service) -> None:
     assert {type(json.loads(line)) for line in own.printed.read_text("utf-8").splitlines()} == {dict}
 
 
-@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], ["settings"], ["nothing"]])
+@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], ["migrate"], ["nothing"]])
 def test_an_error_of_a_command_is_a_line_of_json(own: Service, arguments: list[str]) -> None:
     """Also where click would print several, and where the settings are wrong."""
     own.environ = {"ANALYTICS_LOG_FORMAT": "json", "ANALYTICS_TZ": "Mars"}

@@ -368,6 +368,23 @@ def test_the_process_can_open_no_file_outside_of_its_folder(server: Settings) ->
     assert (status, body[:10]) == (500, "Code: 481."), body
 
 
+@pytest.mark.parametrize("shown", ["SELECT * FROM", "DESCRIBE", "EXPLAIN SELECT * FROM"])
+def test_a_query_of_sqlite_makes_no_file(server: Settings, shown: str) -> None:
+    """One among the definitions would keep the server from starting again."""
+    status, _ = researched(server, f"{shown} sqlite('data/metadata/evil.sql', 't')")
+    assert status >= http.client.BAD_REQUEST
+    assert not (server.data_dir / "clickhouse" / "data" / "metadata" / "evil.sql").exists()
+
+
+def test_no_researcher_lets_a_query_be_analysed_for_ever(server: Settings) -> None:
+    """Neither time nor memory of the analysis is bounded, only the size of what is analysed."""
+    doubled = [f"a{n} AS (SELECT * FROM a{n - 1} UNION ALL SELECT * FROM a{n - 1})" for n in range(1, 26)]
+    sql = f"WITH a0 AS (SELECT 1), {', '.join(doubled)} SELECT count() FROM a25"
+    for setting in ("max_expanded_ast_elements", "max_ast_elements", "max_query_size"):
+        _, body = researched(server, f"{sql} SETTINGS {setting} = 1000000000")
+        assert body.startswith("Code: 452."), body
+
+
 def researched(server: Settings, sql: str) -> tuple[int, str]:
     """Send a query as a researcher; status and body of the answer."""
     password = read_password(server.data_dir / RESEARCHER_PASSWORD)

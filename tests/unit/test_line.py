@@ -81,6 +81,12 @@ def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
             assert line._free == 0
 
 
+def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
+    line = Line(1, 1)
+    with queued(line, 2), within(TIMEOUT), pytest.raises(Busy), line.turn():
+        pytest.fail("It had a turn.")
+
+
 @pytest.mark.parametrize("in_line", [None, False])
 def test_threads_that_answer_no_request_do_not_wait(in_line: bool | None) -> None:
     line = Line(1)
