@@ -8,8 +8,11 @@ from analytics_service.errors import SourceRefused
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 
+_ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
-"""The side of all data that is not simulated. The space makes it differ from every spec of a source."""
+"""The side of all data that is not simulated."""
+_MADE_UP = "made up by "
+"""The side of simulated data is this and the spec. The simulations before wrote the spec alone."""
 
 
 def read_side(store: Store) -> str | None:
@@ -19,8 +22,16 @@ def read_side(store: Store) -> str | None:
 
 
 def simulated_spec(side: str | None) -> str | None:
-    """The simulated source of a side; None if there is no side, or it is not simulated."""
-    return None if side == _REAL else side
+    """The simulated source of a side; None if there is no side, or it is not simulated. SourceRefused when it is that
+    of an earlier simulation, which cannot be continued."""
+    if side is None or side == _REAL:
+        return None
+    if not side.startswith(_MADE_UP):
+        raise SourceRefused(
+            f"This store holds {side} of an earlier version, which made up other data and is not continued. "
+            f"{_ANOTHER[0].upper()}{_ANOTHER[1:]}. Nothing of value is lost with the old one."
+        )
+    return side.removeprefix(_MADE_UP)
 
 
 def require_admitted(store: Store, origin: Origin) -> None:
@@ -56,12 +67,11 @@ def _require(store: Store, side: str | None, origin: Origin) -> None:
     own = simulated_spec(side)
     source = own or newest_source(store)
     held, same = source or "imported history", source or "none"
-    other = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
     reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
     if origin == IMPORTED:
-        raise SourceRefused(f"{reason} To import, {other}.")
-    raise SourceRefused(f"{reason} For {origin}, {other}. To go on with this one, choose --source {same}.")
+        raise SourceRefused(f"{reason} To import, {_ANOTHER}.")
+    raise SourceRefused(f"{reason} For {origin}, {_ANOTHER}. To go on with this one, choose --source {same}.")
 
 
 def _side(origin: Origin) -> str:
-    return origin.spec if origin.simulated else _REAL
+    return f"{_MADE_UP}{origin.spec}" if origin.simulated else _REAL

@@ -1,12 +1,19 @@
 """Sources for tests that start and stop the service: the simulated protocol without the cost of its past."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from analytics_service.market.events import Event
+from analytics_service.market.instants import unix_second
+from analytics_service.sources.simulated.ledger import ledger
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.sources.simulated.state import State
+from analytics_service.sources.simulated.terms import LAUNCH
 
 _PAST = timedelta(hours=2)
+# As if the protocol had been launched about sixty days ago: its state is the fold of all since then.
+_LATER = timedelta(days=(datetime.now(UTC) - datetime.fromtimestamp(LAUNCH, UTC)).days - 60)
 
 
 class Recent(SimulatedSource):
@@ -17,18 +24,18 @@ class Recent(SimulatedSource):
         """`recent:<seed>`."""
         return f"recent:{self._seed}"
 
-    @property
-    def history(self) -> timedelta:
-        """Two hours instead of three months."""
-        return _PAST
-
-    @property
-    def since(self) -> None:
-        """No prices from before."""
+    # Two hours instead of three months, and no prices from before.
+    history = _PAST
+    since = None
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """Those of the last two hours."""
-        return super().events(max(after, until - _PAST), until)
+        then = super().events(max(after, until - _PAST) - _LATER, until - _LATER)
+        return [replace(event, at=event.at + _LATER) for event in then]
+
+    def _state(self, at: datetime) -> tuple[State, int]:
+        second = unix_second(at - _LATER)
+        return ledger(self._seed).at(second), second
 
 
 class Observed(Recent):

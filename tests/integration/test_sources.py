@@ -92,6 +92,14 @@ def test_a_mixture_is_refused_before_anything_is_written(
     assert tables(client) == before
 
 
+@pytest.mark.parametrize("spec", [None, "simulated:7"])
+def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(spec: str | None, store: Store) -> None:
+    """Its side was the spec alone."""
+    store.run("make_claim", side="simulated:7")
+    with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
+        choose_source(store, Settings(source=spec))
+
+
 def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:
     takes(FIRST)(store, tmp_path)
     request = Request(PRICE_FILES, [prices_file(tmp_path, ROWS)], assets_file(tmp_path))

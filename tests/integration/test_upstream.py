@@ -12,10 +12,12 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import Rate
-from analytics_service.market.instants import unix_second
+from analytics_service.market.events import Action
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.sources.simulated.terms import LAUNCH
 from analytics_service.sources.upstream.source import UpstreamSource
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
@@ -69,6 +71,12 @@ class Deployment:
             assert run_once(job, source, self.store, instant) is Outcome.DONE, job.name
 
 
+def liquidated() -> str:
+    """The address whose account was liquidated first."""
+    events = SimulatedSource("1").events(instant(LAUNCH), instant(NOON))
+    return next(event.address for event in events if event.action is Action.LIQUIDATE)
+
+
 @dataclass
 class Pair:
     upstream: Deployment
@@ -89,7 +97,7 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A deployment with hours of history and three ticks, and another that followed the ticks and then filled in the
     hours."""
     addresses = tmp_path_factory.mktemp("files") / "addresses"
-    addresses.write_text(f"# followed\n{RICH_ADDRESS}\n{EMPTY_ADDRESS}\n\n{SWAP_CONTRACT.upper()}\n")
+    addresses.write_text(f"# followed\n{RICH_ADDRESS}\n{liquidated()}\n{EMPTY_ADDRESS}\n\n{SWAP_CONTRACT.upper()}\n")
     theirs = replace(server, clickhouse_database="test_upstream")
     ours = replace(server, clickhouse_database="test_follower", addresses_file=addresses, upstream_rate=Rate(10**6, 1))
     simulated, clock = SimulatedSource("1"), Clock()
@@ -157,7 +165,7 @@ def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
 
     def rows(settings: Settings) -> Sequence[Sequence[object]]:
         with clickhouse.client(settings) as own:
-            return own.query(legs, parameters={"address": RICH_ADDRESS}).result_rows
+            return own.query(legs, parameters={"address": liquidated()}).result_rows
 
     ours = rows(pair.follower.settings)
     assert ours == rows(pair.upstream.settings)

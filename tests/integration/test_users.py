@@ -10,7 +10,7 @@ from analytics_service.errors import NoSnapshot
 from analytics_service.market.share import Share
 from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.users import PARTS, UserPart, UserPath
-from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, UNHEALTHY_ADDRESS
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
 from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import View
@@ -31,7 +31,7 @@ def addresses(simulated: Simulated) -> list[str]:
         "SELECT address, uniqExact(kind) AS kinds FROM position FINAL WHERE NOT closed "
         f"GROUP BY address ORDER BY kinds DESC, address LIMIT {OTHERS}"
     )
-    named = [RICH_ADDRESS, UNHEALTHY_ADDRESS, EMPTY_ADDRESS]
+    named = [RICH_ADDRESS, EMPTY_ADDRESS]
     return list(dict.fromkeys([*named, *(row["address"] for row in rows)]))
 
 
@@ -176,7 +176,7 @@ def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_re
         ("markets/merged/lookup", "BTC", "stORB"),
         ("markets/borrow/lookup/collateral", "stHEL", "USDT"),
         ("markets/borrow/lookup/debt", "USDT", "stHEL"),
-        ("wallet/balance", "stORB", "BTC"),
+        ("wallet/balance", "stORB", "rBTC"),
     ],
 )
 def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client, path: str, held: str, lacking: str) -> None:

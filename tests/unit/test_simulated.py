@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.market.assets import Asset, AssetKind
-from analytics_service.sources.simulated import noise
+from analytics_service.sources.simulated import prices
 from analytics_service.sources.simulated.source import SimulatedSource
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -36,8 +36,8 @@ def of_kind(kind: AssetKind) -> list[Asset]:
 @given(seeds, instants)
 def test_the_same_seed_and_instant_give_the_same_snapshot_whatever_was_asked_before(seed: str, at: datetime) -> None:
     first = SimulatedSource(seed).prices(at)
-    noise.octave.cache_clear()
-    noise._octaves.cache_clear()
+    prices.octaves.cache_clear()
+    prices.price.cache_clear()
     SimulatedSource(seed).prices(at + timedelta(days=1))
     assert SimulatedSource(seed).prices(at) == first
     assert SimulatedSource(seed).assets(at) == ASSETS

@@ -42,8 +42,8 @@ from analytics_service.market.rates import Rates
 from analytics_service.market.totals import Sum, Totals
 from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.sources.registry import open_source
-from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.sources.simulated.terms import LAUNCH
 from tests.doubles import FakeStore
 from tests.unit.deployment import AT, NOW, SECOND, URL, Deployment, payload, refusal
 
@@ -634,7 +634,7 @@ def distribution(at: datetime) -> Any:
     return {"groups": groups}
 
 
-@pytest.mark.parametrize("days", [0, 1, 100, 300, 423, 600, 900, 2000])
+@pytest.mark.parametrize("days", [0, 1, 31, 60, 100, 200])
 def test_stand_ins_have_the_sums_of_each_group(days: int) -> None:
     """At any instant: what is claimed, claimable, unlocked, locked, expired and reclaimed, staked and held."""
     at = instant(LAUNCH + 86_400 * days)

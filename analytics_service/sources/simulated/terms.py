@@ -1,41 +1,35 @@
 """The markets of each asset in the simulated protocol, and their rules. The same for every seed."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import Decimal
+from typing import NamedTuple, TypeVar
 
 from analytics_service.market.assets import AssetKind
 from analytics_service.market.instants import DAY
 from analytics_service.market.markets import CollateralConfig, DebtConfig, GlobalConfig
-from analytics_service.sources.simulated.clock import LAUNCH
-from analytics_service.sources.simulated.noise import UNIT
-from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
+from analytics_service.sources.simulated.universe import ASSETS, LISTINGS, UNIT
 
-# From 2025-02-15 on, the asset below can no longer be borrowed; existing debts stay.
+# 2025-01-01, unix seconds: the protocol opens.
+LAUNCH = 1_735_689_600
+# From 2025-02-15 on, markets that are not `enabled` below take no more collateral or borrowers; what is there stays.
 HALTED_FROM = LAUNCH + 45 * DAY
-_HALTED = "TIDE"
+_Config = TypeVar("_Config", CollateralConfig, DebtConfig)
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Borrow APR by utilization, in `UNIT`: `base`, plus `slope` up to the kink, plus `steep` from there to 1.
+class Lending(NamedTuple):
+    """How an asset is lent and borrowed. Numbers are in `UNIT`.
 
-    Utilization itself moves around `centre`.
+    Borrow APR by utilization is `base`, plus `slope` up to the kink, plus `steep` from there to 1. Nobody borrows or
+    redeems beyond the `limit` of utilization. Lenders keep a part of the interest.
     """
 
+    config: DebtConfig
     base: int
     slope: int
     steep: int
     kink: int
-    centre: int
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """An asset's markets. An asset that can be borrowed has a curve, and can be lent, too."""
-
-    collateral: CollateralConfig | None
-    debt: DebtConfig | None
-    curve: Curve | None
+    limit: int
+    kept: int
 
 
 # Symbol: enabled, allowable and liquidation LTV, cap in USD at the listing price, smallest and largest discount.
@@ -59,19 +53,20 @@ _COLLATERALS: dict[str, tuple[bool, str, str, int | None, str, str]] = {
     "rUSDT": (True, "0.8", "0.86", 900_000_000, "0.005", "0.06"),
     "rUSDC": (True, "0.82", "0.88", 900_000_000, "0.005", "0.06"),
 }
-# Symbol: cap in USD at the listing price, halting utilization, interest fee; the fields of a Curve in basis points.
-_DEBTS: dict[str, tuple[int | None, str, str, tuple[int, int, int, int, int]]] = {
-    "HEL": (500_000_000, "0.95", "0.2", (100, 700, 12_000, 7_500, 5_900)),
-    "ORB": (300_000_000, "0.95", "0.2", (150, 900, 15_000, 7_500, 5_700)),
-    "ETH": (None, "0.96", "0.15", (0, 350, 8_000, 8_500, 6_300)),
-    "BTC": (None, "0.96", "0.15", (0, 300, 8_000, 8_500, 6_000)),
-    "TIDE": (100_000_000, "0.95", "0.25", (200, 1_200, 20_000, 7_000, 5_500)),
-    "QRY": (60_000_000, "0.95", "0.25", (300, 1_500, 20_000, 7_000, 5_800)),
-    "USDT": (900_000_000, "0.97", "0.1", (0, 550, 6_000, 9_000, 6_600)),
-    "USDC": (900_000_000, "0.97", "0.1", (0, 500, 6_000, 9_000, 6_600)),
-    "HUSD": (80_000_000, "0.97", "0.15", (50, 600, 7_500, 8_500, 6_200)),
+# Symbol: enabled, cap in USD at the listing price, halting utilization, interest fee; basis points of the curve.
+_DEBTS: dict[str, tuple[bool, int | None, str, str, tuple[int, int, int, int]]] = {
+    "HEL": (True, 500_000_000, "0.95", "0.2", (100, 700, 12_000, 7_500)),
+    "ORB": (True, 300_000_000, "0.95", "0.2", (150, 900, 15_000, 7_500)),
+    "ETH": (True, None, "0.96", "0.15", (0, 350, 8_000, 8_500)),
+    "BTC": (True, None, "0.96", "0.15", (0, 300, 8_000, 8_500)),
+    "TIDE": (False, 100_000_000, "0.95", "0.25", (200, 1_200, 20_000, 7_000)),
+    "QRY": (True, 60_000_000, "0.95", "0.25", (300, 1_500, 20_000, 7_000)),
+    "USDT": (True, 900_000_000, "0.97", "0.1", (0, 550, 6_000, 9_000)),
+    "USDC": (True, 900_000_000, "0.97", "0.1", (0, 500, 6_000, 9_000)),
+    "HUSD": (True, 80_000_000, "0.97", "0.15", (50, 600, 7_500, 8_500)),
 }
 _BY_SYMBOL = {asset.symbol: asset for asset in ASSETS}
+ID_OF = {symbol: asset.id for symbol, asset in _BY_SYMBOL.items()}
 
 
 def _cap(symbol: str, usd: int | None) -> int | None:
@@ -81,43 +76,33 @@ def _cap(symbol: str, usd: int | None) -> int | None:
     return None if usd is None else int(usd // LISTINGS[listed].usd) * 10**asset.decimals_denom
 
 
-def _collateral(symbol: str) -> CollateralConfig | None:
-    if symbol not in _COLLATERALS:
-        return None
-    enabled, allowable, liquidation, cap, least, greatest = _COLLATERALS[symbol]
-    return CollateralConfig(
-        enabled=enabled,
-        allowable_ltv=Decimal(allowable),
-        liquidation_ltv=Decimal(liquidation),
-        collateral_cap=_cap(symbol, cap),
-        min_discount=Decimal(least),
-        max_discount=Decimal(greatest),
+def _lending(symbol: str) -> Lending:
+    enabled, cap, limit, fee, points = _DEBTS[symbol]
+    config = DebtConfig(enabled, _cap(symbol, cap), Decimal(limit), Decimal(fee))
+    base, slope, steep, kink = (point * UNIT // 10_000 for point in points)
+    kept = UNIT - int(config.interest_fee * UNIT)
+    return Lending(config, base, slope, steep, kink, int(config.borrow_halt_utilization * UNIT), kept)
+
+
+def in_force(config: _Config, second: int) -> _Config:
+    """The rules at a second."""
+    return config if config.enabled or second >= HALTED_FROM else replace(config, enabled=True)
+
+
+# By asset id, in ascending order: what may be posted, and what may be lent and borrowed.
+COLLATERALS = {
+    ID_OF[symbol]: CollateralConfig(
+        enabled, Decimal(allowable), Decimal(ltv), _cap(symbol, cap), *map(Decimal, discounts)
     )
-
-
-def _terms(symbol: str) -> Terms:
-    collateral = _collateral(symbol)
-    if symbol not in _DEBTS:
-        return Terms(collateral, None, None)
-    cap, halt, fee, points = _DEBTS[symbol]
-    debt = DebtConfig(
-        enabled=True,
-        borrow_cap=_cap(symbol, cap),
-        borrow_halt_utilization=Decimal(halt),
-        interest_fee=Decimal(fee),
+    for symbol, (enabled, allowable, ltv, cap, *discounts) in sorted(
+        _COLLATERALS.items(), key=lambda row: ID_OF[row[0]]
     )
-    return Terms(collateral, debt, Curve(*(point * UNIT // 10_000 for point in points)))
-
-
-ID_OF = {symbol: asset.id for symbol, asset in _BY_SYMBOL.items()}
-# By asset id, in ascending order, without assets that have no market.
-TERMS = {
-    ID_OF[symbol]: _terms(symbol)
-    for symbol in sorted(_COLLATERALS.keys() | _DEBTS.keys(), key=lambda symbol: ID_OF[symbol])
 }
-# The assets that can be lent and borrowed.
-LENT = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
-HALTED = ID_OF[_HALTED]
+LENT = {ID_OF[symbol]: _lending(symbol) for symbol in sorted(_DEBTS, key=ID_OF.__getitem__)}
+# The assets of receipt tokens.
+ORIGINS = {
+    listing.asset.receipt_asset: asset_id for asset_id, listing in LISTINGS.items() if listing.asset.receipt_asset
+}
 
 CONFIG = GlobalConfig(
     time_window_nanos=300_000_000_000,

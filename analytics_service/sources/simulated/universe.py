@@ -5,7 +5,11 @@ from decimal import Decimal
 from hashlib import sha256
 
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.sources.simulated.noise import PERIODS, UNIT
+
+# The number 1 in fixed-point arithmetic.
+UNIT = 10**18
+# Seconds between independent values of each octave of a price: 2 minutes, 8 minutes, ... up to 364 days.
+PERIODS = tuple(120 * 4**octave for octave in range(10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +17,7 @@ class Listing:
     """An asset and the behaviour of its oracle price.
 
     The price is `usd` times e to the power of: noise with the name `follows` and the amplitudes `swings`, plus `growth`
-    for each year since the protocol began. Swings and growth are in `noise.UNIT`.
+    for each year since 2024. Swings and growth are in `UNIT`.
     """
 
     asset: Asset
