@@ -107,11 +107,12 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
     """
     runner.require_history(JOBS[name])
     require_range(start, end)
-    _require_past("--end", end, datetime.now(UTC))
+    now = datetime.now(UTC)
+    _require_past("--start", start, now)
     settings = load_job_settings(**overrides)
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
-        instants = runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
+        instants = runner.instants_to_fill(start, min(end, now), interval, at_ends=source.at_ends)
         bar = progress_bar(f"Backfill of {name}", len(instants), "snapshots")
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."), bar:
             written = runner.backfill(job, source, store, instants, progress=lambda count: bar.update(count, count))

@@ -86,7 +86,8 @@ def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/doc
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
     app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), _store_unavailable)
-    app.add_error_handler((NoSnapshot, NotReady, Busy), _unavailable)
+    app.add_error_handler((NoSnapshot, NotReady), _unavailable)
+    app.add_error_handler(Busy, _busy)
 
 
 def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:
@@ -132,6 +133,12 @@ def _entity_not_found(req: falcon.Request, resp: falcon.Response, error: EntityN
 
 
 def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    _answer(resp, "unavailable", str(error))
+
+
+def _busy(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    # Without the path, so that the log folds repeats.
+    log.warning("Requests are answered with 503, because they would wait for more than five seconds.")
     _answer(resp, "unavailable", str(error))
 
 

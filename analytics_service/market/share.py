@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, MutableMapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from analytics_service.errors import Busy
@@ -34,8 +35,13 @@ def within(seconds: float, *, in_line: bool = True) -> Iterator[None]:
 
 def seconds_left() -> float | None:
     """The seconds that this thread may still wait, at least 0; None where nothing bounds it."""
+    return None if _BUDGET.get() is None else max(ends_at() - time.monotonic(), 0.0)
+
+
+def ends_at() -> float:
+    """When this thread's time is over, on the monotonic clock."""
     budget = _BUDGET.get()
-    return None if budget is None else max(budget.ends_at - time.monotonic(), 0.0)
+    return inf if budget is None else budget.ends_at
 
 
 def waits_in_line() -> bool:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks, and those in which ClickHouse must answer at all and then answer a look. So a completed run is
 # shown, and a ClickHouse that hangs is noticed, within two seconds.
-_LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 0.9, 1.0
+_LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.2, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
 # How long heads are shown while the ledger cannot be read, seconds.
@@ -177,11 +177,12 @@ class Heads:
             if not isinstance(caught, Busy):
                 self._last_look = caught
         with self._changed:
-            self._log_change(error)
             if error is None:
                 # A slow answer is as old as its question.
                 self._newest, self._looked_at = newest, begun
-            self._error = error
+            if not isinstance(error, Busy):
+                self._log_change(error)
+                self._error = error
             self._looks += 1
             self._changed.notify_all()
         self._recover(ledger)

@@ -1,19 +1,18 @@
-"""The line before the store: so many queries at once, and others wait in order."""
+"""The line before the store: so many queries at once, and others wait, those of the oldest request first."""
 
 import threading
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from math import inf
 
 from analytics_service.errors import Busy, ServerAway
-from analytics_service.market.share import seconds_left, waits_in_line
+from analytics_service.market.share import ends_at, seconds_left, waits_in_line
 
 
 class Line:
-    """Lets `width` threads have a turn at the same time. Others, `most_waiting` at most, wait in order, as long as
-    their request's time lasts.
+    """Lets `width` threads have a turn at the same time. Others, `most_waiting` at most, wait while their request has
+    time. The oldest request is next: if each waited anew for every query, all might be late in the end.
 
     While it is closed nobody waits. Threads that answer no request, such as those of jobs or those that load memory, do
     not wait in it.
@@ -22,7 +21,8 @@ class Line:
     def __init__(self, width: int, most_waiting: float = inf) -> None:
         self._free = width
         self._most_waiting = most_waiting
-        self._waiting: deque[Future[None]] = deque()
+        # With the seconds at which their requests end.
+        self._waiting: dict[Future[None], float] = {}
         self._cause = ""
         self._lock = threading.Lock()
 
@@ -65,20 +65,23 @@ class Line:
             if len(self._waiting) >= self._most_waiting:
                 raise Busy
             own = Future[None]()
-            self._waiting.append(own)
+            self._waiting[own] = ends_at()
         try:
             own.result(seconds_left())
         except TimeoutError:
             with self._lock:
                 if own in self._waiting:
-                    self._waiting.remove(own)
+                    del self._waiting[own]
                     raise Busy from None
             # It was called up, or refused, at the last moment.
             own.result()
 
     def _leave(self) -> None:
         with self._lock:
-            following = self._waiting.popleft() if self._waiting else None
-            self._free += following is None
+            following = min(self._waiting, key=self._waiting.__getitem__, default=None)
+            if following is None:
+                self._free += 1
+            else:
+                del self._waiting[following]
         if following is not None:
             following.set_result(None)

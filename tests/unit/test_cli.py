@@ -206,7 +206,7 @@ def test_an_unreachable_clickhouse_is_one_line_with_the_cause_and_exit_code_1(tm
     "arguments",
     [
         ("jobs", "once", "prices", "--at", "2090-01-01"),
-        ("jobs", "backfill", "prices", "--start", "2026-01-01", "--end", "2090-01-01T23:59:59Z"),
+        ("jobs", "backfill", "prices", "--start", "2090-01-01T23:59:59Z", "--end", "2090-01-02"),
     ],
 )
 def test_no_snapshot_is_taken_of_a_future_instant(arguments: tuple[str, ...], tmp_path: Path) -> None:

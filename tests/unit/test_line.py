@@ -54,6 +54,19 @@ def test_so_many_have_a_turn_and_others_follow_in_order() -> None:
             assert came[turn][0].begun.wait(TIMEOUT)
 
 
+def test_the_oldest_request_is_next() -> None:
+    """A request of many queries would otherwise wait anew behind all others for each of them."""
+    line = Line(1)
+    with queued(line, 2) as came, ThreadPoolExecutor(1) as pool:
+        older = Visitor(line, TIMEOUT / 2)
+        pool.submit(older)
+        until(lambda: len(line._waiting) == 2)
+        came[0][0].go_on.set()
+        assert older.begun.wait(TIMEOUT)
+        assert not came[1][0].begun.is_set()
+        older.go_on.set()
+
+
 def test_a_request_whose_time_is_over_leaves_the_line() -> None:
     line = Line(1)
     with queued(line, 1):
