@@ -69,7 +69,7 @@ def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:
 
 
 def observations(settings: Settings) -> Observations:
-    rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), price FROM price")
+    rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM price")
     return {(str(asset), int(str(second))): Decimal(str(price)) for asset, second, price in rows}
 
 
@@ -83,7 +83,7 @@ WHERE history = '{history}'
 ORDER BY ALL
 """
 CONTENTS = {
-    "prices": "SELECT asset_id, observed_at, price FROM price ORDER BY ALL",
+    "prices": "SELECT asset_id, observed_at, value_exact FROM price ORDER BY ALL",
     "cells": CELLS.format(history="price"),
     "assets": "SELECT * EXCEPT version FROM asset FINAL ORDER BY ALL",
     "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",

@@ -90,7 +90,7 @@ def test_a_restored_store_has_the_same_rows_in_every_table(
 def prices(settings: Settings) -> list[tuple[str, int, Decimal]]:
     """The prices of a store, by asset and time."""
     with client(settings) as own:
-        query = "SELECT asset_id, toUnixTimestamp(observed_at), price FROM price ORDER BY ALL"
+        query = "SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM price ORDER BY ALL"
         return [tuple(row) for row in own.query(query).result_rows]
 
 

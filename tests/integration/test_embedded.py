@@ -35,7 +35,7 @@ from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
-from analytics_service.store.admission import claim, read_side
+from analytics_service.store.admission import claim, read_side, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
@@ -883,7 +883,7 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
             assert asking.query("SELECT asset_id, price FROM market_price").result_rows == [("a", 7)]
             assert asking.query(f"SELECT count() FROM {view}").result_rows == [(0,)]
         claim(store, read_side(store), Origin("simulated:2", simulated=True))
-        assert read_side(store) == "simulated:2"
+        assert simulated_spec(read_side(store)) == "simulated:2"
 
 
 def test_a_server_that_is_silent_for_too_long_is_killed_and_restarted(

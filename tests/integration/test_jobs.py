@@ -56,7 +56,7 @@ def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:
 
 def stored_prices(client: Client, at: datetime) -> dict[str, Decimal]:
     """The prices stored for an instant, by asset."""
-    query = "SELECT asset_id, price FROM price WHERE observed_at = {at:DateTime('UTC')}"
+    query = "SELECT asset_id, value_exact FROM price WHERE observed_at = {at:DateTime('UTC')}"
     rows = client.query(query, parameters={"at": at}).result_rows
     return {row[0]: row[1] for row in rows}
 
@@ -246,7 +246,7 @@ def test_a_price_that_the_oracle_only_repeats_is_written_once_and_rewrites_nothi
     run_once(PRICES, oracle, store, NOON + timedelta(minutes=3))
     head = read_heads(store)["prices"]
     assert (head.at, head.runs, head.rewrites) == (NOON_SECOND + 180, 4, 0)
-    query = "SELECT asset_id, toInt64(toUnixTimestamp(observed_at)) - {noon:Int64}, price FROM price ORDER BY ALL"
+    query = "SELECT asset_id, toInt64(toUnixTimestamp(observed_at)) - {noon:Int64}, value_exact FROM price ORDER BY ALL"
     assert client.query(query, parameters={"noon": NOON_SECOND}).result_rows == [
         ("token;busy", -1, Decimal(1)),
         ("token;busy", 59, Decimal("1.1")),
@@ -261,7 +261,7 @@ def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(sto
     oracle.feeds = {"busy": (59, "1.1"), "still": (-86_400, "8"), "late": (-100, "5")}
     run_once(PRICES, oracle, store, NOON + timedelta(minutes=1))
     assert read_heads(store)["prices"].rewrites == 1
-    query = "SELECT asset_id, price FROM price ORDER BY asset_id, observed_at"
+    query = "SELECT asset_id, value_exact FROM price ORDER BY asset_id, observed_at"
     assert client.query(query).result_rows == [
         ("token;busy", Decimal(1)),
         ("token;busy", Decimal("1.1")),
@@ -355,7 +355,7 @@ def test_a_price_of_the_far_future_is_left_out_and_holds_up_nothing(
     """The last second of 32 bits is what some sources have for an unknown time; a day ahead is a clock."""
     oracle = Oracle(busy=(-1, "1"), ahead=(86_400, "2"), never=(2**32 - 1 - NOON_SECOND, "3"))
     run_once(PRICES, oracle, store, NOON)
-    query = "SELECT asset_id, price FROM price ORDER BY asset_id"
+    query = "SELECT asset_id, value_exact FROM price ORDER BY asset_id"
     assert client.query(query).result_rows == [("token;ahead", Decimal(2)), ("token;busy", Decimal(1))]
     assert caplog.messages == ["The price of token;never is left out: it claims to be of 2106-02-07T06:28:15Z."]
     with pytest.raises(SourceError, match="quotes no prices"):
@@ -375,7 +375,7 @@ def test_many_repeated_prices_are_looked_for_in_parts(store: Store, client: Clie
 def test_a_backfill_writes_a_repeated_price_once(store: Store, client: Client) -> None:
     oracle = Oracle(still=(-86_400, "7"))
     backfill(PRICES, oracle, store, [NOON, NOON + HOUR, NOON + 2 * HOUR])
-    assert client.query("SELECT asset_id, price FROM price").result_rows == [("token;still", Decimal(7))]
+    assert client.query("SELECT asset_id, value_exact FROM price").result_rows == [("token;still", Decimal(7))]
     assert client.query("SELECT sum(rows) FROM snapshot").result_rows == [(1,)]
 
 

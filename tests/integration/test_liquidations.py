@@ -68,7 +68,7 @@ def stored(settings: Settings) -> dict[int, Sums]:
     """The liquidations of each snapshot by asset id, read as a researcher would."""
     found: dict[int, Sums] = {}
     with clickhouse.client(settings) as own:
-        query = "SELECT toUnixTimestamp(observed_at), asset_id, usd FROM liquidations"
+        query = "SELECT toUnixTimestamp(observed_at), asset_id, value_exact FROM liquidations"
         for at, asset_id, usd in own.query(query).result_rows:
             found.setdefault(at, {})[asset_id] = usd
     return found

@@ -76,7 +76,7 @@ def imported(store: Store, *files: Path, skip_invalid: bool = False) -> Summary:
 
 
 def stored(settings: Settings, table: str) -> dict[tuple[object, object], object]:
-    rows = query(settings, f"SELECT asset_id, toUnixTimestamp(observed_at), apr FROM {table} FINAL")
+    rows = query(settings, f"SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM {table}")
     return {(asset_id, second): apr for asset_id, second, apr in rows}
 
 

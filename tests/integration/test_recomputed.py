@@ -30,14 +30,14 @@ def client(simulated: Simulated) -> falcon.testing.TestClient:
 
 @pytest.fixture(scope="module")
 def raw(simulated: Simulated) -> dict[str, Any]:
-    return raw_at(simulated, Simulated.noon, "price")
+    return raw_at(simulated, Simulated.noon, "SELECT asset_id, value_exact AS price FROM price")
 
 
 def raw_at(simulated: Simulated, second: int, quotes: str) -> dict[str, Any]:
     """Tables of a snapshot by asset id, and a price for every asset, including receipt tokens."""
     at = f"observed_at = toDateTime({second}, 'UTC')"
     assets = {row["id"]: row for row in simulated.rows("SELECT * FROM asset FINAL")}
-    prices = simulated.rows(f"SELECT asset_id, price FROM {quotes} FINAL WHERE {at}")
+    prices = simulated.rows(f"{quotes} WHERE {at}")
     tables = {
         table: {r["asset_id"]: r for r in simulated.rows(f"SELECT * FROM {table} FINAL WHERE {at}")}
         for table in ("market_lend", "market_collateral", "market_debt")
@@ -98,7 +98,7 @@ def test_market_histories(client: falcon.testing.TestClient, simulated: Simulate
         for name in ("deposits", "collateral", "debt", "utilization")
     }
     for place, instant in enumerate(instants):
-        raw = raw_at(simulated, instant, "market_price")
+        raw = raw_at(simulated, instant, "SELECT asset_id, price FROM market_price FINAL")
         values = {
             name: {asset_id: value(raw, asset_id, row[column]) for asset_id, row in raw[table].items()}
             for name, table, column in (

@@ -115,13 +115,14 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
     assert [finding for finding in found if finding.level is not Level.NOTE] == []
     assert [run_once(job, source, store, now) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
     with client(settings) as own:
-        assert own.query("SELECT symbol, price FROM price ORDER BY symbol").result_rows == [
+        assert own.query("SELECT symbol, value_exact FROM price ORDER BY symbol").result_rows == [
             ("ATOM", Decimal("10.5")),
             ("USDT", Decimal("0.9999")),
         ]
         # 250 ATOM of collateral, and 1,000 USDT lent.
-        assert own.query("SELECT usd FROM tvl").result_rows == [(Decimal("3624.9"),)]
-        assert own.query("SELECT usd FROM loans_originated WHERE asset_id = 'native;uusdt'").result_rows == [(500,)]
+        assert own.query("SELECT value_exact FROM tvl").result_rows == [(Decimal("3624.9"),)]
+        loans = own.query("SELECT value_exact FROM loans_originated WHERE asset_id = 'native;uusdt'")
+        assert loans.result_rows == [(500,)]
 
 
 def test_the_newest_price_at_or_before_an_instant_counts(views: Views) -> None:
@@ -154,15 +155,15 @@ def test_history_is_filled_from_the_rows_of_its_time(views: Views, store: Store,
     for name in ("prices", "rates", "markets"):
         assert backfill(JOBS[name], source, store, instants) == 2
     with client(settings) as own:
-        assert own.query("SELECT toUnixTimestamp(observed_at), price FROM price ORDER BY 1").result_rows == [
+        assert own.query("SELECT toUnixTimestamp(observed_at), value_exact FROM price ORDER BY 1").result_rows == [
             (unix_second(NOON - HOUR), Decimal(2)),
         ]
-        assert own.query("SELECT apr FROM lend_rate ORDER BY observed_at").result_rows == [
+        assert own.query("SELECT value_exact FROM lend_rate ORDER BY observed_at").result_rows == [
             (Decimal("0.01"),),
             (Decimal("0.02"),),
         ]
         # 3 at 1.25, and 5 at 2 USD.
-        assert own.query("SELECT usd FROM tvl ORDER BY observed_at").result_rows == [(Decimal("3.75"),), (10,)]
+        assert own.query("SELECT value_exact FROM tvl ORDER BY observed_at").result_rows == [(Decimal("3.75"),), (10,)]
 
 
 def test_a_market_has_the_parts_whose_amounts_are_not_null(views: Views) -> None:
