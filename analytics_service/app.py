@@ -69,6 +69,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
     operators: falcon.App[falcon.Request, falcon.Response]
     metrics_endpoint: int | str | None
+    line: Line
     heads: Heads
     memory: Memory
     instruments: Instruments
@@ -80,7 +81,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         # Falcon has a method of this name of its own, and refuses it before any middleware is called.
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
-        with within(_REQUEST_SECONDS):
+        with within(_REQUEST_SECONDS, self.line):
             if self.metrics_endpoint is not None and _endpoint(env) == self.metrics_endpoint:
                 return self.operators(env, start_response)
             return super().__call__(env, start_response)
@@ -141,7 +142,7 @@ def create_app(
     measuring = Measuring(instruments, settings.trusted_proxies or Networks(), logs=settings.access_log)
     origins = CrossOrigin(settings.cors_origins)
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
-    app.heads, app.memory, app.any_origin = heads, memory, settings.cors_origins == "*"
+    app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
     _add(app, routes)

@@ -9,24 +9,36 @@ from contextvars import ContextVar
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from analytics_service.errors import Busy
+from analytics_service.errors import Busy, ServerAway
 
 _T = TypeVar("_T")
 _MISSING = object()
+# Seconds after which a thread that waits for another one looks whether that can go on at all.
+_GLANCE = 0.2
+
+
+class Gate:
+    """What threads that wait for each other all wait for in the end: open, or closed for a cause."""
+
+    cause = ""
+
+
+_OPEN = Gate()
 
 
 class _Budget(NamedTuple):
     ends_at: float
-    in_line: bool
+    gate: Gate | None
 
 
 _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 
 @contextmanager
-def within(seconds: float, *, in_line: bool = True) -> Iterator[None]:
-    """Bound every wait of this thread in the block. With `in_line` its queries wait in line before the store."""
-    token = _BUDGET.set(_Budget(time.monotonic() + seconds, in_line))
+def within(seconds: float, gate: Gate | None = _OPEN) -> Iterator[None]:
+    """Bound every wait of this thread in the block: in seconds, and while the gate is open. Without a gate its queries
+    do not wait in line."""
+    token = _BUDGET.set(_Budget(time.monotonic() + seconds, gate))
     try:
         yield
     finally:
@@ -47,7 +59,7 @@ def ends_at() -> float:
 def waits_in_line() -> bool:
     """Whether this thread's queries wait in line before the store."""
     budget = _BUDGET.get()
-    return budget is not None and budget.in_line
+    return budget is not None and budget.gate is not None
 
 
 class Share(Generic[_T]):
@@ -61,7 +73,7 @@ class Share(Generic[_T]):
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """The value of a key. If making it fails, all that wait get the error, and the next call makes it again.
 
-        Busy if another thread is still making it when this thread's time is over.
+        Busy if another thread is still making it when this thread's time is over, ServerAway when the gate is closed.
         """
         with self._lock:
             if self._kept is not None and (kept := self._kept.get(key, _MISSING)) is not _MISSING:
@@ -87,10 +99,18 @@ class Share(Generic[_T]):
 
 
 def _result(future: Future[_T]) -> _T:
-    try:
-        return future.result(seconds_left())
-    except TimeoutError:
-        raise Busy from None
+    budget = _BUDGET.get()
+    while True:
+        try:
+            return future.result(None if budget is None else min(seconds_left() or 0.0, _GLANCE))
+        except TimeoutError:
+            if future.done():
+                # At the last moment; or what made it has raised a TimeoutError.
+                return future.result()
+        if budget is not None and budget.gate is not None and budget.gate.cause:
+            raise ServerAway(budget.gate.cause)
+        if seconds_left() == 0:
+            raise Busy
 
 
 class Part(Generic[_T]):

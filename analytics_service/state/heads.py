@@ -169,7 +169,7 @@ class Heads:
         newest = self._newest
         try:
             self._store.probe(_PROBE_SECONDS)
-            with within(_LOOK_SECONDS, in_line=False):
+            with within(_LOOK_SECONDS, gate=None):
                 ledger = self._read(begun)
             newest = self._shown(ledger, newest or ShownHeads())
         except AnalyticsError as caught:

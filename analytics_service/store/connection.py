@@ -271,7 +271,7 @@ class Store:
         begun, servers = time.monotonic(), self._failover.candidates()
         for server in servers:
             try:
-                with within(seconds / len(servers), in_line=False):
+                with within(seconds / len(servers), gate=None):
                     client = self._connected(server, "probe")
                     with self._translated(server, "probe"):
                         ping(cast(HttpClient, client).http, server_of(server).url, seconds)

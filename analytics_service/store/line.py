@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from math import inf
 
 from analytics_service.errors import Busy, ServerAway
-from analytics_service.market.share import ends_at, seconds_left, waits_in_line
+from analytics_service.market.share import Gate, ends_at, seconds_left, waits_in_line
 
 
-class Line:
+class Line(Gate):
     """Lets `width` threads have a turn at the same time. Others, `most_waiting` at most, wait while their request has
     time. The oldest request is next: if each waited anew for every query, all might be late in the end.
 
@@ -23,7 +23,6 @@ class Line:
         self._most_waiting = most_waiting
         # With the seconds at which their requests end.
         self._waiting: dict[Future[None], float] = {}
-        self._cause = ""
         self._lock = threading.Lock()
 
     @contextmanager
@@ -41,7 +40,7 @@ class Line:
     def close(self, cause: str) -> None:
         """Refuse all who wait, and who comes later, until the line is opened again."""
         with self._lock:
-            self._cause = cause
+            self.cause = cause
             refused = [*self._waiting]
             self._waiting.clear()
         for waiting in refused:
@@ -49,16 +48,16 @@ class Line:
 
     def open(self) -> None:
         """Let threads have turns again."""
-        self._cause = ""
+        self.cause = ""
 
     def refusal(self) -> Busy | ServerAway:
         """The error of a thread whose time is over."""
-        return ServerAway(self._cause) if self._cause else Busy()
+        return ServerAway(self.cause) if self.cause else Busy()
 
     def _enter(self) -> None:
         with self._lock:
-            if self._cause:
-                raise ServerAway(self._cause)
+            if self.cause:
+                raise ServerAway(self.cause)
             if self._free:
                 self._free -= 1
                 return

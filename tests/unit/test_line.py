@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -100,13 +100,9 @@ def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
         pytest.fail("It had a turn.")
 
 
-@pytest.mark.parametrize("in_line", [None, False])
-def test_threads_that_answer_no_request_do_not_wait(in_line: bool | None) -> None:
+@pytest.mark.parametrize("has_budget", [False, True])
+def test_threads_that_answer_no_request_do_not_wait(has_budget: bool) -> None:
     line = Line(1)
     line.close("away")
-    if in_line is None:
-        with line.turn():
-            assert line._free == 1
-    else:
-        with within(1, in_line=in_line), line.turn():
-            assert line._free == 1
+    with within(1, gate=None) if has_budget else nullcontext(), line.turn():
+        assert line._free == 1

@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from cachetools import LRUCache
 
-from analytics_service.errors import Busy, StoreUnavailable
-from analytics_service.market.share import Part, Share, seconds_left, within
+from analytics_service.errors import Busy, ServerAway, StoreUnavailable
+from analytics_service.market.share import Gate, Part, Share, seconds_left, within
 
 TIMEOUT = 30
 
@@ -106,6 +106,19 @@ def test_a_thread_waits_no_longer_than_its_time() -> None:
         first = pool.submit(share.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
         with within(0.01), pytest.raises(Busy):
+            share.get("a", maker)
+        maker.go_on.set()
+        assert first.result(TIMEOUT) == 7
+
+
+def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
+    """Whoever makes the value waits for a store that hangs."""
+    share, maker, gate = Share[int](), Maker(), Gate()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(share.get, "a", maker)
+        assert maker.begun.wait(TIMEOUT)
+        gate.cause = "The store hangs."
+        with within(TIMEOUT, gate), pytest.raises(ServerAway, match="hangs"):
             share.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
