@@ -2,7 +2,7 @@
 
 The exit code is 1 when a bound is missed or a figure cannot be measured. Everything is started here, on loopback, and
 stopped again: an embedded ClickHouse, gunicorn, and VictoriaMetrics, which must be installed (apt-get install
-victoria-metrics). All parts together take 12 minutes on two busy cores, `growth`, `sizing` and `current` two thirds.
+victoria-metrics). All parts together take 12 minutes on two cores.
 """
 
 import argparse
@@ -18,17 +18,13 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from tests.benchmarks import (
     current,
-    events,
     first_page,
-    formats,
     growth,
     ingest,
     pages,
     positions,
     quiet,
     risk,
-    sizing,
-    storage,
     ticks,
 )
 from tests.benchmarks.bench import Bench
@@ -47,19 +43,15 @@ class Part:
 
 
 PARTS = {
-    "pages": Part("New history pages, one worker, beside VictoriaMetrics and ClickHouse", pages.run),
-    "formats": Part("New history pages in every format, beside the JSON page of last values", formats.run),
+    "pages": Part("New history pages, one worker, beside VictoriaMetrics", pages.run),
     "first": Part("The first history page after a start, beside ClickHouse", first_page.run),
-    "current": Part("Repeated answers, two workers, beside a bare Falcon application", current.run),
+    "current": Part("Repeated answers, one worker, beside a bare Falcon application", current.run),
     "growth": Part("Pages of 100,000,000 rows beside those of 1,000,000; memory of a worker", growth.run),
-    "sizing": Part("How much machine for assets by the minute: a tenth of a year, extrapolated", sizing.run),
     "ingest": Part("Imports of files, beside ClickHouse's own", ingest.run),
     "quiet": Part("A quiet `up`: its first start, statements and processor time", quiet.run),
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
-    "storage": Part("Bytes of stored prices, beside VictoriaMetrics', and by codec", storage.run),
     "positions": Part("A million positions: snapshots, and what a lookup reads", positions.run),
     "risk": Part("Risk of 100,000 accounts, beside the health of each account", risk.run),
-    "events": Part("Ten million events: what a page of an address's history reads", events.run),
 }
 
 
@@ -110,12 +102,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", type=_parts, default=list(PARTS), metavar="PART,...", help="these parts only, in the order given"
     )
-    parser.add_argument(
-        "--rows",
-        type=_rows,
-        help="rows of the large database of `growth` (default: 100,000,000), and of `sizing` (default: 20,000,000; "
-        "53,000,000 for 1,000 assets); fewer for a quick try",
-    )
+    parser.add_argument("--rows", type=_rows, help="rows of `growth`'s large database (default: 100,000,000)")
     parser.add_argument("--seed", default="1", help="another one draws other pages (default: 1)")
     given = parser.parse_args()
     if given.folder is None:

@@ -30,12 +30,6 @@ class Gunicorn:
         """The most memory that any of its workers has held so far, bytes."""
         return max(high_water(worker) for worker in self._workers())
 
-    def processor_seconds(self) -> float:
-        """What its workers have used so far, also those that were replaced."""
-        # The arbiter's own fields 16 and 17 are of its children that have ended (proc(5)).
-        ended = _ticks(Path(f"/proc/{self.pid}"), 15)
-        return (ended + sum(_ticks(worker, 13) for worker in self._workers())) / os.sysconf("SC_CLK_TCK")
-
     def _workers(self) -> list[Path]:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text("ascii").split()
         return [Path("/proc") / child for child in children]
@@ -77,14 +71,3 @@ def high_water(process: Path) -> int:
     """VmHWM of a process, bytes."""
     found = re.search(r"^VmHWM:\s*(\d+) kB$", (process / "status").read_text("ascii"), re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
-
-
-def _ticks(process: Path, field: int) -> int:
-    """User and system time: two neighbouring fields of a process's stat, counted from 0."""
-    try:
-        # The name, in parentheses, may hold spaces.
-        fields = (process / "stat").read_text("utf-8").rpartition(")")[2].split()
-    except FileNotFoundError:
-        # It ended just now, and the arbiter has counted it in or will.
-        return 0
-    return int(fields[field - 2]) + int(fields[field - 1])

@@ -1,6 +1,5 @@
 """How fast price files are imported, compared with ClickHouse reading the same file by itself."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import polars as pl
 
@@ -26,26 +26,6 @@ STEP = 263
 START = 1_609_459_200
 REPEATS = 3
 
-# Run in a process, as the command is: its time includes loading the libraries, and its memory is measured alone.
-IMPORT = """
-import json, os, resource, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from analytics_service.config.settings import Settings
-from analytics_service.imports.families import PRICES
-from analytics_service.imports.run import Request, import_files
-from analytics_service.store.connection import Store
-
-class Silent:
-    def stage(self, label, total): pass
-    def advance(self, count): pass
-
-prices, assets, unit = sys.argv[1:]
-store = Store(Settings.from_environment(os.environ))
-summary = import_files(store, Request(PRICES, [Path(prices)], Path(assets), unit), datetime.now(UTC), Silent())
-print(json.dumps([summary.read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
-"""
-
 
 def run(bench: Bench) -> Iterator[Figure]:
     """Imports of the real prices, and of a generated file of ROWS rows, into empty tables."""
@@ -56,28 +36,29 @@ def run(bench: Bench) -> Iterator[Figure]:
             yield from _generated(store, own, Path(made))
 
 
-def _real(store: Store, settings: Settings, folder: Path) -> list[Figure]:
-    prices, assets = folder / "prices_hourly.csv.gz", folder / "assets.csv"
-    runs = [_import(store, settings, prices, assets, "ms") for _ in range(REPEATS)]
-    rates = sorted(rows / seconds for rows, seconds, _ in runs)
-    return [Figure("real file, whole process, median", rates[REPEATS // 2], "rows/s", at_least=300_000)]
+def _real(store: Store, settings: Settings, folder: Path) -> Iterator[Figure]:
+    arguments = [str(folder / "prices_hourly.csv.gz"), "--assets", str(folder / "assets.csv"), "--time-unit", "ms"]
+    seconds = median(_import(store, settings, *arguments)[0] for _ in range(REPEATS))
+    rows = pl.scan_csv(arguments[0]).select(pl.len()).collect().item()
+    yield Figure("real file, whole process, median", rows / seconds, "rows/s", at_least=300_000)
 
 
-def _generated(store: Store, settings: Settings, folder: Path) -> list[Figure]:
+def _generated(store: Store, settings: Settings, folder: Path) -> Iterator[Figure]:
     prices, assets = _generate(folder)
     # In turns, so that variations of the machine's speed affect both.
     runs = [
-        (_import(store, settings, prices, assets, "s"), _timed(store, lambda: _insert(settings, prices)))
+        (
+            *_import(store, settings, str(prices), "--assets", str(assets)),
+            _timed(store, lambda: _insert(settings, prices)),
+        )
         for _ in range(2)
     ]
-    rows, seconds, kilobytes = min((mine for mine, _ in runs), key=lambda mine: mine[1])
-    peer = min(theirs for _, theirs in runs)
-    return [
-        Figure(f"{rows:,} rows of CSV, whole process", rows / seconds, "rows/s"),
-        Figure("the same by ClickHouse's INSERT ... FORMAT CSV", rows / peer, "rows/s"),
-        Figure("time, as a multiple of ClickHouse's", seconds / peer, "x", at_most=3),
-        Figure("peak memory of the import", kilobytes / 1024, "MiB", at_most=1536),
-    ]
+    seconds, kilobytes, _ = min(runs)
+    peer = min(theirs for *_, theirs in runs)
+    yield Figure(f"{ROWS:,} rows of CSV, whole process", ROWS / seconds, "rows/s")
+    yield Figure("the same by ClickHouse's INSERT ... FORMAT CSV", ROWS / peer, "rows/s")
+    yield Figure("time, as a multiple of ClickHouse's", seconds / peer, "x", at_most=3)
+    yield Figure("peak memory of the import", kilobytes / 1024, "MiB", at_most=1536)
 
 
 def _insert(settings: Settings, prices: Path) -> None:
@@ -103,14 +84,19 @@ def _generate(folder: Path) -> tuple[Path, Path]:
     return prices, assets
 
 
-def _import(store: Store, settings: Settings, prices: Path, assets: Path, unit: str) -> tuple[int, float, int]:
-    """Rows, seconds and peak KiB of an import into empty tables."""
-    words = [sys.executable, "-c", IMPORT, str(prices), str(assets), unit]
-    environment = settings.to_environment(os.environ)
-    said: list[bytes] = []
-    seconds = _timed(store, lambda: said.append(subprocess.check_output(words, env=environment)))
-    rows, kilobytes = json.loads(said[0])
-    return rows, seconds, kilobytes
+def _import(store: Store, settings: Settings, *arguments: str) -> tuple[float, int]:
+    """Seconds, and peak KiB, of `import prices` into empty tables; loading the libraries is part of both."""
+    words = [sys.executable, "-m", "analytics_service.cli", "import", "prices", *arguments]
+    used: list[int] = []
+
+    def act() -> None:
+        child = subprocess.Popen(words, env=settings.to_environment(os.environ), stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        if status:
+            raise RuntimeError(f"{words} ended with {status}.")
+        used.append(usage.ru_maxrss)
+
+    return _timed(store, act), used[0]
 
 
 def _timed(store: Store, act: Callable[[], object]) -> float:

@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.parse import urlencode
 
 from analytics_service.config.settings import Settings
@@ -32,15 +31,13 @@ FORMAT JSONEachRow
 SETTINGS output_format_json_quote_64bit_integers = 0
 """
 _START_SECONDS = 30
-_MERGE_SECONDS = 120
 
 
 class VictoriaMetrics:
     """A running VictoriaMetrics, asked over one kept-alive connection."""
 
-    def __init__(self, ask: Callable[..., bytes], folder: Path) -> None:
+    def __init__(self, ask: Callable[..., bytes]) -> None:
         self._ask = ask
-        self._folder = folder
 
     def take_prices(self, settings: Settings) -> int:
         """Import the rows of the database's prices as series price{asset="..."}, and return how many it stored."""
@@ -48,43 +45,13 @@ class VictoriaMetrics:
             lines = sql(sql_path(settings), _LINES)
         self._ask("/api/v1/import", lines)
         self._ask("/internal/force_flush")
-        return int(self._metric("vm_rows", "storage/"))
+        lines = self._ask("/metrics").decode().splitlines()
+        return sum(int(line.split()[-1]) for line in lines if line.startswith('vm_rows{type="storage/'))
 
     def page(self, start: int, end: int, step: int, query: str = "price") -> bytes:
         """The answer to a range query at `start`, `start + step`, … `end`, unix seconds; by default for last prices."""
         bounds = {"query": query, "start": start, "end": end, "step": step}
         return self._ask(f"/api/v1/query_range?{urlencode(bounds)}")
-
-    def merge(self) -> None:
-        """Return when all rows are in files, and the files are merged. RuntimeError when that takes too long."""
-        self._ask("/internal/force_merge")
-        deadline, before = time.monotonic() + _MERGE_SECONDS, None
-        # It merges in the background and does not say when it is done: by then all is in files and stays as it is.
-        while before is None or before != self._file_bytes() or before < self.data_bytes():
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"VictoriaMetrics did not merge its data in {_MERGE_SECONDS} s.")
-            before = self._file_bytes()
-            time.sleep(1)
-
-    def data_bytes(self) -> int:
-        """Bytes of the rows' blocks by its own account, without the index of labels."""
-        return int(self._metric("vm_data_size_bytes", "storage/"))
-
-    def disk_usage(self) -> int:
-        """Bytes that `du -sb` says its data folder has, which counts folders too; the index of labels is elsewhere."""
-        return disk_usage(self._folder / "data")
-
-    def _file_bytes(self) -> int | None:
-        """Bytes of the files alone; None when one went away while they were counted, as they do in a merge."""
-        try:
-            return sum(path.stat().st_size for path in (self._folder / "data").rglob("*") if path.is_file())
-        except FileNotFoundError:
-            return None
-
-    def _metric(self, name: str, kind: str) -> float:
-        """The sum of a metric over all types that begin so."""
-        lines = self._ask("/metrics").decode().splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.startswith(f'{name}{{type="{kind}'))
 
 
 @contextmanager
@@ -101,15 +68,10 @@ def victoria_metrics() -> Iterator[VictoriaMetrics]:
         try:
             _wait(bind)
             with connection(f"http://{bind}") as ask:
-                yield VictoriaMetrics(ask, Path(folder))
+                yield VictoriaMetrics(ask)
         finally:
             child.terminate()
             child.wait()
-
-
-def disk_usage(folder: Path) -> int:
-    """The size of a folder by `du -sb`: the lengths of its files and folders."""
-    return sum(path.stat().st_size for path in [folder, *folder.rglob("*")])
 
 
 def count_points(answer: bytes) -> tuple[int, int]:
