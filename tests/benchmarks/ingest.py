@@ -90,7 +90,9 @@ def _import(store: Store, settings: Settings, *arguments: str) -> tuple[float, i
     used: list[int] = []
 
     def act() -> None:
-        child = subprocess.Popen(words, env=settings.to_environment(os.environ), stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            words, env=settings.to_environment(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(child.pid, 0)
         if status:
             raise RuntimeError(f"{words} ended with {status}.")
