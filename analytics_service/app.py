@@ -146,12 +146,7 @@ def create_app(
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
     _add(app, routes)
-    scrape = metrics.Metrics(
-        instruments,
-        metrics.Build(settings.source),
-        metrics.StoreGauges(monitor),
-        metrics.JobGauges(store, current_intervals, clock),
-    )
+    scrape = metrics.Metrics(instruments, metrics.Build(settings.source), metrics.StatusGauges(monitor, store))
     report = operations.Operations(settings, store, monitor, instruments.workers, clock)
     app.operators = _operators(
         settings.metrics_bind, [*_probes(monitor), ("/metrics", scrape), ("/operations", report)]

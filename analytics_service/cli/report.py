@@ -1,23 +1,24 @@
-"""Collects the report of `status`: the parts of the service, its data, and its faults."""
+"""Finds out how the service is, for `status`."""
 
 import http.client
 import shlex
 import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from queue import Empty, SimpleQueue
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.embedded.folder import DataFolder, Holder
-from analytics_service.errors import AnalyticsError, StoreUnavailable
+from analytics_service.errors import AnalyticsError
 from analytics_service.run.address import connected
 from analytics_service.run.sql_addresses import sql_addresses
 from analytics_service.state.heads import Heads
-from analytics_service.state.health import Monitor
+from analytics_service.state.health import Http, Monitor, Status
 from analytics_service.state.operations import read_store
-from analytics_service.state.report import HttpPart, Report
 from analytics_service.store.connection import Store
 from analytics_service.store.server import address_of
 from jobs.registry import intervals
@@ -28,65 +29,68 @@ _OTHER_ANSWERS = 20.0
 _HTTP_ANSWER = 1.0
 
 
-def collect_report(settings: Settings, now: datetime, bind: str | None = None) -> Report:
+def collect_status(settings: Settings, now: datetime, bind: str | None = None) -> Status:
     """The state of every part except the workers. `bind` is the HTTP service's address, if the operator named it."""
-    report = Report(now, settings.clickhouse_database)
-    report.http = _http(settings, bind)
+    status = Status(now, database=settings.clickhouse_database, http=_http(settings, bind), reported=())
     reached = attached(_with_source_of_service(settings))
     if reached is None:
-        report.faults.append(
+        fault = (
             f"ClickHouse is not running in {settings.data_dir}; start it with `analytics-service up`, or set "
             "ANALYTICS_CLICKHOUSE_URL"
         )
+        status = replace(status, reported=[fault])
     else:
-        report.url = address_of(reached)
-        try:
-            report.sql = sql_addresses(reached)
-            _query_in_time(report, reached)
-        except AnalyticsError as error:
-            report.faults.append(str(error))
-    if report.http.expected and not report.http.ready:
-        state = "is not ready" if report.http.alive else "does not answer"
-        report.faults.append(f"the HTTP service {state} on {report.http.bind}")
-    return report
+        status = _with_store(replace(status, url=address_of(reached)), reached)
+    if status.http and status.http.expected and not status.http.ready:
+        state = "is not ready" if status.http.alive else "does not answer"
+        fault = f"the HTTP service {state} on {status.http.bind}"
+        status = replace(status, reported=[*status.faults, fault])
+    return status
 
 
-def _query(report: Report, settings: Settings) -> None:
-    """Add the data of ClickHouse. The connection is closed here, because the caller may have stopped waiting."""
-    with closing(Store(settings)) as store:
-        heads = Heads(store, interval=None)
-        current_intervals = partial(heads.intervals, intervals(settings))
-        is_configured = settings.source is not None
-        read_store(report, store, Monitor(heads, current_intervals, lambda: report.at, is_configured=is_configured))
+def _with_store(status: Status, settings: Settings) -> Status:
+    """The status with what ClickHouse tells in time, and why that is not all."""
+    # A thread reads ClickHouse, because that may hang; then it is abandoned.
+    parts: SimpleQueue[Status | BaseException | None] = SimpleQueue()
+    threading.Thread(target=_read, args=(status, settings, parts), daemon=True).start()
+    allowed, deadline = _FIRST_ANSWER, time.monotonic() + _FIRST_ANSWER
+    try:
+        status = replace(status, sql=sql_addresses(settings))
+        while (part := parts.get(timeout=max(deadline - time.monotonic(), 0))) is not None:
+            if isinstance(part, BaseException):
+                raise part
+            if allowed == _FIRST_ANSWER:
+                allowed, deadline = _FIRST_ANSWER + _OTHER_ANSWERS, time.monotonic() + _OTHER_ANSWERS
+            status = replace(part, sql=status.sql)
+    except Empty:
+        fault = f"ClickHouse hangs: it has not answered within {allowed:.0f} s."
+    except AnalyticsError as error:
+        fault = str(error)
+    else:
+        return status
+    return replace(status, reported=[*status.faults, fault])
 
 
-def _query_in_time(report: Report, settings: Settings) -> None:
-    """Query ClickHouse in a separate thread. StoreUnavailable if that takes too long; the thread is then abandoned."""
-    errors: list[BaseException] = []
-
-    def query() -> None:
-        try:
-            _query(report, settings)
-        except BaseException as error:
-            # The waiting thread raises it again.
-            errors.append(error)
-
-    thread = threading.Thread(target=query, daemon=True)
-    thread.start()
-    thread.join(_FIRST_ANSWER)
-    if thread.is_alive() and report.alive:
-        thread.join(_OTHER_ANSWERS)
-    if thread.is_alive():
-        seconds = _FIRST_ANSWER + _OTHER_ANSWERS if report.alive else _FIRST_ANSWER
-        raise StoreUnavailable(f"ClickHouse hangs: it has not answered within {seconds:.0f} s.")
-    if errors:
-        raise errors[0]
+def _read(status: Status, settings: Settings, parts: "SimpleQueue[Status | BaseException | None]") -> None:
+    """Queue the statuses of reading ClickHouse, and at the end None or the error."""
+    try:
+        with closing(Store(settings)) as store:
+            heads = Heads(store, interval=None)
+            current_intervals = partial(heads.intervals, intervals(settings))
+            is_configured = settings.source is not None
+            monitor = Monitor(heads, current_intervals, lambda: status.at, is_configured=is_configured)
+            for part in read_store(status, store, monitor):
+                parts.put(part)
+        parts.put(None)
+    except BaseException as error:
+        # The waiting thread raises it again.
+        parts.put(error)
 
 
-def _http(settings: Settings, bind: str | None) -> HttpPart:
+def _http(settings: Settings, bind: str | None) -> Http:
     address, expected = expected_address(settings, bind)
     alive = _status(address, "/healthz") == http.client.OK
-    return HttpPart(address, alive, alive and _status(address, "/readyz") == http.client.OK, expected)
+    return Http(address, alive, alive and _status(address, "/readyz") == http.client.OK, expected)
 
 
 def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""The report of `status` as a table for people, and as JSON for programs."""
+"""How the service is, as a table for people, and as JSON for programs."""
 
 import json
 from collections.abc import Iterator
@@ -7,60 +7,60 @@ from datetime import datetime
 import click
 
 from analytics_service.market.instants import DAY, HOUR, MINUTE, shown
-from analytics_service.present.operations import OPERATIONS
 from analytics_service.present.shapes import Scope
-from analytics_service.state.report import FamilyReport, Report
+from analytics_service.present.status import OPERATIONS
+from analytics_service.state.health import Family, Status
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _HEADINGS = ("family", "newest snapshot", "age", "rows", "gaps, 24 h", "next run", "last error")
 
 
-def as_json(report: Report) -> str:
+def as_json(status: Status) -> str:
     """A JSON document, whose names stay the same from version to version."""
-    return json.dumps(OPERATIONS.render(report, Scope()), indent=2)
+    return json.dumps(OPERATIONS.render(status, Scope()), indent=2)
 
 
-def as_text(report: Report) -> str:
+def as_text(status: Status) -> str:
     """Lines for a terminal. click drops the colours if the output is no terminal."""
-    return "\n".join(_lines(report))
+    return "\n".join(_lines(status))
 
 
-def _lines(report: Report) -> Iterator[str]:
-    if report.alive:
-        memory = f", {size(report.memory)} of memory" if report.memory else ""
-        yield f"ClickHouse  {report.clickhouse} at {report.url}, database {report.database}{memory}"
-    elif report.url:
-        yield f"ClickHouse  {_bad('does not answer')} at {report.url}"
-    if report.alive and report.sql:
-        yield "SQL         " + "\n            ".join(report.sql)
-    if report.alive and report.schema_current:
+def _lines(status: Status) -> Iterator[str]:
+    if status.reachable:
+        memory = f", {size(status.memory)} of memory" if status.memory else ""
+        yield f"ClickHouse  {status.clickhouse} at {status.url}, database {status.database}{memory}"
+    elif status.url:
+        yield f"ClickHouse  {_bad('does not answer')} at {status.url}"
+    if status.reachable and status.sql:
+        yield "SQL         " + "\n            ".join(status.sql)
+    if status.schema_current:
         yield "Schema      up to date"
-    if report.http is not None:
-        state = "ready" if report.http.ready else _bad("not ready") if report.http.alive else "does not answer"
-        yield f"HTTP        {state} on {report.http.bind}"
-    for scheduler in report.schedulers:
+    if status.http is not None:
+        state = "ready" if status.http.ready else _bad("not ready") if status.http.alive else "does not answer"
+        yield f"HTTP        {state} on {status.http.bind}"
+    for scheduler in status.schedulers:
         if scheduler.alive:
             yield f"Scheduler   {scheduler.name}, last heard from {scheduler.heard_seconds_ago} s ago"
-    for origin in report.origins:
+    for origin in status.origins:
         yield f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
-    if report.service:
-        yield f"Version     {report.service}"
-    if report.families:
+    if status.service:
+        yield f"Version     {status.service}"
+    if status.families:
         yield ""
-        yield from aligned([_HEADINGS, *map(_row, report.families)], right={2, 3, 4})
-    elif report.alive and not report.faults:
+        yield from aligned([_HEADINGS, *map(_row, status.families)], right={2, 3, 4})
+    elif status.reachable and not status.faults:
         yield "Data        no snapshot yet"
-    if report.tables:
+    if status.tables:
         yield ""
-        rows = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in report.tables]
-        yield from aligned([("table", "rows", "disk"), *rows, ("all", "", size(report.disk))], right={1, 2})
-    if report.faults:
+        rows = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in status.tables]
+        yield from aligned([("table", "rows", "disk"), *rows, ("all", "", size(status.disk))], right={1, 2})
+    if status.faults:
         yield ""
-    for fault in report.faults:
+    for fault in status.faults:
         yield _bad(f"Problem     {fault}")
 
 
-def _row(family: FamilyReport) -> tuple[str, ...]:
+def _row(family: Family) -> tuple[str, ...]:
     error = f"{shown(family.failed_at)}: {family.error}" if family.failed_at else "-"
     age = "-" if family.age_seconds is None else _age(family.age_seconds)
     gaps = "-" if family.gaps is None else str(family.gaps)

@@ -10,7 +10,7 @@ import click
 
 from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option
-from analytics_service.cli.report import collect_report
+from analytics_service.cli.report import collect_status
 from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.cli.values import value_type
 from analytics_service.config.values import user_name
@@ -84,7 +84,7 @@ def status(is_json: bool, **overrides: Any) -> None:
     """
     settings = load_settings(**overrides)
     bind = overrides["bind"] or (settings.bind if "ANALYTICS_BIND" in os.environ else None)
-    report = collect_report(settings, datetime.now(UTC), bind)
-    click.echo(as_json(report) if is_json else as_text(report))
-    if not report.healthy:
+    found = collect_status(settings, datetime.now(UTC), bind)
+    click.echo(as_json(found) if is_json else as_text(found))
+    if not found.healthy:
         sys.exit(1)

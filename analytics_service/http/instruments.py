@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from analytics_service.errors import StoreUnavailable
 from analytics_service.processes.memory import resident_bytes
-from analytics_service.state.report import WorkerReport
+from analytics_service.state.health import Worker
 
 # Environment variables of a process that writes to a folder. prometheus_client reads the first; the second names the
 # process's files. Processes that run at the same time have different names. A process that takes over a name continues
@@ -177,7 +177,7 @@ class Instruments:
         if seconds is not None:
             self._job_seconds.labels(name).observe(seconds)
 
-    def workers(self) -> list[WorkerReport]:
+    def workers(self) -> list[Worker]:
         """The processes of this service that answer requests, by process id."""
         if self._registry is not None:
             reports = [_worker_report(self._registry.collect())]
@@ -214,13 +214,13 @@ def _merged(files: Iterable[Path]) -> Iterable[Metric]:
     return MultiProcessCollector.merge(begun)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def _worker_report(metrics: Iterable[Metric]) -> WorkerReport | None:
+def _worker_report(metrics: Iterable[Metric]) -> Worker | None:
     """The report of the worker whose metrics these are; None if the process is no worker."""
     samples = {(sample.name, *sample.labels.values()): sample.value for metric in metrics for sample in metric.samples}
     pid = next((key[1] for key in samples if key[0] == _BEGAN), None)
     if pid is None:
         return None
-    return WorkerReport(
+    return Worker(
         pid=int(pid),
         began=datetime.fromtimestamp(samples[_BEGAN, pid], UTC),
         requests=int(samples.get((_REQUESTS, pid), 0)),

@@ -2,8 +2,7 @@
 
 import logging
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
@@ -14,11 +13,10 @@ from analytics_service.config.settings import service_version
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
-from analytics_service.market.instants import unix_second
 from analytics_service.market.share import Share
-from analytics_service.state.health import Monitor
+from analytics_service.state.health import Family, Monitor, Status
+from analytics_service.state.operations import with_scheduled
 from analytics_service.store.connection import Store
-from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 
 log = logging.getLogger(__name__)
 
@@ -64,14 +62,18 @@ class Build(Gauges):
         yield build
 
 
-class StoreGauges(Gauges):
-    """The state of the store and its snapshots. While the store does not answer, ages grow from its last answer."""
+class StatusGauges(Gauges):
+    """How the store, its snapshots and the scheduled runs of the last day are, whatever host the scheduler runs on."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor, store: Store) -> None:
         self._monitor = monitor
+        self._store = store
+        self._reading: Share[Sequence[Family]] = Share()
+        self._families: Sequence[Family] = ()
 
     def collect(self) -> Iterator[Metric]:
-        """The current gauges. While the store does not answer, those that only it could provide are left out."""
+        """The current gauges. While the store does not answer, ages grow from its last answer, gauges of runs are those
+        of that answer, and others that only the store could provide are left out."""
         status = self._monitor.check()
         yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
         if status.reachable:
@@ -82,29 +84,15 @@ class StoreGauges(Gauges):
         yield simulated
         age = _gauge("analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", "family")
         fresh = _gauge("analytics_snapshot_fresh", "Whether a family is on schedule.", "family")
-        for snapshot in status.snapshots:
+        for family in status.families:
             if status.reachable:
-                fresh.add_metric([snapshot.family], snapshot.fresh)
-            if snapshot.age_seconds is not None:
-                age.add_metric([snapshot.family], snapshot.age_seconds)
-        yield age
-        yield fresh
+                fresh.add_metric([family.family], family.fresh)
+            if family.age_seconds is not None:
+                age.add_metric([family.family], family.age_seconds)
+        yield from (age, fresh)
+        yield from self._runs(status)
 
-
-class JobGauges(Gauges):
-    """Scheduled runs of the last day according to the ledger, whatever host the scheduler runs on.
-
-    `intervals` returns the seconds between snapshots of each scheduled family.
-    """
-
-    def __init__(self, store: Store, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
-        self._intervals = intervals
-        self._read = lambda: scheduled_runs(store, intervals(), unix_second(clock()))
-        self._reading: Share[Sequence[ScheduledRun]] = Share()
-        self._runs: Sequence[ScheduledRun] = ()
-
-    def collect(self) -> Iterator[Metric]:
-        """The current gauges, or those of the store's last answer."""
+    def _runs(self, status: Status) -> Iterator[Metric]:
         rows = _gauge("analytics_job_rows", "Rows of the newest scheduled snapshot.", "job")
         lag = _gauge(
             "analytics_job_lag_seconds", "From the instant of that snapshot until it began to be written.", "job"
@@ -115,17 +103,17 @@ class JobGauges(Gauges):
             "Scheduled instants of the last day, up to the newest, without snapshot.",
             "family",
         )
-        intervals = self._intervals()
         try:
-            self._runs = self._reading.get(None, self._read)
+            if status.reachable:
+                self._families = self._reading.get(None, lambda: with_scheduled(self._store, status))
         except AnalyticsError as error:
             log.warning("Gauges of jobs are those of before: %s", error)
-        for run in self._runs:
-            interval = intervals[run.family]
-            rows.add_metric([run.family], run.rows)
-            lag.add_metric([run.family], run.lag)
-            due.add_metric([run.family], run.at // interval * interval + interval)
-            gaps.add_metric([run.family], run.missing)
+        for family in self._families:
+            if (run := family.scheduled) and family.interval:
+                rows.add_metric([run.family], run.rows)
+                lag.add_metric([run.family], run.lag)
+                due.add_metric([run.family], run.at // family.interval * family.interval + family.interval)
+                gaps.add_metric([run.family], run.missing)
         yield from (rows, lag, due, gaps)
 
 

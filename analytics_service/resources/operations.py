@@ -9,11 +9,10 @@ from cachetools import TTLCache
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, Busy, StoreFailure
 from analytics_service.market.share import Share
-from analytics_service.present.operations import OPERATIONS
+from analytics_service.present.status import OPERATIONS
 from analytics_service.resources.health import Operational
-from analytics_service.state.health import Monitor
+from analytics_service.state.health import Family, Http, Monitor, Status, Worker
 from analytics_service.state.operations import read_store
-from analytics_service.state.report import FamilyReport, HttpPart, Report, WorkerReport
 from analytics_service.store.connection import Store
 from analytics_service.store.server import address_of
 
@@ -33,7 +32,7 @@ class Operations(Operational):
         settings: Settings,
         store: Store,
         monitor: Monitor,
-        workers: Callable[[], Sequence[WorkerReport]],
+        workers: Callable[[], Sequence[Worker]],
         clock: Callable[[], datetime],
     ) -> None:
         self._settings = settings
@@ -41,11 +40,11 @@ class Operations(Operational):
         self._monitor = monitor
         self._workers = workers
         self._clock = clock
-        self._reading: Share[Report] = Share(TTLCache(1, _CACHE_SECONDS))
-        self._stored = Report(clock(), settings.clickhouse_database)
+        self._reading: Share[Status] = Share(TTLCache(1, _CACHE_SECONDS))
+        self._stored = self._unread = Status(clock(), database=settings.clickhouse_database)
 
-    def record(self) -> Report:
-        """The report of this moment, never an error."""
+    def record(self) -> Status:
+        """The status of this moment, never an error."""
         error: AnalyticsError | None = None
         try:
             self._stored = self._reading.get(None, self._read_store)
@@ -53,21 +52,21 @@ class Operations(Operational):
             error = caught
         now, stored = self._clock(), self._stored
         ready = not self._monitor.obstacles()
-        report = replace(
+        status = replace(
             stored,
             at=now,
-            http=HttpPart(self._settings.bind, alive=True, ready=ready, expected=True),
+            http=Http(self._settings.bind, alive=True, ready=ready, expected=True),
             workers=self._workers(),
             families=[_with_age(family, now) for family in stored.families],
         )
-        if error is None or (isinstance(error, Busy) and _is_young(report)):
-            return report
-        return replace(report, alive=False, faults=[self._message(error)])
+        if error is None or (isinstance(error, Busy) and _is_young(status)):
+            return status
+        return replace(status, reachable=False, reported=[self._message(error)])
 
-    def _read_store(self) -> Report:
-        report = Report(self._clock(), self._settings.clickhouse_database, url=address_of(self._settings))
-        read_store(report, self._store, self._monitor)
-        return report
+    def _read_store(self) -> Status:
+        status = replace(self._unread, at=self._clock(), url=address_of(self._settings))
+        *_, status = read_store(status, self._store, self._monitor)
+        return status
 
     def _message(self, error: AnalyticsError) -> str:
         """The error in words, without details meant for logs and without paths of this machine."""
@@ -76,12 +75,12 @@ class Operations(Operational):
         return str(error).replace(str(self._settings.data_dir.absolute()), "the data folder")
 
 
-def _is_young(report: Report) -> bool:
-    """Whether the store's data in a report is recent."""
-    return report.read_at is not None and (report.at - report.read_at).total_seconds() < _YOUNG
+def _is_young(status: Status) -> bool:
+    """Whether the store's data in a status is recent."""
+    return status.read_at is not None and (status.at - status.read_at).total_seconds() < _YOUNG
 
 
-def _with_age(family: FamilyReport, now: datetime) -> FamilyReport:
+def _with_age(family: Family, now: datetime) -> Family:
     """The family with the present age of its newest snapshot."""
     if family.newest is None:
         return family

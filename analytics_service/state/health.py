@@ -1,23 +1,41 @@
-"""The state of what the service depends on, and whether this host can answer (rule 1.3)."""
+"""How the service is, in one record, which probes, health, gauges, `status` and the operators' page show (rule 1.3).
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+Instants are aware.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from analytics_service.config.settings import service_version
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Heads, Look
+from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import VALUES_ONLY, Head, Origin, any_simulated
+from analytics_service.store.scheduled_runs import ScheduledRun
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotStatus:
-    """The newest snapshot of a family, if any, and whether it is as new as it should be.
+class LastRun:
+    """The last run of a job, on any host: the instant of its snapshot, a word for its result, its duration in
+    milliseconds, and the number of the snapshot's rows, if there is one."""
 
-    `interval` is the time between its snapshots in seconds, None if they are not scheduled.
+    at: datetime
+    outcome: str
+    took_ms: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of data, whether its newest snapshot is as new as it should be, and what the store knows of its runs.
+
+    `interval` is the time between its snapshots in seconds, None if they are not scheduled. `rows` counts those that
+    its completed runs have written.
     """
 
     family: str
@@ -25,23 +43,95 @@ class SnapshotStatus:
     age_seconds: int | None
     fresh: bool
     interval: int | None = None
+    rows: int = 0
+    scheduled: ScheduledRun | None = None
+    next_run: datetime | None = None
+    failed_at: datetime | None = None
+    error: str = ""
+    last_run: LastRun | None = None
+
+    @property
+    def gaps(self) -> int | None:
+        """The scheduled instants without a snapshot in the last 24 hours, from the first scheduled snapshot on."""
+        return None if self.scheduled is None else self.scheduled.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """The HTTP service at an address. `expected` says whether it should run there, as far as this process knows."""
+
+    bind: str
+    alive: bool
+    ready: bool
+    expected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A completed run of an import or a backfill, with the instants of its oldest and newest observation."""
+
+    family: str
+    kind: str
+    began: datetime
+    snapshots: int
+    rows: int
+    first: datetime
+    last: datetime
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table on ClickHouse's disk."""
+
+    table: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process that answers requests, with the bytes of cached history and answers, and of all its memory."""
+
+    pid: int
+    began: datetime
+    requests: int
+    history: int
+    answers: int
+    resident: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of everything that the service depends on, at an instant.
+    """How everything is at an instant, as far as whoever made the record knows. What is unknown has its default.
 
-    While the store cannot be reached, the rest is as it was last, if memory still `answers`. `withheld` lists in plain
-    words the data that readers are not shown although the store has it.
+    While the store cannot be reached, its data is as it was last, if memory still `answers`. `withheld` lists in plain
+    words the data that readers are not shown although the store has it. `reported` are the faults that whoever read the
+    store for operators lists; None means those of the ledger. `sql` says where SQL can be used.
     """
 
     at: datetime
-    reachable: bool
-    schema_current: bool
+    reachable: bool = False
+    schema_current: bool = False
     answers: bool = True
-    snapshots: tuple[SnapshotStatus, ...] = ()
-    origins: tuple[Origin, ...] = ()
-    withheld: tuple[str, ...] = ()
+    families: Sequence[Family] = ()
+    origins: Sequence[Origin] = ()
+    withheld: Sequence[str] = ()
+    reported: Sequence[str] | None = None
+    read_at: datetime | None = None
+    database: str = ""
+    url: str | None = None
+    sql: Sequence[str] = ()
+    clickhouse: str | None = None
+    memory: int | None = None
+    schema_pending: Sequence[str] | None = None
+    schema_missing: Sequence[str] | None = None
+    schedulers: Sequence[Scheduler] = ()
+    imports: Sequence[Imported] = ()
+    tables: Sequence[Table] = ()
+    http: Http | None = None
+    workers: Sequence[Worker] | None = None
+    service: str = field(default_factory=service_version)
 
     @property
     def obstacles(self) -> list[str]:
@@ -50,26 +140,28 @@ class Status:
             return ["the store cannot be reached"]
         if not self.schema_current:
             return ["the schema is not current"]
-        if not self.snapshots:
+        if not self.families:
             return ["there is no history yet"]
         missing = [
-            f"there is no snapshot of {snapshot.family} yet"
-            for snapshot in self.snapshots
-            if snapshot.newest is None and not snapshot.fresh
+            f"there is no snapshot of {family.family} yet"
+            for family in self.families
+            if family.newest is None and not family.fresh
         ]
         return [*missing, *self.withheld]
 
     def late(self, seconds: int = 0) -> list[str]:
         """The families whose newest snapshots are not fresh, and more than these seconds old, in plain words."""
         return [
-            f"snapshots of {snapshot.family} are not fresh"
-            for snapshot in self.snapshots
-            if not snapshot.fresh and snapshot.age_seconds is not None and snapshot.age_seconds > seconds
+            f"snapshots of {family.family} are not fresh"
+            for family in self.families
+            if not family.fresh and family.age_seconds is not None and family.age_seconds > seconds
         ]
 
     @property
-    def faults(self) -> list[str]:
+    def faults(self) -> Sequence[str]:
         """What is wrong, in plain words."""
+        if self.reported is not None:
+            return self.reported
         return [*self.obstacles, *self.late()] if self.reachable else ["the store cannot be reached"]
 
     @property
@@ -86,6 +178,11 @@ class Status:
     def healthy(self) -> bool:
         """Whether there is no fault."""
         return not self.faults
+
+    @property
+    def disk(self) -> int:
+        """Bytes of all tables on ClickHouse's disk."""
+        return sum(table.bytes for table in self.tables)
 
 
 class Monitor:
@@ -126,15 +223,13 @@ class Monitor:
         has_jobs = self._is_configured or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
-        snapshots = tuple(
-            _snapshot(ledger.heads.get(family), family, intervals.get(family), now) for family in families
-        )
+        snapshots = tuple(_family(ledger.heads.get(family), family, intervals.get(family), now) for family in families)
         return Status(
             now,
             reachable=reachable,
             schema_current=look.schema_current,
             answers=self._heads.remembered is not None,
-            snapshots=snapshots,
+            families=snapshots,
             origins=tuple(sorted(ledger.origins, key=str)),
             withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.shown().without)),
         )
@@ -145,14 +240,14 @@ class Monitor:
         return status.obstacles + ([] if most is None else status.late(most))
 
 
-def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:
+def _family(head: Head | None, family: str, interval: int | None, now: datetime) -> Family:
     """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
     if head is None or head.at == VALUES_ONLY:
         # Imported values are history enough where nothing is scheduled.
         fresh = head is not None and interval is None
-        return SnapshotStatus(family, newest=None, age_seconds=None, fresh=fresh, interval=interval)
+        return Family(family, newest=None, age_seconds=None, fresh=fresh, interval=interval)
     fresh = _is_fresh(head, interval, now)
-    return SnapshotStatus(family, head.instant, unix_second(now) - head.at, fresh, interval)
+    return Family(family, head.instant, unix_second(now) - head.at, fresh, interval)
 
 
 def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:

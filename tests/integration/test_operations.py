@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from analytics_service.app import App, create_app
-from analytics_service.cli.report import collect_report
+from analytics_service.cli.report import collect_status
 from analytics_service.cli.report_forms import as_json
 from analytics_service.config.settings import Settings
 from analytics_service.errors import Busy
@@ -156,7 +156,7 @@ def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: 
     backfill(JOBS["prices"], SimulatedSource("1"), store, [at(NOON) - HOUR])
     told(store, 700)
     served = document(operators_of(settings, store))
-    printed = json.loads(as_json(collect_report(settings, at(NOON + 30))))
+    printed = json.loads(as_json(collect_status(settings, at(NOON + 30))))
     assert printed.keys() == served.keys()
     assert [one["table"] for one in printed["tables"]] == [one["table"] for one in served["tables"]]
     # The others change from moment to moment.

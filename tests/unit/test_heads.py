@@ -286,10 +286,10 @@ def test_a_host_answers_from_memory_for_five_minutes_after_its_last_look(
     heads.look()
     status = monitor.check()
     assert (status.faults, monitor.obstacles()) == (["the store cannot be reached"], [])
-    assert (status.schema_current, [one.family for one in status.snapshots]) == (True, ["prices", "rates"])
+    assert (status.schema_current, [one.family for one in status.families]) == (True, ["prices", "rates"])
     time.now += 1
     assert monitor.obstacles() == ["the store cannot be reached"]
-    assert monitor.check().snapshots == ()
+    assert monitor.check().families == ()
 
 
 def test_late_snapshots_are_a_fault_and_keep_a_host_from_answering_from_an_age_on_if_that_is_set(heads: Heads) -> None:

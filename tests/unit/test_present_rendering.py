@@ -42,7 +42,7 @@ from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Sh
 from analytics_service.present.status import ALIVE, READY, STATUS, Probe
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
-from analytics_service.state.health import SnapshotStatus, Status
+from analytics_service.state.health import Family, Status
 from analytics_service.store.ledger import Origin
 from analytics_service.store.loans import Loans
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
@@ -97,7 +97,7 @@ SAMPLES: tuple[tuple[Node, Any], ...] = (
     (MARKET_STATE, LOANS),
     (USER_POSITION, USER),
     (USER_POSITION, EMPTY_USER),
-    (STATUS, Status(AT, True, True, (SnapshotStatus("prices", None, None, False),))),
+    (STATUS, Status(AT, True, True, (Family("prices", None, None, False),))),
 )
 
 
@@ -425,9 +425,9 @@ def test_a_probe_shows_its_status() -> None:
 
 
 def test_a_status_shows_the_store_and_each_snapshot() -> None:
-    snapshots = (SnapshotStatus("prices", AT, 90, True, interval=60), SnapshotStatus("markets", None, None, False))
+    families = (Family("prices", AT, 90, True, interval=60), Family("markets", None, None, False))
     origins = (Origin(""), Origin("simulated:1", simulated=True))
-    status = Status(AT, reachable=True, schema_current=True, snapshots=snapshots, origins=origins)
+    status = Status(AT, reachable=True, schema_current=True, families=families, origins=origins)
     assert rendered(STATUS, status) == {
         "healthy": False,
         "faults": ["there is no snapshot of markets yet"],
@@ -448,15 +448,15 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
     }
 
 
-FRESH, LATE = SnapshotStatus("prices", AT, 90, fresh=True), SnapshotStatus("rates", AT, 900, fresh=False)
+FRESH, LATE = Family("prices", AT, 90, fresh=True), Family("rates", AT, 900, fresh=False)
 
 
 @pytest.mark.parametrize(
     ("status", "faults"),
     [
-        (Status(AT, reachable=True, schema_current=True, snapshots=(FRESH,)), []),
+        (Status(AT, reachable=True, schema_current=True, families=(FRESH,)), []),
         (
-            Status(AT, reachable=True, schema_current=True, snapshots=(FRESH, LATE)),
+            Status(AT, reachable=True, schema_current=True, families=(FRESH, LATE)),
             ["snapshots of rates are not fresh"],
         ),
         (Status(AT, reachable=True, schema_current=True), ["there is no history yet"]),

@@ -9,22 +9,15 @@ from pathlib import Path
 import pytest
 from polars.exceptions import PanicException
 
-from analytics_service.cli.report import collect_report, expected_address
+from analytics_service.cli.report import collect_status, expected_address
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
-from analytics_service.state.report import (
-    FamilyReport,
-    HttpPart,
-    ImportReport,
-    LastRun,
-    Report,
-    TableReport,
-    WorkerReport,
-)
+from analytics_service.state.health import Family, Http, Imported, LastRun, Status, Table, Worker
 from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import Origin
+from analytics_service.store.scheduled_runs import ScheduledRun
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -56,7 +49,7 @@ def test_the_http_service_is_expected_where_the_holder_of_the_folder_serves(
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """A folder in the place of the lock is refused whoever asks, also root."""
     (tmp_path / "lock").mkdir()
-    for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: collect_report(Settings(data_dir=tmp_path), NOON)):
+    for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: collect_status(Settings(data_dir=tmp_path), NOON)):
         with pytest.raises(SettingError, match=f"The data folder {tmp_path} cannot be used"):
             ask()
 
@@ -69,48 +62,48 @@ def test_a_failure_of_polars_itself_is_not_taken_for_an_empty_store(
 
     monkeypatch.setattr("analytics_service.cli.report.read_store", fail)
     with pytest.raises(PanicException, match="no Exception"):
-        collect_report(Settings(data_dir=tmp_path, clickhouse_url="http://127.0.0.1:9"), NOON)
+        collect_status(Settings(data_dir=tmp_path, clickhouse_url="http://127.0.0.1:9"), NOON)
 
 
-REPORT = Report(
+STATUS = Status(
     NOON,
-    "analytics",
+    database="analytics",
     url="http://127.0.0.1:8123",
-    alive=True,
+    reachable=True,
     read_at=NOON,
     clickhouse="26.9.2.1",
     memory=3 * 2**20,
-    http=HttpPart("127.0.0.1:8000", alive=True, ready=False, expected=True),
+    http=Http("127.0.0.1:8000", alive=True, ready=False, expected=True),
     schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
+    schema_current=True,
     schema_pending=[],
     schema_missing=[],
     origins=[Origin("simulated:1", simulated=True)],
     families=[
-        FamilyReport(
+        Family(
             "prices",
             NOON,
             0,
             True,
-            1000,
             60,
-            2,
-            NOON + timedelta(minutes=1),
-            NOON,
-            "The source is away.",
-            LastRun(NOON, "done", 210, 13),
+            rows=1000,
+            scheduled=ScheduledRun("prices", int(NOON.timestamp()), 13, 0.5, missing=2),
+            next_run=NOON + timedelta(minutes=1),
+            failed_at=NOON,
+            error="The source is away.",
+            last_run=LastRun(NOON, "done", 210, 13),
         ),
-        FamilyReport("rates", None, None, False, 0, 60, None, None),
+        Family("rates", None, None, False, 60),
     ],
-    imports=[ImportReport("prices", "import", NOON, 1, 48, NOON - timedelta(days=2), NOON, "prices.csv.gz")],
-    tables=[TableReport("price", 1000, 2048)],
-    workers=[WorkerReport(7, NOON - timedelta(hours=1), 12, 4096, 512, None)],
-    faults=["there is no snapshot of rates yet"],
+    imports=[Imported("prices", "import", NOON, 1, 48, NOON - timedelta(days=2), NOON, "prices.csv.gz")],
+    tables=[Table("price", 1000, 2048)],
+    workers=[Worker(7, NOON - timedelta(hours=1), 12, 4096, 512, None)],
     service="1.2.3",
 )
 
 
 def test_the_table_shows_families_tables_and_problems() -> None:
-    lines = as_text(REPORT).splitlines()
+    lines = as_text(STATUS).splitlines()
     assert lines[0] == "ClickHouse  26.9.2.1 at http://127.0.0.1:8123, database analytics, 3.0 MiB of memory"
     assert "Schema      up to date" in lines
     assert "Scheduler   host:1, last heard from 30 s ago" in lines
@@ -138,13 +131,13 @@ def test_the_table_shows_families_tables_and_problems() -> None:
     ],
 )
 def test_ages_are_shown_as_people_say_them_also_where_a_clock_was_ahead(seconds: int, shown: str) -> None:
-    prices = replace(REPORT.families[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
-    (line,) = [line for line in as_text(replace(REPORT, families=[prices])).splitlines() if line.startswith("prices")]
+    prices = replace(STATUS.families[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
+    (line,) = [line for line in as_text(replace(STATUS, families=[prices])).splitlines() if line.startswith("prices")]
     assert line.split("Z", 1)[1].split("  1,000")[0].strip() == shown
 
 
 def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
-    document = json.loads(as_json(REPORT))
+    document = json.loads(as_json(STATUS))
     assert document["healthy"] is False
     assert document["faults"] == ["there is no snapshot of rates yet"]
     assert document["clickhouse"] == {
@@ -202,7 +195,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
 
 
 def test_a_schema_that_could_not_be_read_is_unknown_and_not_up_to_date() -> None:
-    unread = replace(REPORT, schema_pending=None, schema_missing=None)
+    unread = replace(STATUS, schema_current=False, schema_pending=None, schema_missing=None)
     assert json.loads(as_json(unread))["schema"] == {"pending": None, "missing": None}
     assert "Schema" not in as_text(unread)
 
@@ -219,7 +212,7 @@ def test_sizes_have_a_unit(count: int, text: str) -> None:
 
 
 def test_where_sql_can_be_used_is_shown_for_people_only() -> None:
-    shown = replace(REPORT, sql=["http://127.0.0.1:8123/play", "(the password is in a file)"])
+    shown = replace(STATUS, sql=["http://127.0.0.1:8123/play", "(the password is in a file)"])
     assert "SQL         http://127.0.0.1:8123/play\n            (the password is in a file)\n" in as_text(shown)
-    assert as_json(shown) == as_json(REPORT)
-    assert "SQL" not in as_text(replace(shown, alive=False))
+    assert as_json(shown) == as_json(STATUS)
+    assert "SQL" not in as_text(replace(shown, reachable=False))
