@@ -18,7 +18,6 @@ from apscheduler.job import Job as ScheduledJob
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
-from analytics_service import logs
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
@@ -190,9 +189,7 @@ class Tick:
             for _ in range((at - last) // self._interval - 1 - counted):
                 self._measure(name, "missed", None)
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
-            log.warning(
-                "%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy, extra={logs.ABOUT: name}
-            )
+            log.warning("%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy)
         try:
             if self._measured(at) is Outcome.DONE:
                 log.info("%s: snapshot of %s is complete.", name, shown(at))
@@ -247,20 +244,14 @@ def reason_of(error: BaseException) -> str:
 
 def report(event: JobEvent) -> None:
     """Log a run that failed, was skipped, or was missed because it came too late."""
-    about = {logs.ABOUT: event.job_id}
+    name = event.job_id
     if event.code == EVENT_JOB_MAX_INSTANCES:
         for at in event.scheduled_run_times:
-            log.warning(
-                "%s: skipped the run for %s, because the one before is not done yet.",
-                event.job_id,
-                shown(at),
-                extra=about,
-            )
+            log.warning("%s: skipped the run for %s, because the one before is not done yet.", name, shown(at))
         return
     at = shown(event.scheduled_run_time)
     if event.code == EVENT_JOB_MISSED:
-        log.warning("%s: skipped the run for %s, because it could not begin in time.", event.job_id, at, extra=about)
+        log.warning("%s: skipped the run for %s, because it could not begin in time.", name, at)
         return
     unexpected = None if isinstance(event.exception, AnalyticsError) else event.exception
-    reason = reason_of(event.exception)
-    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=unexpected, extra=about)
+    log.error("%s: no snapshot of %s: %s", name, at, reason_of(event.exception), exc_info=unexpected)

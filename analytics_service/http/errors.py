@@ -137,7 +137,6 @@ def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, p
 
 
 def _busy(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    # Without the path, so that the log folds repeats.
     log.warning("Requests are answered with 503, because they would wait for more than five seconds.")
     _answer(resp, "unavailable", str(error))
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from analytics_service import logs
 from analytics_service.errors import AnalyticsError
 from analytics_service.processes.child import Child
 from analytics_service.processes.program import Program
@@ -81,7 +80,7 @@ class Supervisor:
             if failure is not None:
                 self._schedule_restart(failure)
             elif self._ready_at is not None and not was_ready:
-                log.warning("The %s was restarted.", self._program.name, extra={logs.ABOUT: self._program.name})
+                log.warning("The %s was restarted.", self._program.name)
 
     def signal(self, number: int) -> None:
         """Send a signal to the child, if there is one."""
@@ -182,7 +181,7 @@ class Supervisor:
         never_works = failure.by_itself and not self._works and self._restarts.short_lived_starts > _TRIALS
         if failure.hopeless or never_works:
             raise self._program.error(f"Restarting the {self._program.name} did not help; giving up. {failure.reason}")
-        log.error("%s It is restarted in %s s.", failure.reason, delay, extra={logs.ABOUT: self._program.name})
+        log.error("%s It is restarted in %s s.", failure.reason, delay)
         self._restart_at = self._clock() + delay
 
     def _release(self) -> None:
