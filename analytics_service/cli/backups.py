@@ -11,9 +11,15 @@ from analytics_service.backups.archive import ArchiveReader, Manifest, require_w
 from analytics_service.backups.restoring import require_restorable
 from analytics_service.backups.restoring import restore as restore_store
 from analytics_service.backups.taking import back_up
-from analytics_service.cli.context import command_line, load_settings, open_store_to_read, patient, store_location
+from analytics_service.cli.context import (
+    ProgressBars,
+    command_line,
+    load_settings,
+    open_store_to_read,
+    patient,
+    store_location,
+)
 from analytics_service.cli.options import data_dir_option
-from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import BackupRefused

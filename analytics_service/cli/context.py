@@ -1,4 +1,4 @@
-"""The context of commands: settings, a source, a store."""
+"""The context of commands: settings, a source, a store, progress."""
 
 import logging
 import math
@@ -6,10 +6,14 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from typing import Any
+
+import click
 
 from analytics_service import logs
+from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.folder import DataFolder
@@ -31,6 +35,11 @@ _UNTIL_CLICKHOUSE_ANSWERS = Retries(
     math.inf,
     longest_pause=5.0,
     on_retry=lambda error, pause: log.warning("%s Trying again until it answers.", error),
+)
+
+_IMPORT_STOPPED = (
+    "The import was stopped. Either nothing was written or, if its rows were being put in place, the service or the "
+    "next command completes it. The same command may be run again: it ends in the same state."
 )
 
 
@@ -87,6 +96,17 @@ def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
         yield store
 
 
+@contextmanager
+def import_store(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
+    """The store to write to; for a dry run the one to compare with, None for a data folder without data."""
+    if dry_run:
+        with open_store_to_read(settings) as existing:
+            yield existing
+    else:
+        with open_store(settings) as store, explaining_stop(_IMPORT_STOPPED):
+            yield store
+
+
 def store_location(settings: Settings) -> str:
     """Where the store is, in words."""
     if settings.clickhouse_url is None:
@@ -97,3 +117,21 @@ def store_location(settings: Settings) -> str:
 def command_line() -> str:
     """This command as its user typed it."""
     return shlex.join(["analytics-service", *sys.argv[1:]])
+
+
+class ProgressBars:
+    """Shows each stage of a long operation as a progress bar."""
+
+    def __init__(self) -> None:
+        self._stage = ExitStack()
+        self._bar: Any = None
+
+    def stage(self, label: str, total: int) -> None:
+        self._stage.close()
+        self._bar = self._stage.enter_context(click.progressbar(length=total, label=label))
+
+    def advance(self, count: int) -> None:
+        self._bar.update(count)
+
+    def close(self) -> None:
+        self._stage.close()

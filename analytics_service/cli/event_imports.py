@@ -9,12 +9,9 @@ from typing import Any, cast
 
 import click
 
-from analytics_service.cli.context import load_settings, store_location
+from analytics_service.cli.context import ProgressBars, import_store, load_settings, store_location
 from analytics_service.cli.import_report import ORDER_HELP, SKIP
-from analytics_service.cli.import_store import import_store
-from analytics_service.cli.options import data_dir_option
-from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.values import value_type
+from analytics_service.cli.options import data_dir_option, value_type
 from analytics_service.config.values import zone
 from analytics_service.imports.event_files import ROLES
 from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events

@@ -1,5 +1,6 @@
-"""`example`: files to start from, for sources, systemd, Docker, nginx, Prometheus and Grafana."""
+"""`example`, files to start from, and `settings`, every setting with its value."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from analytics_service.config.settings import table
+from analytics_service.cli.context import load_settings
+from analytics_service.config.settings import table, without_credentials
 from analytics_service.sources.sql.views import VIEWS
 
 _ENV = "env"
@@ -102,3 +104,20 @@ def _settings_file() -> Iterator[str]:
     yield "# Settings of analytics-service. Remove the # in front of those that you change, and keep this file private."
     for row in table():
         yield f"\n# {row.help}\n#{row.variable}={_UNIT_DEFAULTS.get(row.name, row.default) or ''}"
+
+
+@click.command()
+def settings() -> None:
+    """List all settings: environment variable, value now, default and meaning.
+
+    A command's options override them. Example:
+
+    \b
+        ANALYTICS_TZ=Europe/London analytics-service settings
+    """
+    for row in table():
+        value = without_credentials(os.environ.get(row.variable, row.default or ""))
+        shown = "(hidden)" if "password" in row.name and value else value or "unset"
+        click.echo(f"{row.variable}={shown}\n    {row.help} Default: {row.default or 'unset'}.\n")
+    # What is wrong with them is said last, below the list that its message names.
+    load_settings()

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store_to_read, patient, store_location
+from analytics_service.cli.context import ProgressBars, load_settings, open_store_to_read, patient, store_location
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
-from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.errors import ExportRefused
 from analytics_service.exports.folder import ExportFolder

@@ -8,12 +8,9 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from analytics_service.cli.context import load_settings
+from analytics_service.cli.context import ProgressBars, import_store, load_settings
 from analytics_service.cli.import_report import ORDER_HELP, SKIP, report, understood
-from analytics_service.cli.import_store import import_store
-from analytics_service.cli.options import data_dir_option
-from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.values import value_type
+from analytics_service.cli.options import data_dir_option, value_type
 from analytics_service.config.values import zone
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import HistoryRequest, load_history

@@ -8,13 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, store_location
+from analytics_service.cli.context import ProgressBars, import_store, load_settings, open_store, store_location
 from analytics_service.cli.event_imports import import_events_command
 from analytics_service.cli.history_imports import history_command
 from analytics_service.cli.import_report import SKIP, report
-from analytics_service.cli.import_store import import_store
 from analytics_service.cli.options import data_dir_option
-from analytics_service.cli.progress import ProgressBars
 from analytics_service.imports.definitions import define_assets
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.opening import within_memory

@@ -8,10 +8,16 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
-from analytics_service.cli.options import TIMES, data_dir_option, require_range, source_option, time_option
-from analytics_service.cli.progress import progress_bar
+from analytics_service.cli.options import (
+    TIMES,
+    data_dir_option,
+    parse_duration,
+    require_range,
+    source_option,
+    time_option,
+    value_type,
+)
 from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
-from analytics_service.cli.values import parse_duration, value_type
 from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
@@ -113,7 +119,7 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
         instants = runner.instants_to_fill(start, min(end, now), interval, at_ends=source.at_ends)
-        bar = progress_bar(f"Backfill of {name}", len(instants), "snapshots")
+        bar = _progress_bar(f"Backfill of {name}", len(instants), "snapshots")
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."), bar:
             written = runner.backfill(job, source, store, instants, progress=lambda count: bar.update(count, count))
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
@@ -123,3 +129,14 @@ def _require_past(option: str, instant: datetime, now: datetime) -> None:
     """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:
         raise click.UsageError(f"{option} {shown(instant)} lies in the future; `now` is {shown(now)}.")
+
+
+def _progress_bar(label: str, total: int, items: str) -> Any:
+    """A progress bar that also shows its rate. It is updated with a number of items, twice."""
+
+    def rate(count: int | None) -> str | None:
+        seconds = bar.time_per_iteration
+        return f"{1 / seconds:,.1f} {items}/s" if count and seconds else None
+
+    bar = click.progressbar(length=total, label=label, item_show_func=rate)
+    return bar

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from analytics_service.cli.context import load_settings
-from analytics_service.cli.values import value_type
+from analytics_service.cli.options import value_type
 from analytics_service.errors import SettingError
 from analytics_service.http.api_keys import add_key, key_name, read_keys, remove_key
 

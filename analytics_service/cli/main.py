@@ -3,12 +3,13 @@
 import os
 import signal
 from functools import cache
+from typing import Any
 
 import click
 
 from analytics_service import logs
-from analytics_service.cli.errors import Commands
 from analytics_service.cli.signals import interrupt, terminate
+from analytics_service.errors import AnalyticsError
 from analytics_service.processes.memory import imported_for_good
 
 # Every command in the order of the help, with its module in this package and its name in the module.
@@ -21,16 +22,33 @@ _COMMANDS = {
     "keys": "keys:keys",
     "migrate": "schema:migrate",
     "restore": "backups:restore",
-    "serve": "serve:serve",
-    "settings": "settings:settings",
+    "serve": "services:serve",
+    "settings": "example:settings",
     "source": "sources:source",
     "status": "schema:status",
-    "up": "up:up",
+    "up": "services:up",
 }
 
 
-class _Root(Commands):
-    """Imports a command when it is run or listed, so that it does not wait for the libraries of other commands."""
+class _Root(click.Group):
+    """Imports a command when it is run or listed, so that it does not wait for the libraries of other commands.
+
+    An AnalyticsError becomes a line on standard error and an exit code, never a traceback.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except AnalyticsError as error:
+            logs.tell(str(error), is_error=True)
+            ctx.exit(error.exit_code)
+        except click.ClickException as error:
+            # click prints several lines.
+            if not logs.is_json():
+                raise
+            logs.tell(error.format_message(), is_error=True)
+            ctx.exit(error.exit_code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""

@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import command_line, load_settings
-from analytics_service.cli.options import bind_option, data_dir_option
+from analytics_service.cli.options import bind_option, data_dir_option, value_type
 from analytics_service.cli.report import collect_status
 from analytics_service.cli.report_forms import as_json, as_text
-from analytics_service.cli.values import value_type
 from analytics_service.config.values import user_name
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SettingError

@@ -11,8 +11,7 @@ from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.query_log import keep_query_log
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import running
 
 # Seconds to wait for a folder whose holder has ended while its server still runs, and for a holder that is starting its

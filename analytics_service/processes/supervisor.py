@@ -1,6 +1,7 @@
 """Supervises a child process: starts it, notices its end or silence, restarts it after a delay, stops it (rule 9.2)."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +9,6 @@ from dataclasses import dataclass
 from analytics_service.errors import AnalyticsError
 from analytics_service.processes.child import Child
 from analytics_service.processes.program import Program
-from analytics_service.processes.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,22 @@ _FIRST_STARTS = 3
 _TRIALS = 5
 # Exit codes from this number on mean signals, as in shells.
 _SIGNALS = 128
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Counts consecutive short-lived starts. A process that ran for `long_lived` seconds resets the count."""
+
+    delays: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+    long_lived: float = 60.0
+    short_lived_starts: int = 0
+
+    def next_delay(self, lifetime: float) -> float:
+        """Seconds to wait before the next start. They grow with each short-lived start, up to the last delay."""
+        if lifetime >= self.long_lived:
+            self.short_lived_starts = 0
+        self.short_lived_starts += 1
+        return self.delays[min(self.short_lived_starts, len(self.delays)) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +206,51 @@ class Supervisor:
             self._child.end_input()
             self._program.release()
         self._child = None
+
+
+class Replaceable:
+    """A Supervisor, and a way to replace it. One thread may call `check` while another calls the other methods."""
+
+    def __init__(self, make: Callable[[], Supervisor]) -> None:
+        self._make = make
+        self._current = make()
+        self._others: list[Supervisor] = []
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Return once the program is ready, as Supervisor.start does."""
+        self._current.start()
+
+    def check(self) -> None:
+        """Restart the program if it has ended, as Supervisor.check does."""
+        with self._lock:
+            self._current.check()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the program."""
+        with self._lock:
+            self._current.signal(number)
+
+    def replace(self) -> None:
+        """Start a second instance, and stop the first once the second is ready and able. If that fails, the first goes
+        on."""
+        successor = self._make()
+        self._others.append(successor)
+        try:
+            successor.start()
+            successor.require_able()
+        except AnalyticsError as error:
+            log.error("%s The one that was running goes on.", error)
+            successor.stop()
+            self._others.remove(successor)
+            return
+        with self._lock:
+            before, self._current = self._current, successor
+        self._others = [before]
+        before.stop()
+        self._others = []
+
+    def stop(self) -> None:
+        """Stop the program, and the other instance if a replacement was interrupted."""
+        for supervisor in (self._current, *self._others):
+            supervisor.stop()

@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Any
 
+from gunicorn import glogging
+
 from analytics_service.processes.memory import bound_idle_memory, imported_for_good
 
 # Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
@@ -21,9 +23,8 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.rate_limit import shared_counts
 from analytics_service.processes.child import end_with_parent
-from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.handover import gunicorn_binds, is_supervised, report_ready
-from analytics_service.run.metrics_folder import MEMORY
+from analytics_service.run.metrics_folder import MEMORY, WorkerMetrics
 from analytics_service.run.warm import warm_for_a_while
 
 logs.begin(os.environ)
@@ -73,12 +74,23 @@ accesslog = None
 errorlog = "-"
 loglevel = _settings.log_level
 logconfig_dict = logs.configuration(_settings.log_level, _settings.log_format)
-logger_class = "analytics_service.run.gunicorn_log.Logger"
 
 pre_fork = _metrics.pre_fork
 post_fork = _metrics.post_fork
 child_exit = _metrics.child_exit
 on_exit = _metrics.on_exit
+
+
+class _Logger(glogging.Logger):  # type: ignore[misc]
+    """Configured logging makes gunicorn assume that requests are to be logged, and collect 50 details of each."""
+
+    @property
+    def access_log_enabled(self) -> bool:
+        """Whether gunicorn's own options ask for an access log. The application writes ours."""
+        return bool(self.cfg.accesslog or (self.cfg.syslog and not self.cfg.disable_redirect_access_to_syslog))
+
+
+logger_class = _Logger
 
 
 def on_starting(server: Any) -> None:

@@ -13,9 +13,7 @@ from queue import Empty, SimpleQueue
 from analytics_service.config.settings import Settings
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program
-from analytics_service.processes.replaceable import Replaceable
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Replaceable, Restarts, Supervisor
 from analytics_service.run import handover
 from analytics_service.run.address import listen, release
 

@@ -25,8 +25,7 @@ from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import is_json, tell
 from analytics_service.market.instants import floored, instant, multiples
 from analytics_service.processes.program import PythonProgram
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders

@@ -1,14 +1,15 @@
 """What `up` prints once the service answers."""
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
+from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.run.address import local_url
-from analytics_service.run.sql_addresses import sql_addresses
 from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.choice import Choice
-from analytics_service.store.server import server_of
+from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
 
 _SAMPLE_PATHS = {
     Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
@@ -83,3 +84,24 @@ def _samples(source: Source | None, base: str) -> list[str]:
     paths = {sample: _SAMPLE_PATHS[sample].format(address) for sample, address in source.samples.items()}
     lines = [f"  {sample:17} {base}/api/v1/{path}" for sample, path in paths.items()]
     return ["Sample addresses of the simulated protocol:", "", *lines, ""]
+
+
+def sql_addresses(settings: Settings) -> list[str]:
+    """ClickHouse's page for queries, and what clients take as DSN, a line each; then what else a researcher needs.
+
+    StoreUnavailable when no ClickHouse runs in the data folder.
+    """
+    server, database = server_of(settings), settings.clickhouse_database
+    if server.data_folder is None:
+        return [
+            f"{server.url}/play?database={database}",
+            f"{server.url}/{database} over HTTP",
+            "(`analytics-service migrate --researcher NAME` makes a user for people)",
+        ]
+    port = urlsplit(server.url).port or 0
+    return [
+        f"{server.url}/play?user={RESEARCHER}&database={database}",
+        f"http://{RESEARCHER}@127.0.0.1:{port}/{database} over HTTP",
+        f"clickhouse://{RESEARCHER}@127.0.0.1:{native_port(port)}/{database} in ClickHouse's native protocol",
+        f"(the password is in {server.data_folder / RESEARCHER_PASSWORD})",
+    ]

@@ -32,8 +32,7 @@ from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.embedded.ping import Ping
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.store.admission import claim, read_side, simulated_spec
 from analytics_service.store.connection import Store

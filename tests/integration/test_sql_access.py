@@ -18,10 +18,9 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import StoreFailure
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import running
-from analytics_service.run.sql_addresses import sql_addresses
+from analytics_service.run.welcome import sql_addresses
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.researcher import make_researcher, researcher_grants, researcher_script

@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
-from analytics_service.cli.options import time_option
+from analytics_service.cli.options import parse_duration, time_option
 from analytics_service.cli.signals import explaining_stop
-from analytics_service.cli.values import parse_duration
 from analytics_service.config.settings import table
 from analytics_service.history.times import Edge
 from analytics_service.http.api_keys import ApiKeys

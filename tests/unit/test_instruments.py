@@ -20,8 +20,7 @@ from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Inst
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.processes.memory import resident_bytes
 from analytics_service.run import metrics_folder
-from analytics_service.run.gunicorn_metrics import WorkerMetrics
-from analytics_service.run.metrics_folder import MetricsFolder
+from analytics_service.run.metrics_folder import MetricsFolder, WorkerMetrics
 from analytics_service.store.connection import Store
 from tests.doubles import LOCAL
 from tests.samples import samples

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from analytics_service.processes.replaceable import Replaceable
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Replaceable, Restarts, Supervisor
 from tests.unit.test_supervisor import FakeChild, FakeProgram
 
 

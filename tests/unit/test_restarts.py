@@ -1,6 +1,6 @@
 """Pauses between restarts grow while a process keeps dying; one that ran for a while gets a new count."""
 
-from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Restarts
 
 
 def test_delays_grow_with_each_short_lived_start_up_to_the_last_one() -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from analytics_service.errors import AnalyticsError, ProcessError
 from analytics_service.processes.program import Program
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.supervisor import Restarts, Supervisor
 
 HOPELESS = 78
 

@@ -1,4 +1,4 @@
-"""`up`: the command that runs everything until it is told to stop."""
+"""`up` and `serve`: the commands that run until they are told to stop."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import click
 from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option, source_option, workers_option
 from analytics_service.cli.signals import following_signals
+from analytics_service.run.serve import serve as run_service
 from analytics_service.run.up import up as run_everything
 
 
@@ -26,3 +27,19 @@ def up(**overrides: Any) -> None:
     """
     with following_signals() as orders:
         run_everything(load_settings(**overrides), command_line(), orders)
+
+
+@click.command()
+@bind_option
+@data_dir_option
+@workers_option
+def serve(**overrides: Any) -> None:
+    """Run the HTTP service only, under gunicorn, until SIGTERM.
+
+    GUNICORN_CMD_ARGS may hold further options of gunicorn, except --bind. Example:
+
+    \b
+        analytics-service serve --bind 0.0.0.0:8000 --workers 4
+    """
+    with following_signals() as orders:
+        run_service(load_settings(**overrides), command_line(), orders)
