@@ -14,43 +14,27 @@ from pathlib import Path
 _VARIABLE = "_ANALYTICS_SUPERVISED"
 
 
-class Child:
-    """A running child process. It leads a session of its own and should end when its standard input ends."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self._process = process
-        self.pid = process.pid
-
-    def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while the child runs."""
-        return self._process.poll()
-
-    def terminate(self) -> None:
-        """Ask the child to stop by sending SIGTERM."""
-        self._process.terminate()
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the child, unless it has ended."""
-        self._process.send_signal(number)
+class Child(subprocess.Popen[bytes]):
+    """A child process that leads a session of its own and should end when its standard input ends."""
 
     def end_input(self) -> None:
         """Close the child's standard input, which asks some children to stop."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        if self.stdin is not None:
+            self.stdin.close()
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the child to end; False when it still runs after this many seconds. None means no limit."""
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the child to end; False when it still runs after this many seconds."""
         try:
-            self._process.wait(seconds)
+            self.wait(seconds)
         except subprocess.TimeoutExpired:
             return False
         return True
 
     def kill(self) -> None:
         """Kill the child and every process of its session, such as gunicorn's workers, and wait for the child."""
-        if self._process.poll() is None:
+        if self.poll() is None:
             os.killpg(self.pid, signal.SIGKILL)
-            self._process.wait()
+            self.wait()
 
 
 def start_python(
@@ -64,7 +48,7 @@ def start_python(
 
     `output` is a file descriptor for the child's standard output and error; with None it shares this process's.
     """
-    process = subprocess.Popen(
+    return Child(
         [sys.executable, "-P", *arguments],
         env={**environ, "PYTHONPATH": _path(environ), _VARIABLE: "1"},
         stdin=subprocess.PIPE,
@@ -74,7 +58,6 @@ def start_python(
         # Ctrl-C in the terminal reaches the parent only, which then stops its children in order.
         start_new_session=True,
     )
-    return Child(process)
 
 
 def end_with_parent() -> None:

@@ -3,10 +3,9 @@ end."""
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 
 from analytics_service.errors import AnalyticsError, ProcessError
-from analytics_service.processes.child import Child, start_python
+from analytics_service.processes.child import Child
 
 
 class Program(ABC):
@@ -70,22 +69,6 @@ class Program(ABC):
     def explain(self, code: int) -> str:
         """The reason why the child ended, in full sentences, from its exit code."""
         return f"The {self.name} {ending(code)}. {self.where_logged}"
-
-
-class PythonProgram(Program):
-    """This Python with its own arguments and environment."""
-
-    trial_seconds = 60.0
-
-    def __init__(self, name: str, arguments: Sequence[str], environ: Mapping[str, str], grace: float) -> None:
-        self.name = name
-        self.grace = grace
-        self._arguments = arguments
-        self._environ = environ
-
-    def launch(self) -> Child:
-        """Start it with this process's standard output and error."""
-        return start_python(self._arguments, self._environ)
 
 
 def ending(code: int) -> str:

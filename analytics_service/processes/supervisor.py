@@ -101,7 +101,7 @@ class Supervisor:
     def signal(self, number: int) -> None:
         """Send a signal to the child, if there is one."""
         if self._child is not None:
-            self._child.signal(number)
+            self._child.send_signal(number)
 
     def stop(self) -> None:
         """Return once the child has stopped, or has been killed with its session after the grace period."""
@@ -111,7 +111,7 @@ class Supervisor:
             return
         if child.poll() is None:
             self._program.ask_to_stop(child)
-            if not child.wait(self._program.grace):
+            if not child.ends_within(self._program.grace):
                 log.warning("The %s did not stop in %.0f s and is killed.", self._program.name, self._program.grace)
                 child.kill()
         self._release()

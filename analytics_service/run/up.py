@@ -24,7 +24,8 @@ from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import is_json, tell
 from analytics_service.market.instants import floored, instant, multiples
-from analytics_service.processes.program import PythonProgram
+from analytics_service.processes.child import Child, start_python
+from analytics_service.processes.program import Program
 from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
@@ -44,10 +45,8 @@ from jobs.runner import backfill, run_once
 
 log = logging.getLogger(__name__)
 
-_SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
 _SOURCE_OF_EMPTY = "simulated"
 _HISTORY_STEP = timedelta(hours=1)
-_SCHEDULER_GRACE = 30.0
 
 
 def up(settings: Settings, command: str, orders: Orders) -> None:
@@ -75,17 +74,26 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         if source is not None:
             folder = str(stack.enter_context(closing(MetricsFolder())).path)
             variables = {JOBS_FOLDER: folder}
-            services = [_scheduler(reached, folder)]
+            services = [Supervisor(_Scheduler(reached, folder), Restarts())]
         service = HttpService(reached, variables)
         with running([service, *services], fail):
             tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
             service.follow(orders)
 
 
-def _scheduler(settings: Settings, metrics: str) -> Supervisor:
-    """A supervisor of the scheduler. A restarted scheduler continues the metrics in the folder."""
-    environ = {**settings.to_environment(os.environ), FOUND: "true", FOLDER: metrics, WRITER: "scheduler"}
-    return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
+class _Scheduler(Program):
+    """A scheduler. One that is restarted continues the metrics in the folder."""
+
+    name = "scheduler"
+    grace = 30.0
+    trial_seconds = 60.0
+
+    def __init__(self, settings: Settings, metrics: str) -> None:
+        self._environ = {**settings.to_environment(os.environ), FOUND: "true", FOLDER: metrics, WRITER: self.name}
+
+    def launch(self) -> Child:
+        """Start it with this process's standard output and error."""
+        return start_python(("-m", "analytics_service.cli", "jobs", "run"), self._environ)
 
 
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:

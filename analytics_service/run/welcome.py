@@ -7,7 +7,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.run.address import local_url
-from analytics_service.sources.base import Sample, Source
+from analytics_service.sources.base import Sample
 from analytics_service.sources.choice import Choice
 from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
 
@@ -23,67 +23,44 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
 
     `newest` is the instant of the newest price, None if there is none.
     """
-    base, server = local_url(settings.bind), server_of(settings)
+    base, server, path = local_url(settings.bind), server_of(settings), endpoint(settings.bind)
+    is_socket = isinstance(path, str)
+    ask = (
+        f"`curl --unix-socket {path} URL` asks it, for example for"
+        if is_socket
+        else f"Open {base}/ in a browser, or try"
+    )
     end = (newest or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
     week = f"start={int((end - timedelta(days=7)).timestamp())}&end={int(end.timestamp())}"
     lines = [
         "",
-        f"The service is up. {_invitation(settings.bind)}:",
+        f"The service is up. {ask}:",
         "",
         f"  {base}/api/v1/assets",
         f"  {base}/api/v1/assets/prices?with_text=true",
         f"  {base}/api/v1/assets/price-history?{week}&period=d",
         f"  {base}/docs",
         "",
-        *_samples(choice.source, base),
-        f"Jobs  {_source(choice)}",
-        *_no_prices(newest),
-        *_operations(settings),
     ]
+    source = choice.source
+    if source is not None and source.samples:
+        paths = {sample: _SAMPLE_PATHS[sample].format(address) for sample, address in source.samples.items()}
+        samples = [f"  {sample:17} {base}/api/v1/{path}" for sample, path in paths.items()]
+        lines += ["Sample addresses of the simulated protocol:", "", *samples, ""]
+    if source is None:
+        lines += [f"Jobs  {choice.reason}"]
+    else:
+        lines += [f"Jobs  Snapshots come from {source.spec}{', which is simulated' if source.simulated else ''}."]
+    if newest is None:
+        lines += ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
+    if settings.metrics_endpoint is not None:
+        url = local_url(settings.metrics_bind)
+        at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
+        lines += [f"Ops   {url}/metrics{at}", f"      {url}/ is a page for people"]
     lines += ["SQL   " + "\n      ".join(sql_addresses(settings))]
     if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
-
-
-def _invitation(bind: str) -> str:
-    """How to ask it."""
-    path = endpoint(bind)
-    if isinstance(path, str):
-        return f"`curl --unix-socket {path} URL` asks it, for example for"
-    return f"Open {local_url(bind)}/ in a browser, or try"
-
-
-def _source(choice: Choice) -> str:
-    """Where snapshots come from, or why there are none."""
-    if choice.source is None:
-        return choice.reason
-    return f"Snapshots come from {choice.source.spec}{', which is simulated' if choice.source.simulated else ''}."
-
-
-def _no_prices(newest: datetime | None) -> list[str]:
-    """What to do if there are no prices."""
-    if newest is not None:
-        return []
-    return ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
-
-
-def _operations(settings: Settings) -> list[str]:
-    """Addresses for operators, unless these are off."""
-    if settings.metrics_endpoint is None:
-        return []
-    url = local_url(settings.metrics_bind)
-    at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
-    return [f"Ops   {url}/metrics{at}", f"      {url}/ is a page for people"]
-
-
-def _samples(source: Source | None, base: str) -> list[str]:
-    """Sample addresses of the source, if it has any."""
-    if source is None or not source.samples:
-        return []
-    paths = {sample: _SAMPLE_PATHS[sample].format(address) for sample, address in source.samples.items()}
-    lines = [f"  {sample:17} {base}/api/v1/{path}" for sample, path in paths.items()]
-    return ["Sample addresses of the simulated protocol:", "", *lines, ""]
 
 
 def sql_addresses(settings: Settings) -> list[str]:

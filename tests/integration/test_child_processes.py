@@ -63,7 +63,7 @@ def started(script: str, tmp_path: Path) -> Iterator[tuple[Child, Path]]:
 
 def test_a_child_imports_the_package_of_its_parent(tmp_path: Path) -> None:
     with started("import analytics_service; print(analytics_service.__file__)", tmp_path) as (child, output):
-        assert child.wait(60)
+        assert child.ends_within(60)
         assert child.poll() == 0
     assert output.read_text() == f"{analytics_service.__file__}\n"
 
@@ -73,7 +73,7 @@ def test_a_killed_child_takes_its_whole_session_with_it(tmp_path: Path) -> None:
         until(lambda: output.read_text().endswith("\n"))
         grandchild = int(output.read_text())
         child.terminate()
-        assert not child.wait(0.0)
+        assert not child.ends_within(0.0)
         assert alive(grandchild)
         child.kill()
         assert child.poll() == -9
@@ -84,7 +84,7 @@ def test_a_child_stops_as_on_sigterm_when_its_input_ends(tmp_path: Path) -> None
     with started(_ENDS_WITH_PARENT, tmp_path) as (child, output):
         until(lambda: output.read_text() == "ready\n")
         child.end_input()
-        assert child.wait(60)
+        assert child.ends_within(60)
         assert child.poll() == -15
 
 
@@ -113,7 +113,7 @@ def test_an_address_that_a_killed_service_still_uses_is_waited_for(
         assert capsys.readouterr().out == ""
         child.end_input()
         require_free(settings)
-        assert child.wait(60)
+        assert child.ends_within(60)
     finally:
         child.kill()
     waiting = f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.\n"

@@ -154,10 +154,10 @@ def test_a_stop_while_the_one_before_is_stopped_stops_both() -> None:
     def interrupt(seconds: float) -> bool:
         raise SystemExit
 
-    before.wait = interrupt  # type: ignore[method-assign]
+    before.ends_within = interrupt  # type: ignore[method-assign]
     with pytest.raises(SystemExit):
         scene.service.replace()
-    del before.wait
+    del before.ends_within
     scene.service.stop()
     assert scene.events() == [
         ["asked to stop", "asked to stop", "waited 30 s", "killed", "pipe closed"],

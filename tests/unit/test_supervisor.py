@@ -29,7 +29,7 @@ class FakeChild:
         if not self.stubborn:
             self.code = 0
 
-    def wait(self, seconds: float) -> bool:
+    def ends_within(self, seconds: float) -> bool:
         self.events.append(f"waited {seconds:g} s")
         return self.code is not None
 
@@ -37,7 +37,7 @@ class FakeChild:
         self.events.append("killed")
         self.code = -9
 
-    def signal(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         self.events.append(f"signal {number}")
 
     def end_input(self) -> None:
