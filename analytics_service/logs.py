@@ -47,7 +47,6 @@ class JsonFormatter(logging.Formatter):
     """A JSON object with `time`, `level`, `logger`, `message`, `request_id`, `exception`, and fields of the event."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object, on one line."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         event = {
             "time": at.replace("+00:00", "Z"),
@@ -99,7 +98,6 @@ def begin(environ: Mapping[str, str]) -> None:
 
 
 def is_json() -> bool:
-    """Whether lines are JSON."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.root.handlers)
 
 

@@ -37,7 +37,6 @@ class _Root(click.Group):
     """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         try:
             return super().invoke(ctx)
         except AnalyticsError as error:
@@ -51,11 +50,9 @@ class _Root(click.Group):
             ctx.exit(error.exit_code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, if there is one."""
         entry = _COMMANDS.get(cmd_name)
         return None if entry is None else _imported(entry)
 
@@ -83,7 +80,6 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of `analytics-service`."""
     logs.begin(os.environ)
     signal.signal(signal.SIGTERM, terminate)
     # A shell may start a background process with Ctrl-C ignored.

@@ -26,7 +26,6 @@ class NewFile:
         self._part.replace(self._path)
 
     def discard(self) -> None:
-        """Remove the file, unless it was kept."""
         try:
             self.file.close()
         finally:

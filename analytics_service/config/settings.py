@@ -144,9 +144,13 @@ class Settings:
         "Age in seconds of a late snapshot from which on /readyz is 503. Unset: only /api/v1/status/health, metrics "
         "and alerts tell of late snapshots.",
     )
-    log_level: str = _setting("info", values.log_level, "Least level that is logged: debug, info, warning or error.")
+    log_level: str = _setting(
+        "info",
+        values.one_of("debug", "info", "warning", "error"),
+        "Least level that is logged: debug, info, warning or error.",
+    )
     log_format: str = _setting(
-        "text", values.log_format, "Form of log lines: text, or json for an object in each line."
+        "text", values.one_of("text", "json"), "Form of log lines: text, or json for an object in each line."
     )
     access_log: bool = _setting(
         False, values.flag, "Whether each request of the main bind is logged: client, key, path, status."

@@ -2,6 +2,7 @@
 
 import re
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -31,7 +32,6 @@ _DATABASES = frozenset({"information_schema", "service_log", "system"})
 
 
 def non_empty(value: str) -> str:
-    """Any value that is not empty."""
     if not value:
         raise ValueError("must not be empty")
     return value
@@ -55,7 +55,6 @@ def certificates(value: str) -> str:
 
 
 def origins(value: str) -> str:
-    """`*`, or origins separated by commas."""
     if value != "*" and not all(_ORIGIN.fullmatch(origin.strip()) for origin in value.split(",")):
         raise ValueError(
             "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
@@ -65,7 +64,6 @@ def origins(value: str) -> str:
 
 
 def flag(value: str) -> bool:
-    """`true` or `false`."""
     if value not in ("true", "false"):
         raise ValueError("must be true or false")
     return value == "true"
@@ -134,12 +132,10 @@ def server_url(value: str) -> str:
 
 
 def server_urls(value: str) -> str:
-    """URLs of servers, separated by commas."""
     return ",".join(map(server_url, re.split(", ?", value)))
 
 
 def cluster_name(value: str) -> str:
-    """The name of a cluster in the configuration of ClickHouse."""
     if not re.fullmatch(r"[\w.-]+", value, re.ASCII):
         raise ValueError("must consist of letters, digits, _, . and -")
     return value
@@ -160,7 +156,6 @@ def endpoint(bind: str) -> int | str:
 
 
 def bind_or_none(value: str) -> str:
-    """An address to listen on, or `none`."""
     if value == NONE:
         return value
     try:
@@ -198,7 +193,6 @@ def _deployment(value: str) -> str:
 
 
 def user_name(value: str) -> str:
-    """A name of a ClickHouse user."""
     if not re.fullmatch(_DATABASE, value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
     return value
@@ -224,7 +218,6 @@ class Rate(NamedTuple):
 
 
 def rate(value: str) -> Rate:
-    """Requests and seconds, `600/60`."""
     match = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", value)
     if not match or not 1 <= int(match[1]) <= 1_000_000 or not 1 <= int(match[2]) <= 86_400:
         raise ValueError("must be requests/seconds, such as 600/60, of at most 1,000,000 requests and 86,400 seconds")
@@ -241,7 +234,6 @@ class Networks(tuple[IPv4Network | IPv6Network, ...]):
 
 
 def networks(value: str) -> Networks:
-    """Addresses and networks separated by commas."""
     try:
         return Networks(ip_network(part.strip()) for part in value.split(","))
     except ValueError:
@@ -251,15 +243,12 @@ def networks(value: str) -> Networks:
         ) from None
 
 
-def log_level(value: str) -> str:
-    """A level of the standard library's logging."""
-    if value not in ("debug", "info", "warning", "error"):
-        raise ValueError("must be debug, info, warning or error")
-    return value
+def one_of(*allowed: str) -> Callable[[str], str]:
+    """A parser of these values."""
 
+    def parse(value: str) -> str:
+        if value not in allowed:
+            raise ValueError(f"must be {', '.join(allowed[:-1])} or {allowed[-1]}")
+        return value
 
-def log_format(value: str) -> str:
-    """A form of log lines."""
-    if value not in ("text", "json"):
-        raise ValueError("must be text or json")
-    return value
+    return parse

@@ -99,7 +99,6 @@ class Supervisor:
                 log.warning("The %s was restarted.", self._program.name)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the child, if there is one."""
         if self._child is not None:
             self._child.send_signal(number)
 
@@ -218,16 +217,13 @@ class Replaceable:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Return once the program is ready, as Supervisor.start does."""
         self._current.start()
 
     def check(self) -> None:
-        """Restart the program if it has ended, as Supervisor.check does."""
         with self._lock:
             self._current.check()
 
     def signal(self, number: int) -> None:
-        """Send a signal to the program."""
         with self._lock:
             self._current.signal(number)
 

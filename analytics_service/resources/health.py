@@ -6,7 +6,7 @@ from analytics_service.errors import NotReady
 from analytics_service.http.envelope import success
 from analytics_service.http.resource import Live
 from analytics_service.present.shapes import Scope, Shape
-from analytics_service.present.status import ALIVE, READY, STATUS, Probe
+from analytics_service.present.status import ALIVE, READY, STATUS
 from analytics_service.state.health import Monitor, Status
 
 
@@ -29,9 +29,9 @@ class Alive(Operational):
 
     shape = ALIVE
 
-    def record(self) -> Probe:
-        """A constant: the process answers."""
-        return Probe("up")
+    def record(self) -> object:
+        """Anything: the process answers."""
+        return self
 
 
 class Ready(Operational):
@@ -42,11 +42,11 @@ class Ready(Operational):
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
 
-    def record(self) -> Probe:
-        """Requests can be answered. NotReady says what is missing."""
+    def record(self) -> Status:
+        """The status of a host that is ready. NotReady says what is missing."""
         if obstacles := self._monitor.obstacles():
             raise NotReady(f"Not ready: {'; '.join(obstacles)}.")
-        return Probe("ready")
+        return self._monitor.check()
 
 
 class Health(Operational):

@@ -119,7 +119,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._close(connection)
 
     def _serve(self) -> None:
-        """The loop of a thread: wait for an event, and act on it."""
         while True:
             for number, _ in self._epoll.poll(maxevents=1):
                 if number == self._ended:
@@ -130,7 +129,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                     self.log.exception("A thread failed")
 
     def _act(self, number: int) -> None:
-        """Act on an event of a file descriptor."""
         with self._lock:
             listener = self._listeners.get(number)
             self._accepting += listener is not None

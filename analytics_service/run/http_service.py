@@ -79,7 +79,6 @@ class _Gunicorn(Program):
         self._reported = b""
 
     def launch(self) -> Child:
-        """Start it with this process's standard output and error."""
         self._end_reports()
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)

@@ -43,14 +43,6 @@ class MetricsFolder:
         self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def give_to(self, user: int, group: int) -> None:
-        """Let processes of another user write to the folder."""
-        os.chown(self.path, user, group)
-
-    def forget(self, writer: str) -> None:
-        """Remove the gauges of a process that has ended. Its counters stay."""
-        mark_process_dead(writer, str(self.path))  # type: ignore[no-untyped-call]
-
     def close(self) -> None:
         """Remove the folder. Processes that still write to it lose what they count."""
         shutil.rmtree(self.path, ignore_errors=True)
@@ -66,7 +58,7 @@ class WorkerMetrics:
     def on_starting(self, server: Any) -> None:
         """Give the arbiter its own folder, even if another arbiter started it."""
         self._folder = MetricsFolder()
-        self._folder.give_to(server.cfg.uid, server.cfg.gid)
+        os.chown(self._folder.path, server.cfg.uid, server.cfg.gid)
         os.environ[FOLDER] = str(self._folder.path)
 
     def pre_fork(self, server: Any, worker: Any) -> None:
@@ -81,10 +73,10 @@ class WorkerMetrics:
     def child_exit(self, server: Any, worker: Any) -> None:
         """Delete the gauges of a worker that has ended: requests in flight and memory. Called in the arbiter."""
         if self._folder is not None:
-            self._folder.forget(str(getattr(worker, "metrics_slot", worker.pid)))
+            slot = str(getattr(worker, "metrics_slot", worker.pid))
+            mark_process_dead(slot, str(self._folder.path))  # type: ignore[no-untyped-call]
 
     def on_exit(self, server: Any) -> None:
-        """Remove the folder."""
         if self._folder is not None:
             self._folder.close()
 

@@ -92,7 +92,6 @@ class _Scheduler(Program):
         self._environ = {**settings.to_environment(os.environ), FOUND: "true", FOLDER: metrics, WRITER: self.name}
 
     def launch(self) -> Child:
-        """Start it with this process's standard output and error."""
         return start_python(("-m", "analytics_service.cli", "jobs", "run"), self._environ)
 
 

@@ -50,7 +50,6 @@ def _pages(end: int) -> list[tuple[str, str]]:
 
 
 def _request(app: _Application, path: str, query: str) -> str:
-    """The status of a GET request."""
     environ: dict[str, Any] = {"PATH_INFO": path, "QUERY_STRING": query, OWN_REQUEST: True}
     setup_testing_defaults(environ)
     statuses: list[str] = []

@@ -166,7 +166,6 @@ class Status:
 
     @property
     def simulated(self) -> bool:
-        """Whether any of the data is simulated."""
         return any_simulated(self.origins)
 
     @property
@@ -176,7 +175,6 @@ class Status:
 
     @property
     def healthy(self) -> bool:
-        """Whether there is no fault."""
         return not self.faults
 
     @property

@@ -58,7 +58,6 @@ class View:
         self._store = store
 
     def head(self, family: str) -> Head:
-        """The family's head."""
         return self.heads.head(family)
 
     def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
@@ -102,7 +101,6 @@ class View:
 
     @Part
     def quoted(self) -> dict[str, Decimal]:
-        """The oracle's prices alone."""
         return {asset_id: price for asset_id, (price, _) in self.quotes.items()}
 
     @Part
@@ -117,7 +115,6 @@ class View:
 
     @Part
     def config(self) -> GlobalConfig:
-        """The rules of all borrowing."""
         return self._read("markets", lambda head: read_config(self._store, head.at))
 
     @Part
@@ -149,12 +146,10 @@ class View:
 
     @Part
     def ptoken(self) -> Ptoken:
-        """The protocol token."""
         return self._read("ptoken", lambda head: read_ptoken(self._store, head.at))
 
     @Part
     def arrangements(self) -> list[Arrangement]:
-        """All unlock arrangements."""
         return self._read("ptoken", lambda head: read_arrangements(self._store, head.at))
 
     @Part
@@ -169,7 +164,6 @@ class View:
 
     @Part
     def activity(self) -> Activity:
-        """The number of users of the markets."""
         return self._read("positions", lambda head: read_activity(self._store, head.at))
 
     @Part
@@ -261,7 +255,6 @@ class Views:
         self._view = View(store, ShownHeads(), *self._shared)
 
     def newest(self) -> View:
-        """The view of the newest heads."""
         heads, view = self._heads.shown(), self._view
         if view.heads is not heads:
             view = self._view = View(self._store, heads, *self._shared)

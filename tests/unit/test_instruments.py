@@ -12,6 +12,7 @@ from typing import Any
 import falcon.testing
 import pytest
 from prometheus_client import CollectorRegistry, values
+from prometheus_client.multiprocess import mark_process_dead
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
@@ -251,7 +252,7 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
             (os.getpid(), 1, 0, 0),
         ]
         assert all(begun - 1 < report.began.timestamp() < time.time() + 1 for report in reports)
-    folder.forget("0")
+    mark_process_dead("0", str(folder.path))
     after = writer(several_processes, folder.path, "0")
     after.begin_worker()
     assert sorted(report.requests for report in after.workers()) == [0, 1]

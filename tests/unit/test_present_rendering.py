@@ -39,7 +39,7 @@ from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
-from analytics_service.present.status import ALIVE, READY, STATUS, Probe
+from analytics_service.present.status import ALIVE, READY, STATUS
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.state.health import Family, Status
@@ -421,7 +421,7 @@ def test_two_objects_with_the_same_name_are_refused() -> None:
 
 
 def test_a_probe_shows_its_status() -> None:
-    assert (rendered(ALIVE, Probe("up")), rendered(READY, Probe("ready"))) == ({"status": "up"}, {"status": "ready"})
+    assert (rendered(ALIVE, object()), rendered(READY, Status(AT))) == ({"status": "up"}, {"status": "ready"})
 
 
 def test_a_status_shows_the_store_and_each_snapshot() -> None:
