@@ -1,6 +1,6 @@
 """The supervisor of child processes: every transition, with a clock and children that the test controls."""
 
-import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ import pytest
 
 from analytics_service.errors import AnalyticsError, ProcessError
 from analytics_service.processes.program import Program
-from analytics_service.processes.supervisor import Restarts, Supervisor
+from analytics_service.processes.supervisor import Replaceable, Restarts, Supervisor
 
 HOPELESS = 78
 
@@ -153,6 +153,8 @@ def test_a_start_returns_once_the_child_is_ready(scene: Scene) -> None:
 
 
 def test_a_program_that_runs_is_left_alone(running: Scene) -> None:
+    """Also one that does not answer, unless it is asked to."""
+    running.program.answering = lambda: False
     for _ in range(100):
         running.check_after(10.0)
     assert running.starts == 1
@@ -208,27 +210,17 @@ def test_a_supervisor_that_was_not_started_does_nothing(scene: Scene) -> None:
 
 
 def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        running.die(-9)
-        assert running.child.events == ["pipe closed"]
-        running.check_after(0.9)
-        assert running.starts == 1
-        running.check_after(0.1)
-        assert running.starts == 2
-        running.supervisor.check()
+    running.die(-9)
+    assert running.child.events == ["pipe closed"]
+    running.check_after(0.9)
+    assert running.starts == 1
+    running.check_after(0.1)
+    assert running.starts == 2
+    running.supervisor.check()
     assert caplog.messages == [
         "The test program was killed by signal 9, as the system does when memory runs out. See the log. "
         "It is restarted in 1.0 s."
     ]
-
-
-def test_delays_grow_up_to_the_last_one_however_often_a_child_is_killed(running: Scene) -> None:
-    for number, delay in enumerate((1.0, 2.0, *[2.0] * 20)):
-        running.die(-9)
-        running.check_after(delay - 0.01)
-        assert running.starts == number + 1
-        running.check_after(0.01)
-        assert running.starts == number + 2
 
 
 def test_a_program_that_has_never_worked_is_given_up_after_five_restarts(running: Scene) -> None:
@@ -266,25 +258,10 @@ def test_a_restart_that_cannot_adapt_is_tried_again(running: Scene, caplog: pyte
     adapt, running.program.adapt = running.program.adapt, refuse  # type: ignore[method-assign]
     running.check_after(1.0)
     assert caplog.messages[-1] == "The test program could not be started: The disk is full. It is restarted in 2.0 s."
+    assert running.program.adapted == []
     running.program.adapt = adapt  # type: ignore[method-assign]
     running.check_after(2.0)
-    assert running.starts == 2
-
-
-def test_before_each_restart_the_program_may_adapt(running: Scene) -> None:
-    running.program.adaptations = 9
-    running.die()
-    assert running.program.adapted == []
-    running.check_after(1.0)
-    assert running.program.adapted == [1]
-    assert running.starts == 2
-
-
-def test_a_child_that_ran_for_a_minute_begins_a_new_count(running: Scene) -> None:
-    for _ in range(10):
-        running.die(after=60.0)
-        running.check_after(1.0)
-    assert running.starts == 11
+    assert (running.starts, running.program.adapted) == (2, [1])
 
 
 def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(running: Scene) -> None:
@@ -375,13 +352,6 @@ def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
     assert caplog.messages == ["The test program has lost its memory. See the log. It is restarted in 1.0 s."]
 
 
-def test_a_program_that_is_not_asked_may_be_silent(running: Scene) -> None:
-    running.program.answering = lambda: False
-    for _ in range(100):
-        running.check_after(10.0)
-    assert running.child.events == []
-
-
 def test_an_exit_code_that_no_restart_can_help_against_ends_in_an_error_at_once(running: Scene) -> None:
     with pytest.raises(Refused, match=f"giving up.*exit code {HOPELESS}"):
         running.die(HOPELESS, after=3600.0)
@@ -453,3 +423,162 @@ def test_a_program_says_by_default_how_it_ended_and_fails_with_a_process_error()
     supervisor = Supervisor(Plain(), Restarts())
     with pytest.raises(ProcessError, match=r"^The scheduler ended with exit code 1\. See what it logged above\.$"):
         supervisor.start()
+
+
+def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count() -> None:
+    restarts = Restarts()
+    assert [restarts.next_delay(59.9) for _ in range(9)] == [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0]
+    assert [restarts.next_delay(lifetime) for lifetime in (60.0, 0.5)] == [0.1, 0.5]
+
+
+# Replacing a program while it runs: there is always one that is ready.
+
+
+class Replacing:
+    """A replaceable program; each instance of it is a program of its own."""
+
+    def __init__(self) -> None:
+        self.programs: list[FakeProgram] = []
+        self.ready: Callable[[], bool] = lambda: True
+        self.lacking = ""
+        self.service = Replaceable(self._make)
+
+    def _make(self) -> Supervisor:
+        program = FakeProgram()
+        program.ready, program.lacking = self.ready, self.lacking
+        self.programs.append(program)
+        now = iter(range(10**6))
+        return Supervisor(program, Restarts(), clock=lambda: float(next(now)), pause=lambda _: None)
+
+    def events(self) -> list[list[str]]:
+        """What happened to the child of each program."""
+        return [child.events for program in self.programs for child in program.children]
+
+
+@pytest.fixture
+def replacing() -> Replacing:
+    """One that is running."""
+    replacing = Replacing()
+    replacing.service.start()
+    return replacing
+
+
+def test_the_running_one_is_stopped_once_its_successor_is_ready(replacing: Replacing) -> None:
+    replacing.service.replace()
+    assert replacing.events() == [["asked to stop", "waited 30 s", "pipe closed"], []]
+
+
+def test_a_successor_that_does_not_get_ready_leaves_the_running_one(
+    replacing: Replacing, caplog: pytest.LogCaptureFixture
+) -> None:
+    replacing.ready = lambda: False
+    replacing.service.replace()
+    assert replacing.events() == [[], ["killed", "pipe closed"]]
+    assert caplog.messages == [
+        "The test program was not ready after 120 s. See the log. The one that was running goes on."
+    ]
+    replacing.ready = lambda: True
+    replacing.service.replace()
+    replacing.service.stop()
+    assert [events[0] for events in replacing.events()] == ["asked to stop", "killed", "asked to stop"]
+
+
+def test_a_successor_that_is_not_able_leaves_the_running_one(
+    replacing: Replacing, caplog: pytest.LogCaptureFixture
+) -> None:
+    replacing.lacking = "The store is away."
+    replacing.service.replace()
+    assert replacing.events() == [[], ["asked to stop", "waited 30 s", "pipe closed"]]
+    assert caplog.messages == [
+        "The new test program is not able to take over: The store is away. The one that was running goes on."
+    ]
+    replacing.service.stop()
+    assert replacing.events()[0] == ["asked to stop", "waited 30 s", "pipe closed"]
+
+
+def test_the_successor_is_checked_and_gets_the_signals(replacing: Replacing) -> None:
+    replacing.service.replace()
+    replacing.service.signal(21)
+    assert replacing.events()[1] == ["signal 21"]
+    replacing.programs[1].children[0].code = 1
+    for _ in range(4):
+        replacing.service.check()
+    assert [len(program.children) for program in replacing.programs] == [1, 2]
+
+
+def test_a_successor_that_the_system_refuses_leaves_the_running_one(
+    replacing: Replacing, caplog: pytest.LogCaptureFixture
+) -> None:
+    make = replacing.service._make
+
+    def refused() -> Supervisor:
+        supervisor = make()
+        replacing.programs[-1].next_child = refuse
+        return supervisor
+
+    replacing.service._make = refused
+    replacing.service.replace()
+    assert replacing.events() == [[]]
+    assert caplog.messages == [
+        "The test program could not be started: [Errno 12] no memory. The one that was running goes on."
+    ]
+
+
+def test_a_signal_waits_for_a_check_that_may_take_the_child_away(replacing: Replacing) -> None:
+    checking, goes_on = threading.Event(), threading.Event()
+    child = replacing.programs[0].children[0]
+
+    def poll() -> int:
+        checking.set()
+        assert goes_on.wait(60)
+        return 1
+
+    child.poll = poll  # type: ignore[method-assign]
+    check = threading.Thread(target=replacing.service.check)
+    check.start()
+    assert checking.wait(60)
+    signal = threading.Thread(target=replacing.service.signal, args=(21,))
+    signal.start()
+    signal.join(0.1)
+    assert signal.is_alive()
+    goes_on.set()
+    check.join(60)
+    signal.join(60)
+    # The child is gone, so nobody gets the signal.
+    assert replacing.events() == [["pipe closed"]]
+
+
+def refuse() -> FakeChild:
+    raise OSError(12, "no memory")
+
+
+def test_a_stop_during_a_replacement_stops_both(replacing: Replacing) -> None:
+
+    def interrupt() -> bool:
+        if len(replacing.programs[1].children) == 1:
+            raise SystemExit
+        return False
+
+    replacing.ready = interrupt
+    with pytest.raises(SystemExit):
+        replacing.service.replace()
+    replacing.service.stop()
+    assert [events[0] for events in replacing.events()] == ["asked to stop", "asked to stop"]
+
+
+def test_a_stop_while_the_one_before_is_stopped_stops_both(replacing: Replacing) -> None:
+    before = replacing.programs[0].children[0]
+    before.stubborn = True
+
+    def interrupt(seconds: float) -> bool:
+        raise SystemExit
+
+    before.ends_within = interrupt  # type: ignore[method-assign]
+    with pytest.raises(SystemExit):
+        replacing.service.replace()
+    del before.ends_within
+    replacing.service.stop()
+    assert replacing.events() == [
+        ["asked to stop", "asked to stop", "waited 30 s", "killed", "pipe closed"],
+        ["asked to stop", "waited 30 s", "pipe closed"],
+    ]
