@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,7 +31,7 @@ from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders
-from analytics_service.run.metrics_folder import MetricsFolder
+from analytics_service.run.metrics_folder import new_folder
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
@@ -72,7 +73,8 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         services: list[Supervised] = []
         variables = {}
         if source is not None:
-            folder = str(stack.enter_context(closing(MetricsFolder())).path)
+            folder = str(new_folder())
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             variables = {JOBS_FOLDER: folder}
             services = [Supervisor(_Scheduler(reached, folder), Restarts())]
         service = HttpService(reached, variables)

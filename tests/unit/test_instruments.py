@@ -21,7 +21,7 @@ from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Inst
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.processes.memory import resident_bytes
 from analytics_service.run import metrics_folder
-from analytics_service.run.metrics_folder import MetricsFolder, WorkerMetrics
+from analytics_service.run.metrics_folder import WorkerMetrics, new_folder
 from analytics_service.store.connection import Store
 from tests.doubles import LOCAL
 from tests.samples import samples
@@ -156,20 +156,20 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     several_processes: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     metrics = WorkerMetrics()
-    metrics._folder = folder = MetricsFolder(tmp_path)
-    before = writer(several_processes, folder.path, "0")
+    metrics._folder = folder = tmp_path
+    before = writer(several_processes, folder, "0")
     before.answered("/x", 200, 0.5, 10, None)
     before.memory("history")(100)
     before.in_flight.inc()
     metrics.child_exit(None, SimpleNamespace(pid=10, metrics_slot=0))
-    after = writer(several_processes, folder.path, "0")
+    after = writer(several_processes, folder, "0")
     after.answered("/x", 200, 0.5, 10, None)
     values = measured(after)
     assert values["analytics_request_seconds_count,/x,200"] == 2
     assert values["analytics_requests_in_flight"] == 0
     assert "analytics_memory_bytes,history" not in values
-    folder.close()
-    assert not folder.path.exists()
+    metrics.on_exit(None)
+    assert not folder.exists()
 
 
 def test_a_file_that_was_just_made_is_passed_over(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -203,46 +203,17 @@ def place_taken(metrics: WorkerMetrics, arbiter: Any, pid: int) -> Any:
     return worker
 
 
-def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alive, abandoned = MetricsFolder(tmp_path), MetricsFolder(tmp_path)
-    # The end of a process opens its locks.
-    os.close(abandoned._lock)
-    MetricsFolder(tmp_path).close()
-    assert abandoned.path.exists()
-    now = time.time()
-    monkeypatch.setattr(metrics_folder.time, "time", lambda: now + 61)
-    MetricsFolder(tmp_path).close()
-    assert (alive.path.exists(), abandoned.path.exists()) == (True, False)
-    alive.close()
-
-
-def test_folders_of_other_users_and_links_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    abandoned, linked, target = MetricsFolder(tmp_path), tmp_path / "analytics-metrics-link", tmp_path / "target"
-    os.close(abandoned._lock)
-    linked.mkdir()
-    target.touch()
-    (linked / "lock").symlink_to(target)
-    now, user = time.time(), os.geteuid()
-    monkeypatch.setattr(metrics_folder.time, "time", lambda: now + 61)
-    monkeypatch.setattr(metrics_folder.os, "geteuid", lambda: user + 1)
-    MetricsFolder(tmp_path).close()
-    assert abandoned.path.exists()
-    monkeypatch.setattr(metrics_folder.os, "geteuid", lambda: user)
-    MetricsFolder(tmp_path).close()
-    assert (abandoned.path.exists(), linked.exists()) == (False, True)
-
-
 def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All processes of this test are one. The one that takes the place of another begins at 0."""
     begun = time.time()
-    folder = MetricsFolder(tmp_path)
-    first = writer(several_processes, folder.path, "0")
+    folder = tmp_path
+    first = writer(several_processes, folder, "0")
     first.begin_worker()
     for _ in range(3):
         first.answered("/x", 200, 0.5, 10, None)
     first.memory("history")(100)
     first.memory("answers")(7)
-    second = writer(several_processes, folder.path, "1")
+    second = writer(several_processes, folder, "1")
     second.begin_worker()
     second.answered("/x", 200, 0.5, 10, None)
     for instruments in (first, second):
@@ -252,11 +223,10 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
             (os.getpid(), 1, 0, 0),
         ]
         assert all(begun - 1 < report.began.timestamp() < time.time() + 1 for report in reports)
-    mark_process_dead("0", str(folder.path))
-    after = writer(several_processes, folder.path, "0")
+    mark_process_dead("0", str(folder))
+    after = writer(several_processes, folder, "0")
     after.begin_worker()
     assert sorted(report.requests for report in after.workers()) == [0, 1]
-    folder.close()
 
 
 def test_a_process_that_answers_no_requests_is_no_worker(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -277,7 +247,7 @@ def test_the_memory_of_a_process_is_what_the_system_says() -> None:
 def test_a_folder_without_room_for_metrics_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_folder, "MEMORY", tmp_path / "missing")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with closing(MetricsFolder()) as folder:
-        assert folder.path.parent == tmp_path
-    with pytest.raises(ProcessError, match=r"no room for metrics in .*missing\. Free space there"):
-        MetricsFolder(tmp_path / "missing")
+    assert new_folder().parent == tmp_path
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(ProcessError, match=r"no room for metrics in .*missing or .*gone\. Free space there"):
+        new_folder()
