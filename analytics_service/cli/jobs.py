@@ -119,9 +119,9 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
         instants = runner.instants_to_fill(start, min(end, now), interval, at_ends=source.at_ends)
-        bar = _progress_bar(f"Backfill of {name}", len(instants), "snapshots")
+        bar = click.progressbar(length=len(instants), label=f"Backfill of {name}")
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."), bar:
-            written = runner.backfill(job, source, store, instants, progress=lambda count: bar.update(count, count))
+            written = runner.backfill(job, source, store, instants, progress=bar.update)
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 
 
@@ -129,14 +129,3 @@ def _require_past(option: str, instant: datetime, now: datetime) -> None:
     """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:
         raise click.UsageError(f"{option} {shown(instant)} lies in the future; `now` is {shown(now)}.")
-
-
-def _progress_bar(label: str, total: int, items: str) -> Any:
-    """A progress bar that also shows its rate. It is updated with a number of items, twice."""
-
-    def rate(count: int | None) -> str | None:
-        seconds = bar.time_per_iteration
-        return f"{1 / seconds:,.1f} {items}/s" if count and seconds else None
-
-    bar = click.progressbar(length=total, label=label, item_show_func=rate)
-    return bar

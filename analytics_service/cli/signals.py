@@ -1,6 +1,5 @@
 """Signal handlers. SIGTERM and Ctrl-C end commands; other signals are orders to a running service."""
 
-import os
 import signal
 import sys
 import threading
@@ -106,20 +105,12 @@ def explaining_stop(outcome: str) -> Iterator[None]:
 
 def set_on_signals(stop: threading.Event) -> None:
     """Set an event on SIGTERM and Ctrl-C. A thread sets it: a handler might interrupt code that holds its lock."""
-    stops = (signal.SIGTERM, signal.SIGINT)
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
-    signal.set_wakeup_fd(write_end)
-    for number in stops:
-        signal.signal(number, _ignore)
 
-    def wait() -> None:
-        # Python writes the number of every signal that has a handler, which may be a source's.
-        while os.read(read_end, 1)[0] not in stops:
-            pass
-        stop.set()
+    def set_in_thread(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=stop.set, daemon=True).start()
 
-    threading.Thread(target=wait, name="signal-watcher", daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, set_in_thread)
 
 
 def _has_terminal() -> bool:

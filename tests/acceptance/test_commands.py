@@ -67,16 +67,6 @@ def test_up_answers_with_current_prices_and_history_and_sigterm_ends_all_of_it(
     assert own.get("/healthz")[0] == 0
 
 
-def test_the_schema_is_up_to_date_and_status_says_so(service: Service) -> None:
-    # The scheduler may be the last to begin.
-    until(lambda: "no scheduler is running" not in service.done("status")[1])
-    code, output = service.done("status")
-    assert code == 0, output
-    assert "http://127.0.0.1:" in output
-    assert "Schema      up to date" in output
-    assert "prices" in output
-
-
 def test_a_second_up_on_the_same_folder_is_refused_and_names_the_first(service: Service) -> None:
     other = Service(service.data_dir)
     code, output = other.done("up", "--bind", other.bind)

@@ -144,22 +144,3 @@ def test_nothing_interrupts_what_a_signal_began(script: str) -> None:
         [sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout == "whole\n", done.stderr
-
-
-# Has a handler of its own, as some libraries do.
-_OTHERS = """
-import os, signal, threading, time
-from analytics_service.cli.signals import set_on_signals
-stop = threading.Event()
-set_on_signals(stop)
-signal.signal(signal.SIGUSR1, lambda *_: None)
-os.kill(os.getpid(), signal.SIGUSR1)
-print(stop.wait(0.3))
-os.kill(os.getpid(), signal.SIGTERM)
-print(stop.wait(60))
-"""
-
-
-def test_only_the_signals_to_stop_set_the_event() -> None:
-    done = subprocess.run([sys.executable, "-c", _OTHERS], capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert done.stdout.split() == ["False", "True"]

@@ -93,24 +93,12 @@ def test_a_command_that_is_stopped_says_what_was_written(
     assert capsys.readouterr().err == "\nNothing was written.\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "duration"),
-    [
-        ("30s", timedelta(seconds=30)),
-        ("15min", timedelta(minutes=15)),
-        ("15m", timedelta(minutes=15)),
-        ("1h", timedelta(hours=1)),
-        ("7d", timedelta(days=7)),
-    ],
-)
-def test_a_duration_is_a_number_and_a_unit(text: str, duration: timedelta) -> None:
-    assert parse_duration(text) == duration
-
-
-@pytest.mark.parametrize("text", ["1", "0s", "-1h", "1w", "1h30m"])
-def test_anything_else_is_not_a_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="positive whole number followed by s, min, h or d, such as 30s, 15min"):
-        parse_duration(text)
+def test_a_duration_is_a_number_and_a_unit() -> None:
+    seconds = [parse_duration(text).total_seconds() for text in ("30s", "15min", "15m", "1h", "7d")]
+    assert seconds == [30, 900, 900, 3_600, 604_800]
+    for text in ("1", "0s", "-1h", "1w", "1h30m"):
+        with pytest.raises(ValueError, match="positive whole number followed by s, min, h or d, such as 30s, 15min"):
+            parse_duration(text)
 
 
 @pytest.mark.parametrize(
@@ -184,12 +172,6 @@ def test_status_without_a_running_clickhouse_says_how_to_start_one(tmp_path: Pat
 REFUSED = "ClickHouse at http://127.0.0.1:1 cannot be reached: connection refused.\n"
 
 
-def test_status_of_an_unreachable_clickhouse_has_one_line_with_the_cause() -> None:
-    result = run("status", ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
-    problems = [line for line in result.output.splitlines(keepends=True) if line.startswith("Problem")]
-    assert (result.exit_code, problems[0]) == (1, f"Problem     {REFUSED}")
-
-
 def test_an_unreachable_clickhouse_is_one_line_with_the_cause_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text("asset_id,ts,price\ntoken;a,1,1\n")
     for command in (
@@ -199,6 +181,8 @@ def test_an_unreachable_clickhouse_is_one_line_with_the_cause_and_exit_code_1(tm
     ):
         result = run(*command, ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
         assert (result.exit_code, result.stderr) == (1, f"Error: {REFUSED}"), command
+    result = run("status", ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
+    assert (result.exit_code, f"Problem     {REFUSED}" in result.output) == (1, True)
 
 
 @pytest.mark.parametrize(
