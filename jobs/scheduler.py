@@ -35,13 +35,8 @@ log = logging.getLogger(__name__)
 _CLOCK_SECONDS = 1.0
 # A clock that is set back by less delays runs by less, so this is ignored.
 _SLACK = timedelta(seconds=1)
-Clock = Callable[[], datetime]
 # Called with the name of a job, the outcome of a run, and its seconds; None if the run did not begin.
 Measure = Callable[[str, str, float | None], None]
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _unmeasured(job: str, outcome: str, seconds: float | None) -> None:
@@ -56,7 +51,7 @@ def run(
     *,
     jobs: Sequence[Job] = tuple(JOBS.values()),
     measure: Measure = _unmeasured,
-    clock: Clock = _utc_now,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
     """Run the jobs until `stop` is set: each immediately for the current instant, then at every later instant.
 
@@ -79,7 +74,7 @@ def run(
     log.info("The scheduler has stopped.")
 
 
-def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Clock) -> None:
+def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Callable[[], datetime]) -> None:
     """Bring forward the next runs of jobs after the clock was set back.
 
     APScheduler waits until the clock shows the instant of the next run. That instant is more than an interval ahead

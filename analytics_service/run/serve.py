@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import ExitStack, closing
+from functools import partial
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
@@ -24,10 +25,7 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
     """
     require_free(settings)
     require_keys(settings)
-
-    def fail() -> None:
-        orders.put(None)
-
+    fail = partial(orders.put, None)
     with ExitStack() as stack:
         reached = attached(settings)
         if reached is None:

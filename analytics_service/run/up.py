@@ -54,10 +54,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
     """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be kept running."""
     require_free(settings)
     require_keys(settings)
-
-    def fail() -> None:
-        orders.put(None)
-
+    fail = partial(orders.put, None)
     with ExitStack() as stack:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
         with closing(Store(reached)) as store:

@@ -446,23 +446,3 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
             {"family": "markets", "newest": None, "age_seconds": None, "fresh": False, "interval_seconds": None},
         ],
     }
-
-
-FRESH, LATE = Family("prices", AT, 90, fresh=True), Family("rates", AT, 900, fresh=False)
-
-
-@pytest.mark.parametrize(
-    ("status", "faults"),
-    [
-        (Status(AT, reachable=True, schema_current=True, families=(FRESH,)), []),
-        (
-            Status(AT, reachable=True, schema_current=True, families=(FRESH, LATE)),
-            ["snapshots of rates are not fresh"],
-        ),
-        (Status(AT, reachable=True, schema_current=True), ["there is no history yet"]),
-        (Status(AT, reachable=True, schema_current=False), ["the schema is not current"]),
-        (Status(AT, reachable=False, schema_current=False), ["the store cannot be reached"]),
-    ],
-)
-def test_only_the_first_cause_of_an_unhealthy_status_is_a_fault(status: Status, faults: list[str]) -> None:
-    assert (status.faults, status.healthy) == (faults, not faults)
