@@ -10,14 +10,13 @@ from typing import Any, cast
 import click
 
 from analytics_service.cli.context import ProgressBars, import_store, load_settings, store_location
-from analytics_service.cli.import_report import ORDER_HELP, SKIP
-from analytics_service.cli.options import data_dir_option, value_type
-from analytics_service.config.values import zone
-from analytics_service.imports.event_files import ROLES
-from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events
+from analytics_service.cli.import_command import import_options
+from analytics_service.cli.options import value_type
+from analytics_service.imports.event_files import ROLES, EventRequest
+from analytics_service.imports.event_imports import LoadedEvents, load_events
 from analytics_service.imports.files import expanded
 from analytics_service.imports.opening import within_memory
-from analytics_service.imports.times import ORDERS, UNITS, TimeRules
+from analytics_service.imports.times import TimeRules
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import shown
 from analytics_service.store.connection import Store
@@ -40,23 +39,19 @@ def _action(text: str) -> tuple[str, Action]:
 
 
 @click.command("events")
-@click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--column", "columns", type=value_type(_pair), multiple=True, metavar="ROLE=COLUMN",
-    help=f"Column of a role: {', '.join(ROLES)}.",
+@import_options(
+    click.option(
+        "--column", "columns", type=value_type(_pair), multiple=True, metavar="ROLE=COLUMN",
+        help=f"Column of a role: {', '.join(ROLES)}.",
+    ),
+    click.option(
+        "--action", "actions", type=value_type(_action), multiple=True, metavar="WORD=ACTION",
+        help="What a word for an action means, such as deposit=lend.",
+    ),
+    click.option(
+        "--amounts", "unit", type=click.Choice(["units", "denom"]), help="Whether amounts are in standard units."
+    ),
 )  # fmt: skip
-@click.option(
-    "--action", "actions", type=value_type(_action), multiple=True, metavar="WORD=ACTION",
-    help="What a word for an action means, such as deposit=lend.",
-)  # fmt: skip
-@click.option("--amounts", "unit", type=click.Choice(["units", "denom"]), help="Whether amounts are in standard units.")
-@click.option("--zone", type=value_type(zone), metavar="ZONE", help="Zone of times that name none.")
-@click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times, whatever their size.")
-@click.option("--date-order", type=click.Choice(list(ORDERS)), help=ORDER_HELP)
-@click.option("--assets", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of new assets.")
-@click.option("--skip-invalid", is_flag=True, help=SKIP)
-@click.option("--dry-run", is_flag=True, help="Show what was understood; write nothing.")
-@data_dir_option
 def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) -> None:
     """Import events of addresses, all or nothing: loans, repayments, deposits, liquidations and others.
 

@@ -8,20 +8,17 @@ import polars as pl
 from analytics_service.cli.context import store_location
 from analytics_service.config.settings import Settings
 from analytics_service.history.formats.base import decimal_strings
-from analytics_service.imports.history_files import LoadedHistory
 from analytics_service.imports.layout import Layout
-from analytics_service.imports.loaded import Summary
+from analytics_service.imports.loaded import Loaded, Summary
 from analytics_service.imports.reading import ReadFile
 from analytics_service.imports.rejected import SHOWN, with_rest
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, shown
 
-ORDER_HELP = "Order of day and month in dates as 01/02/2026; ymd reads numbers such as 20260201 as dates."
-SKIP = "Import the good rows; write the others to FILE.rejected.csv."
 _ROWS = 3
 
 
-def understood(content: LoadedHistory) -> Iterator[str]:
+def understood(content: Loaded) -> Iterator[str]:
     """The format, columns, units and zone of each file; then the range, the assets, and the first rows as they will be
     stored. Files that were read in the same way are named together."""
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -30,15 +27,15 @@ def understood(content: LoadedHistory) -> Iterator[str]:
     for lines, names in alike.items():
         yield f"{_listed(names, len(names))}:"
         yield from lines
-    rows = content.loaded.rows
+    rows = content.rows
     if not rows.height:
         return
     first, last = rows.select(first=pl.col("observed_at").min(), last=pl.col("observed_at").max()).row(0)
     yield f"Range: {shown(instant(first))} to {shown(instant(last))}"
-    symbols = [content.symbols.get(asset_id, asset_id) for asset_id in rows["asset"].cast(pl.String).unique().sort()]
+    symbols = [content.symbols.get(asset_id, asset_id) for asset_id in rows["asset"].unique().cast(pl.String).sort()]
     if any(symbols):
         yield f"Assets: {_listed(symbols, len(symbols))}"
-    new = [f"{asset.id} ({asset.symbol}, {asset.decimals_denom} decimals)" for asset in content.loaded.new]
+    new = [f"{asset.id} ({asset.symbol}, {asset.decimals_denom} decimals)" for asset in content.new]
     if new:
         yield f"New assets: {_listed(new, len(new))}"
     yield from content.notes
@@ -59,8 +56,7 @@ def _reading(file: ReadFile) -> Iterator[str]:
 
 
 def _values(file: ReadFile) -> str:
-    layout = file.layout
-    titles = [file.table.title(field) for field in layout.values]
+    titles = [file.table.title(field) for _, fields in file.layout.values for field in fields.values()]
     column = f"column {titles[0]!r}" if len(titles) == 1 else f"{len(titles)} columns"
     return f"{column}{file.notation}"
 
@@ -68,7 +64,7 @@ def _values(file: ReadFile) -> str:
 def _asset(layout: Layout, file: ReadFile) -> str:
     if layout.asset is not None:
         return f"column {file.table.title(layout.asset)!r}"
-    names = [name for name in layout.values.values() if name is not None]
+    names = [name for name, _ in layout.values if name is not None]
     return _listed(names, len(names)) if names else "none: the sum over all assets"
 
 
@@ -78,9 +74,9 @@ def _listed(names: Sequence[str], count: int) -> str:
 
 
 def _first_rows(rows: pl.DataFrame) -> Iterator[str]:
-    values = decimal_strings(rows["value"])
-    for asset_id, second, value in zip(rows["asset"], rows["observed_at"], values, strict=True):
-        yield f"  {shown(instant(second))}  {value}  {asset_id}".rstrip()
+    columns = [decimal_strings(rows[name]).fill_null("-") for name in rows.columns[2:]]
+    for asset_id, second, *values in zip(rows["asset"], rows["observed_at"], *columns, strict=True):
+        yield f"  {shown(instant(second))}  {'  '.join(values)}  {asset_id}".rstrip()
 
 
 def report(summary: Summary, settings: Settings, dry_run: bool) -> None:

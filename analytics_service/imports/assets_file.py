@@ -1,124 +1,132 @@
-"""Reads a CSV file of assets, which may be gzipped: columns symbol, address and decimals, name if it is there, and any
-others."""
+"""Assets as files describe them: columns symbol, address and decimals, name if it is there, and any others."""
 
-import csv
-import io
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.files import require_file, unpacked
+from analytics_service.imports.judging import first_reason, split_reasons
+from analytics_service.imports.opening import open_table, within_memory
 from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
 from analytics_service.market.spreadsheets import is_formula
+from analytics_service.store.admission import claim, read_side, require_admitted
+from analytics_service.store.assets import ASSETS, changed_assets, read_assets
+from analytics_service.store.columns import versioned
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED, new_version
+from analytics_service.store.rewrite import show_assets
 
 _COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
 _DISPLAYED = 6
-# Bytes of a file, unpacked. Its rows may take hundreds of times as many in memory.
-_MAX_BYTES = 2 * 2**20
+_MAX_ASSETS = 50_000
 # Control characters, and the replacement for bytes that are not UTF-8.
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
-RUNS = "begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"
+
+
+def define_assets(store: Store, path: Path) -> int:
+    """Describe the assets of a file as it does, with their links and kinds as they are; returns how many differed.
+
+    ImportRefused names the first invalid line. SourceRefused when the store holds simulated data (rule 8.7).
+    """
+    registered = registered_assets(store)
+    described = [_linked(asset, registered.get(asset.id)) for asset in listed_assets(path, registered)]
+    changed = changed_assets(store, described)
+    if changed.height:
+        claim(store, read_side(store), IMPORTED)
+        store.insert(ASSETS, versioned(changed, new_version(store)))
+        show_assets(store)
+    return changed.height
+
+
+def _linked(asset: Asset, stored: Asset | None) -> Asset:
+    """The asset with the kind and the links of the stored one, which files of assets do not have."""
+    if stored is None:
+        return asset
+    return replace(asset, kind=stored.kind, origin_asset=stored.origin_asset, receipt_asset=stored.receipt_asset)
+
+
+def registered_assets(store: Store | None) -> Mapping[str, Asset]:
+    """The assets of the store, by id; None means an empty store. SourceRefused when it holds simulated data (rule
+    8.7)."""
+    if store is None:
+        return {}
+    require_admitted(store, IMPORTED)
+    return read_assets(store)
+
+
+def listed_assets(path: Path | None, registered: Mapping[str, Asset]) -> list[Asset]:
+    """The assets of a file, each with the key that it has in the store, which may be in another case (rule 3.4)."""
+    assets = read_assets_file(path) if path else []
+    ids = as_stored([asset.id for asset in assets], registered)
+    return [replace(asset, group_key=split_id(stored)[1]) for asset, stored in zip(assets, ids, strict=True)]
 
 
 def read_assets_file(path: Path) -> list[Asset]:
-    """The assets, in the file's order: `token;<address>`, or the id that stands in place of the address. ImportRefused
-    names the first invalid line.
+    """The assets, in the file's order. ImportRefused names the first invalid line.
 
     Addresses `0x...` that differ only in case are the same; the first spelling is used (rule 3.4).
     """
-    header, *lines = _read(path)
+    (path,) = within_memory([path])
+    table = open_table(path)
+    names = [name.strip().lower() for name in table.columns]
+    if any(names.count(name) != 1 for name in _COLUMNS):
+        shown = ", ".join(table.columns)[:200]
+        raise ImportRefused(f"{path} has the columns {shown!r}. It needs one each of {', '.join(_COLUMNS)}.")
+    fields = [table.fields[names.index(name)] for name in (*_COLUMNS, "name") if name in names]
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for number, (line, row) in enumerate(zip(lines, _rows(lines, _column_indices(path, header)), strict=True), start=1):
-        address = id_key(_full_id(row["address"]))
-        fault = (
-            _excess(line, header)
-            or asset_fault(row)
-            or _conflict(row, symbols.get(row["symbol"]), addresses.get(address))
-        )
-        if fault:
-            raise ImportRefused(f"Asset {number} of {path}, {','.join(line)[:80]!r}: {fault}. Correct the file.")
-        symbols[row["symbol"]] = addresses.setdefault(address, token(row))
+    for block, _ in table.blocks():
+        rows = table.filled(block).select("line", first_reason(split_reasons()).alias("fault"), *fields)
+        for line, unsplit, *row in rows.iter_rows():
+            asset = unsplit or token_of(*row)
+            fault = asset if isinstance(asset, str) else _conflict(asset, symbols, addresses)
+            if isinstance(asset, str) or fault:
+                raise ImportRefused(f"{path}, {table.where((line, ','.join(row)))}: {fault}. Correct the file.")
+            symbols[asset.symbol] = addresses.setdefault(id_key(asset.id), asset)
+        if len(addresses) > _MAX_ASSETS:
+            raise ImportRefused(f"{path} has more than {_MAX_ASSETS:,} assets.")
     if not addresses:
         raise ImportRefused(f"{path} names no assets.")
     return list(addresses.values())
 
 
-def _read(path: Path) -> list[list[str]]:
-    """The fields of the header and of each row, without blank lines before the header and at the end of the file."""
-    require_file(path, "Check the name given to --assets.")
-    try:
-        with unpacked(path) as (_, stream):
-            content = stream.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise ImportRefused(f"{path} has more than {_MAX_BYTES // 2**20} MiB, too much for a file of assets.")
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
-    except (csv.Error, UnicodeError) as error:
-        raise ImportRefused(f"{path} cannot be read as CSV: {error}.") from error
-    filled = [number for number, line in enumerate(lines) if not _is_blank(line)]
-    if not filled:
-        raise ImportRefused(f"{path} is empty. It needs a header line: {','.join(_COLUMNS)}.")
-    return lines[filled[0] : filled[-1] + 1]
+def _conflict(asset: Asset, symbols: Mapping[str, Asset], addresses: Mapping[str, Asset]) -> str | None:
+    same_symbol, same_address = symbols.get(asset.symbol), addresses.get(id_key(asset.id))
+    if same_symbol and id_key(same_symbol.id) != id_key(asset.id):
+        return f"the symbol stands for {same_symbol.group_key} further up"
+    if same_address and same_address != replace(asset, group_key=same_address.group_key):
+        return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
+    return None
 
 
-def _is_blank(fields: Iterable[str]) -> bool:
-    return not any(map(str.strip, fields))
+def token_of(symbol: str, address: str, decimals: str, name: str = "") -> Asset | str:
+    """The asset `token;<address>`, or that of the id in place of the address; or the error in its description."""
+    # Programs write whole numbers as 6.0 if some are missing.
+    symbol, address, decimals = symbol.strip(), address.strip(), decimals.strip().removesuffix(".0")
+    fault = asset_fault(symbol, address, decimals)
+    if fault:
+        return fault
+    group, key = split_id(address if ";" in address else f"{AssetGroup.TOKEN};{address}")
+    count = int(decimals)
+    return Asset(group, key, name.strip() or symbol, symbol, symbol.lower(), count, min(count, _DISPLAYED))
 
 
-def _column_indices(path: Path, header: Sequence[str]) -> dict[str, int]:
-    """The index of each column that is used."""
-    names = [name.strip().lower() for name in header]
-    if repeated := [name for name in _COLUMNS if names.count(name) > 1]:
-        raise ImportRefused(f"{path} has several columns {', '.join(repeated)}. Keep one of each.")
-    if missing := [name for name in _COLUMNS if name not in names]:
-        shown = ", ".join(header)[:200]
-        raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {shown!r}.")
-    return {name: names.index(name) for name in (*_COLUMNS, "name") if name in names}
-
-
-def _rows(lines: Sequence[Sequence[str]], indices: Mapping[str, int]) -> list[dict[str, str]]:
-    """The used columns of each row; fields that a short row lacks are empty."""
-    columns = {name: [line[index] if index < len(line) else "" for line in lines] for name, index in indices.items()}
-    table = pl.DataFrame(columns, schema=dict.fromkeys(indices, pl.String))
-    return table.select(stripped(pl.col(name), name) for name in indices).to_dicts()
-
-
-def _excess(line: Sequence[str], header: Sequence[str]) -> str | None:
-    return None if _is_blank(line[len(header) :]) else f"the row has more than {len(header)} fields"
-
-
-def stripped(column: pl.Expr, name: str) -> pl.Expr:
-    """A column without space around its values. A tab or a carriage return before a symbol stays, because it is an
-    error.
-
-    Decimals may be written as 6.0: programs write whole numbers like that if some are missing.
-    """
-    if name == "decimals":
-        return column.str.strip_chars().str.strip_suffix(".0").alias(name)
-    if name != "symbol":
-        return column.str.strip_chars().alias(name)
-    return column.str.strip_chars_end().str.replace(r"^[^\S\t\r]+", "").alias(name)
-
-
-def asset_fault(row: Mapping[str, str]) -> str | None:
-    """The error in a row's symbol, address or decimals, regardless of other rows."""
-    if not row["symbol"]:
+def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
+    """The error in a symbol, an address or decimals."""
+    if not symbol:
         return "the symbol is empty"
-    if "," in row["symbol"]:
+    if "," in symbol:
         return "the symbol holds a comma, which separates symbols in requests"
-    if is_formula(row["symbol"]):
-        return f"the symbol {RUNS}"
-    if re.search(_UNREADABLE, row["symbol"] + row["address"]):
+    if is_formula(symbol):
+        return "the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"
+    if re.search(_UNREADABLE, symbol + address):
         return "the symbol or the address holds a control character, or bytes that are not UTF-8"
     # Commas separate ids in requests, a semicolon the group from the key.
-    if not re.fullmatch(r"((native|token);)?[^\s,;]+", row["address"]):
+    if not re.fullmatch(r"((native|token);)?[^\s,;]+", address):
         return "the address is empty or holds a space, comma or semicolon"
-    if not re.fullmatch(r"[0-9]{1,2}", row["decimals"]) or int(row["decimals"]) > _MAX_DECIMALS:
+    if not re.fullmatch(r"[0-9]{1,2}", decimals) or int(decimals) > _MAX_DECIMALS:
         return f"decimals must be a whole number from 0 to {_MAX_DECIMALS}"
     return None
 
@@ -126,12 +134,6 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
 def differ(asset: Asset, registered: Asset) -> bool:
     """Whether two descriptions of an asset differ in the fields that an import has."""
     return (asset.symbol, asset.decimals_denom) != (registered.symbol, registered.decimals_denom)
-
-
-def as_registered(asset: Asset, registered: Collection[str]) -> Asset:
-    """The asset with the key that it has in the store, which may be in another case (rule 3.4)."""
-    (stored,) = as_stored([asset.id], registered)
-    return replace(asset, group_key=split_id(stored)[1])
 
 
 def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[str]:
@@ -144,31 +146,3 @@ def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[
         for asset in new
         if (same := ids.get(asset.symbol.casefold()))
     ]
-
-
-def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:
-    asset = token(row)
-    if same_symbol and id_key(same_symbol.id) != id_key(asset.id):
-        return f"the symbol stands for {same_symbol.group_key} further up"
-    if same_address and same_address != replace(asset, group_key=same_address.group_key):
-        return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
-    return None
-
-
-def token(row: Mapping[str, str]) -> Asset:
-    """The asset of a valid row: `token;<address>`, or that of the id in place of the address."""
-    decimals = int(row["decimals"])
-    group, key = split_id(_full_id(row["address"]))
-    return Asset(
-        group=group,
-        group_key=key,
-        name=row.get("name") or row["symbol"],
-        symbol=row["symbol"],
-        symbol_denom=row["symbol"].lower(),
-        decimals_denom=decimals,
-        decimals_display=min(decimals, _DISPLAYED),
-    )
-
-
-def _full_id(address: str) -> str:
-    return address if ";" in address else f"{AssetGroup.TOKEN};{address}"

@@ -10,8 +10,8 @@ from functools import partial
 
 import polars as pl
 
-from analytics_service.imports.families import Family
 from analytics_service.imports.merging import WINDOW
+from analytics_service.imports.presets import Preset
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.observations import OBSERVATIONS
@@ -28,10 +28,10 @@ _BATCH_WINDOWS = 12
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """Writes rows of a family, with a version, into a staging table."""
+    """Writes rows of an import, with a version, into a staging table."""
 
     store: Store
-    family: Family
+    preset: Preset
     staged: Staging
     version: int
     retry: Retries
@@ -54,8 +54,8 @@ class BatchWriter:
     def _write_batch(self, batch: pl.DataFrame) -> tuple[int, int]:
         """The number of rows, and how many of them the store already had."""
         # Counted once, before the first attempt: a failed attempt may have written the rows.
-        already_stored = self.retry(lambda: _count_stored(self.store, self.family, batch))
-        for field, history in self.family.histories.items():
+        already_stored = self.retry(lambda: _count_stored(self.store, self.preset, batch))
+        for field, history in self.preset.histories.items():
             filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
             rows = filled.select(
                 pl.lit(history.name).alias("history"),
@@ -67,12 +67,12 @@ class BatchWriter:
         return batch.height, already_stored
 
 
-def count_stored(store: Store, family: Family, rows: pl.DataFrame, reporter: Reporter) -> int:
+def count_stored(store: Store, preset: Preset, rows: pl.DataFrame, reporter: Reporter) -> int:
     """How many of the observations of merged rows the store already has. Nothing is written."""
     reporter.stage("Comparing", rows.height)
     already_stored = 0
     for batch in _batches(rows):
-        already_stored += _count_stored(store, family, batch)
+        already_stored += _count_stored(store, preset, batch)
         reporter.advance(batch.height)
     return already_stored
 
@@ -85,7 +85,7 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         start += span
 
 
-def _count_stored(store: Store, family: Family, batch: pl.DataFrame) -> int:
+def _count_stored(store: Store, preset: Preset, batch: pl.DataFrame) -> int:
     """How many of the batch's observations have an asset and instant that the store already has."""
     bounds = batch.select(
         first_asset=pl.col("asset").min().cast(pl.String),
@@ -93,8 +93,7 @@ def _count_stored(store: Store, family: Family, batch: pl.DataFrame) -> int:
         start=pl.col("observed_at").min(),
         end=pl.col("observed_at").max(),
     ).row(0, named=True)
-    history = next(iter(family.histories.values()))
-    stored = store.frame("instants", history=history.name, **bounds).select(
+    stored = store.frame("instants", history=preset.history.name, **bounds).select(
         pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),
         pl.col("instants").alias("observed_at"),
     )

@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.layout import TIMES, column_of
-from analytics_service.imports.names import AssetNames, Unnamed
+from analytics_service.imports.judging import first_reason, split_reasons, time_reasons
+from analytics_service.imports.layout import TIMES, column_of, field_of
+from analytics_service.imports.names import AssetNames
 from analytics_service.imports.reading import note_times
 from analytics_service.imports.tables import Table
-from analytics_service.imports.times import Kind, TimeRules, last_second, read_times
+from analytics_service.imports.times import Kind, TimeRules, read_times
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
@@ -59,25 +61,28 @@ _DIGITS = 160
 
 
 @dataclass(frozen=True, slots=True)
-class EventRules:
-    """How files of events are read: names of columns by role, what their words for actions mean, and the unit of
-    amounts, None if nobody said which. `at` is the present instant."""
+class EventRequest:
+    """Files of events to import, and what the caller says about them: names of columns by role, what words for actions
+    mean, and the unit of amounts. `assets` is an assets file."""
 
-    columns: Mapping[str, str]
-    actions: Mapping[str, Action]
-    times: TimeRules
-    unit: AmountUnit | None
-    at: datetime
+    files: Sequence[Path]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    actions: Mapping[str, Action] = field(default_factory=dict)
+    times: TimeRules = field(default_factory=TimeRules)
+    unit: AmountUnit | None = None
+    assets: Path | None = None
+    skip_invalid: bool = False
 
 
 @dataclass(slots=True)
 class EventFile:
     """A file of events that was read. `fields` are those of the roles that it has; amounts of `events` are in denom
-    units. `unit` is that of its amounts."""
+    units. `unit` is that of its amounts, and `at` the present instant."""
 
     table: Table
     fields: Mapping[str, str]
-    rules: EventRules
+    rules: EventRequest
+    at: datetime
     unit: AmountUnit | None
     events: list[Event] = field(default_factory=list)
     read: int = 0
@@ -96,7 +101,7 @@ class _Fault(Exception):
     """Why a row is rejected."""
 
 
-def open_events(table: Table, rules: EventRules) -> EventFile:
+def open_events(table: Table, rules: EventRequest, at: datetime) -> EventFile:
     """The file with its columns. ImportRefused if columns are missing, or if several could be meant."""
     unused = set(rules.columns) - set(ROLES)
     if unused:
@@ -106,17 +111,14 @@ def open_events(table: Table, rules: EventRules) -> EventFile:
         named = rules.columns.get(role)
         if named is None and role == "asset" and "asset_id" in map(str.lower, table.columns):
             named = "asset_id"
-        chosen = column_of(table, role, named, names, f"--column {role}=COLUMN")
-        if chosen is not None:
+        option = f"--column {role}=COLUMN"
+        if role in _REQUIRED:
+            fields[role] = field_of(table, role, named, names, option, f"Name it with {option}.")
+        elif chosen := column_of(table, role, named, names, option):
             fields[role] = chosen
-        elif role in _REQUIRED:
-            raise ImportRefused(
-                f"{table.path} has the columns {', '.join(table.columns)[:200]!r}, and none has a usual name of the "
-                f"{role}. Name it with --column {role}=COLUMN."
-            )
     title = table.title(fields["amount"]).lower()
     unit: AmountUnit | None = "denom" if title == "amount_denom" else "units" if title == "amount_units" else None
-    return EventFile(table, fields, rules, rules.unit or unit)
+    return EventFile(table, fields, rules, at, rules.unit or unit)
 
 
 def read_events(
@@ -132,46 +134,37 @@ def read_events(
     ImportRefused if times, or the unit of amounts, can be read in two ways.
     """
     rules = file.rules
-    latest = last_second(rules.at)
+    time = file.fields["time"]
+    judged = first_reason(split_reasons() | time_reasons(rules.times, file.at))
     for block, size in file.table.blocks():
         rows = file.table.filled(block)
-        times = read_times(rows[file.fields["time"]], rules.times)
-        note_times(file, rows, file.fields["time"], times, rules.times)
+        times = read_times(rows[time], rules.times)
+        note_times(file, rows, time, times, rules.times)
+        rows = rows.with_columns(times["second"], times["twice"], time=time)
         reasons: list[str | None] = []
         columns = [rows[name].str.strip_chars().to_list() for name in file.fields.values()]
-        for extra, second, *cells in zip(rows["extra"], times["second"], *columns, strict=True):
-            row = dict(zip(file.fields, cells, strict=True))
+        faults = rows.select(judged).to_series()
+        for fault, second, *cells in zip(faults, rows["second"], *columns, strict=True):
             try:
-                if extra:
-                    raise _Fault("the row has more fields than the first line")
-                file.events.append(_event(file, row, _second(second, latest), names, assets))
-                reasons.append(None)
-            except _Fault as fault:
-                reasons.append(str(fault))
-        judged = rows.with_columns(pl.Series("reason", reasons, pl.String)).filter(pl.col("reason").is_not_null())
+                if fault is None:
+                    file.events.append(_event(file, dict(zip(file.fields, cells, strict=True)), second, names, assets))
+                reasons.append(fault)
+            except _Fault as error:
+                reasons.append(str(error))
+        bad = rows.with_columns(pl.Series("reason", reasons, pl.String)).drop_nulls("reason")
         file.read += rows.height
-        file.rejected += judged.height
-        if judged.height:
-            reject(judged.select("line", *file.table.fields, "reason"))
+        file.rejected += bad.height
+        if bad.height:
+            reject(file.table.rejected(bad))
         advance(size)
-
-
-def _second(second: int | None, latest: int) -> int:
-    if second is None:
-        raise _Fault("the time cannot be read")
-    if second < 0:
-        raise _Fault("the time is before 1970")
-    if second > latest:
-        raise _Fault("the time is in the future")
-    return second
 
 
 def _event(
     file: EventFile, row: Mapping[str, str], second: int, names: AssetNames, assets: Mapping[str, Asset]
 ) -> Event:
-    code = names.code(row["asset"]) if row["asset"] else Unnamed("the asset is empty")
-    if isinstance(code, Unnamed):
-        raise _Fault(code.reason)
+    code, fault = names.named(row["asset"])
+    if code is None:
+        raise _Fault(fault)
     asset_id = names.ids[code]
     try:
         address = parse_address(row["address"])

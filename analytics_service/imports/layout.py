@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.columnar import is_readable
+from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
 from analytics_service.store.histories import History
 
@@ -45,26 +46,32 @@ class Choice:
 class Layout:
     """The fields of a table that an import reads, and the names of the columns that it ignores.
 
-    `values` are the fields of values by the name of the asset that all of their rows belong to; a field in a column of
-    values of all assets has the name None. `symbol` is the field of symbols beside ids. `own` says whether the service
-    wrote the file: then rates are fractions. There, and in a `wide` file, empty values are no mistake. The fields
-    `same` must name the same asset in all rows.
+    `values` are the fields of values by their name in the preset, with the name of the asset that all of their rows
+    belong to, None for those of all assets; a wide file has several such groups. `symbol` and `decimals` are fields
+    that describe assets, `switches` those of the preset. `own` says whether the service wrote the file: then rates are
+    fractions. There, and in a `wide` file, empty values are no mistake. The fields `same` must name the same asset in
+    all rows.
     """
 
     time: str
-    values: Mapping[str, str | None]
+    values: Sequence[tuple[str | None, Mapping[str, str]]]
     asset: str | None
     symbol: str | None
     ignored: Sequence[str]
-    own: bool
+    own: bool = False
     wide: bool = False
     same: Sequence[str] = ()
+    decimals: str | None = None
+    switches: Mapping[str, str] = field(default_factory=dict)
 
 
-def lay_out(table: Table, history: History, choice: Choice) -> Layout:
+def lay_out(table: Table, preset: Preset, choice: Choice) -> Layout:
     """The layout of a table. ImportRefused, with the option that settles it, if columns are missing or if several could
     be meant."""
-    _require_consistent(history, choice)
+    _require_consistent(preset, choice)
+    if preset.columns:
+        return _as_preset(table, preset, choice)
+    history = preset.history
     names = [_normal(name) for name in table.columns]
     if choice.value is None and _EXACT in names:
         choice = replace(choice, value=_EXACT)
@@ -72,40 +79,60 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     own = exported or tuple(names) in _OWN
     if own:
         time, value = ("observed_at", history.value) if exported else ("t", "v")
-        choice = Choice(time, choice.value or value, choice.asset or _of(names, "asset_id"), choice.symbol, choice.wide)
+        asset = choice.asset or ("asset_id" if "asset_id" in names else None)
+        choice = replace(choice, time=time, value=choice.value or value, asset=asset)
     elif set(names) >= _CANDLES:
         raise ImportRefused(
             f"{table.path} has candles, and only values can be imported. Ask for a page without agg=ohlc."
         )
     time = _field(table, "time", _time_named(table, choice), TIMES)
-    if table.types.get(table.title(time)) == pl.Float32:
-        raise ImportRefused(f"The times of {table.path} are of type Float32, in which they are rounded to minutes.")
     if choice.wide:
         return _wide(table, time)
     own_names = (history.value, history.name, history.name.removesuffix("_usd"))
     value = _field(table, "value", choice.value, (*_VALUES, *own_names))
     asset = None if choice.symbol is not None or history.by_asset is None else _asset(table, history, choice.asset)
     symbol = table.fields[names.index("symbol")] if asset is not None and names.count("symbol") == 1 else None
-    used = {time, value, asset, symbol}
-    if own:
-        used |= set(table.fields)
-    ignored = [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
+    ignored = [] if own else _unused(table, {time, value, asset, symbol})
     same = _candidates(table, _DISTINCT) if asset is None else ()
-    return Layout(time, {value: choice.symbol}, asset, None if symbol == asset else symbol, ignored, own, same=same)
+    values = [(choice.symbol, {"value": value})]
+    return Layout(time, values, asset, None if symbol == asset else symbol, ignored, own, same=same)
+
+
+def _as_preset(table: Table, preset: Preset, choice: Choice) -> Layout:
+    """The layout with the columns that a preset names, unless the caller names others."""
+    said = {"time": choice.time, "asset": choice.asset}
+    named = {**preset.columns, **{role: name for role, name in said.items() if name is not None}}
+    fields = {role: _field(table, role, name, ()) for role, name in named.items()}
+    switches = {value: _field(table, value, name, ()) for value, name in preset.switches.items()}
+    values = {name: fields[name] for name in preset.histories}
+    ignored = _unused(table, {*fields.values(), *switches.values()})
+    described = fields["symbol"], fields["decimals"]
+    return Layout(
+        fields["time"], [(None, values)], fields["asset"], described[0], ignored,
+        decimals=described[1], switches=switches,
+    )  # fmt: skip
+
+
+def _unused(table: Table, used: Collection[str | None]) -> list[str]:
+    return [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
 
 
 def _time_named(table: Table, choice: Choice) -> str | None:
     """The name of the column of times: as the caller says, or else that of an unnamed first column, as data frames
     write their index, if no other may be meant."""
-    if choice.time is None and table.columns[0].strip() == "" and not _candidates(table, TIMES):
+    if choice.time is None and table.columns[:1] == [""] and not _candidates(table, TIMES):
         return table.columns[0]
     return choice.time
 
 
-def _require_consistent(history: History, choice: Choice) -> None:
-    """ImportRefused if options contradict each other or the history."""
+def _require_consistent(preset: Preset, choice: Choice) -> None:
+    """ImportRefused if options contradict each other or what is imported."""
+    history = preset.history
     named = {"--symbol": choice.symbol, "--asset": choice.asset, "--wide": choice.wide or None, "--value": choice.value}
     options = [option for option, value in named.items() if value is not None and option != "--value"]
+    said = [option for option, value in named.items() if value is not None and option != "--asset"]
+    if preset.columns and said:
+        raise ImportRefused(f"`import {preset.name}` knows the columns of values and assets. Leave out {said[0]}.")
     if history.by_asset is None and options:
         raise ImportRefused(f"The history {history.slug} has no assets. Leave out {options[0]}.")
     if len(options) > 1:
@@ -115,17 +142,17 @@ def _require_consistent(history: History, choice: Choice) -> None:
 
 
 def _wide(table: Table, time: str) -> Layout:
-    values: dict[str, str | None] = {
+    columns = {
         field: column
         for column, field in zip(table.columns, table.fields, strict=True)
         if field != time and column.strip()
     }
-    for field in values:
-        _require_type(table, field)
-    if not values:
+    for used in columns:
+        _require_type(table, used)
+    if not columns:
         raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
-    ignored = [table.title(field) for field in table.fields if field not in {time, *values}]
-    return Layout(time, values, None, None, ignored, own=False, wide=True)
+    values = [(column, {"value": field}) for field, column in columns.items()]
+    return Layout(time, values, None, None, _unused(table, {time, *columns}), wide=True)
 
 
 def _asset(table: Table, history: History, named: str | None) -> str | None:
@@ -137,13 +164,15 @@ def _asset(table: Table, history: History, named: str | None) -> str | None:
 
 
 def _field(table: Table, role: str, named: str | None, synonyms: Collection[str]) -> str:
-    """The field of a role, which there must be."""
-    chosen = column_of(table, role, named, synonyms, f"--{role}")
+    return field_of(table, role, named, synonyms, f"--{role}", _CURES.get(role, ""))
+
+
+def field_of(table: Table, role: str, named: str | None, synonyms: Collection[str], option: str, cure: str) -> str:
+    """As `column_of`, for a role that there must be."""
+    chosen = column_of(table, role, named, synonyms, option)
     if chosen is None:
         shown = ", ".join(table.columns)[:200]
-        raise ImportRefused(
-            f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {_CURES[role]}"
-        )
+        raise ImportRefused(f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {cure}")
     return chosen
 
 
@@ -167,6 +196,8 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
         raise ImportRefused(f"{table.path} has no column {named!r}; it has {', '.join(table.columns)[:200]!r}.")
     if fields:
         _require_type(table, fields[0])
+        if role == "time" and table.types.get(table.title(fields[0])) == pl.Float32:
+            raise ImportRefused(f"The times of {table.path} are of type Float32, in which they are rounded to minutes.")
     return fields[0] if fields else None
 
 
@@ -184,10 +215,6 @@ def _candidates(table: Table, names: Collection[str]) -> list[str]:
         for column, field in zip(table.columns, table.fields, strict=True)
         if _normal(column) in names or _normal(_HUMP.sub("_", column)) in names
     ]
-
-
-def _of(names: Sequence[str], name: str) -> str | None:
-    return name if name in names else None
 
 
 def _normal(name: str) -> str:

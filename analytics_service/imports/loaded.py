@@ -1,18 +1,14 @@
-"""The content of files that were read, and what becomes of it: written, or only compared with the store."""
+"""The content of files that were read, and the result of writing it."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from analytics_service.imports.batches import count_stored
-from analytics_service.imports.families import Family
-from analytics_service.imports.publishing import Content, publish
+from analytics_service.imports.presets import Preset
+from analytics_service.imports.reading import ReadFile
 from analytics_service.market.assets import Asset
-from analytics_service.store.connection import Store
-from analytics_service.store.progress import Reporter
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +32,23 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The content of files of a family: counts of rows that were read and rejected, the merged good rows, new assets,
-    and assets that keep the store's description although the assets file has a different one."""
+    """The content of files, and how each was read: the merged good rows, the assets that they bring, and those that
+    keep the store's description although the assets file has a different one. `symbols` are those of the rows' assets,
+    by id, and `notes` say what may not be meant."""
 
-    family: Family
-    files: Sequence[Path]
-    read: int
-    rejected: int
-    rejected_files: Sequence[Path]
+    preset: Preset
+    files: Sequence[ReadFile]
     rows: pl.DataFrame
+    rejected_files: Sequence[Path]
     new: Sequence[Asset]
     kept: Sequence[Asset]
+    symbols: Mapping[str, str]
+    notes: Sequence[str]
 
     def summary(self, already_stored: int) -> Summary:
         """The summary, given the number of rows that the store already had."""
+        read, rejected = sum(file.read for file in self.files), sum(file.rejected for file in self.files)
         written = self.rows.height - already_stored
-        replaced = self.read - self.rejected - written
-        observations = self.family.observations(self.rows)
+        observations = self.preset.observations(self.rows)
         files, kept = tuple(self.rejected_files), tuple(self.kept)
-        return Summary(self.read, written, replaced, self.rejected, observations, files, kept)
-
-    def write(self, store: Store, reporter: Reporter, wait: Callable[[float], bool | None] = time.sleep) -> Summary:
-        """Write the rows and the new assets. `wait` pauses between attempts while ClickHouse is away. StoreUnavailable
-        when it stays away; the same import may then be repeated."""
-        content = Content(self.family, self.rows, self.new, self.files)
-        return self.summary(publish(store, content, reporter, wait) if len(self.rows) else 0)
-
-    def compare(self, store: Store | None, reporter: Reporter) -> Summary:
-        """What writing would do; None means an empty store."""
-        return self.summary(count_stored(store, self.family, self.rows, reporter) if store is not None else 0)
+        return Summary(read, written, read - rejected - written, rejected, observations, files, kept)

@@ -1,28 +1,21 @@
 """Merges the validated rows of all files, and sorts them in the order in which they are written."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 import polars as pl
 
-from analytics_service.imports.families import Family
+from analytics_service.imports.reading import ReadFile
 from analytics_service.market.instants import DAY
 
 # Rows are sent window by window, so that a batch touches few of the monthly partitions.
 WINDOW = 30 * DAY
 
 
-class GoodRows(Protocol):
-    """A file with blocks of good rows: asset, observed_at, and the family's fields."""
-
-    good: list[pl.DataFrame]
-
-
-def merged(family: Family, files: Sequence[GoodRows], begun: Mapping[str, Iterable[str]]) -> pl.DataFrame:
+def merged(files: Sequence[ReadFile], begun: Mapping[str, Iterable[str]]) -> pl.DataFrame:
     """A row for each asset and instant, by window, and within a window by asset and time. Frees the files' rows.
 
     Of several rows for the same asset and instant the last one is kept, over all files in their order. `begun` has the
-    ids of the assets that have values in the store, by each of the family's `zero_fields`.
+    ids of the assets that have values in the store, by each of the preset's switches.
     """
     parts: dict[int, list[pl.DataFrame]] = {}
     empty = files[0].good[0].clear()

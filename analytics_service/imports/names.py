@@ -2,31 +2,34 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
-from analytics_service.imports.assets_file import asset_fault
+from analytics_service.imports.assets_file import asset_fault, token_of
 from analytics_service.market.assets import Asset, AssetGroup, id_key, split_id, unknown_asset
 from analytics_service.store.observations import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
-
-
 _CURE = "--new-assets adds it"
 
 
-@dataclass(frozen=True, slots=True)
-class Unnamed:
-    """Why a name stands for no asset."""
+class Named(NamedTuple):
+    """What a name stands for: the code of an asset, or why there is none."""
 
-    reason: str
+    code: int | None
+    fault: str | None = None
+
+
+class _Fault(Exception):
+    """Why a name stands for no asset."""
 
 
 class AssetNames:
     """The assets that names stand for. Each has a code, in the order in which it was first named.
 
     `listed` are the assets of the assets file, whose symbols come before those of the `registered` ones of the store.
-    With `add_new` a name of no asset makes a new one: `native;<symbol>`, unless it is an id or an address. `cure` says
-    what else to do about such a name.
+    A name of no asset makes a new one if its row describes it, or with `add_new`: `native;<symbol>`, unless it is an id
+    or an address. `cure` says what else to do about such a name.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class AssetNames:
         self._add_new = add_new
         self._cure = cure
         self._codes: dict[str, int] = {}
-        self._named: dict[tuple[str, str], int | Unnamed] = {}
+        self._named: dict[tuple[str, str, str | None], Named] = {}
         self._keys: dict[str, str] = {}
         self._symbols: dict[str, dict[str, list[str]]] = {}
         for asset in registered:
@@ -51,18 +54,23 @@ class AssetNames:
             self._know(asset)
 
     def _know(self, asset: Asset) -> None:
-        self._keys[id_key(asset.id)] = asset.id
+        # A store may have an asset in two cases; then each is meant by its own id.
+        self._keys[asset.id] = asset.id
+        self._keys.setdefault(id_key(asset.id), asset.id)
         spellings = self._symbols.setdefault(asset.symbol.casefold(), {})
         ids = spellings.setdefault(asset.symbol, [])
         if asset.id not in ids:
             ids.append(asset.id)
 
-    def code(self, name: str, symbol: str = "") -> int | Unnamed:
-        """The code of the asset that a name stands for; `symbol` is that beside an id."""
-        key = name, symbol
+    def named(self, name: str, symbol: str = "", decimals: str | None = None) -> Named:
+        """What a name stands for; `symbol` is that beside an id. With `decimals` both describe the asset of an
+        address."""
+        key = name, symbol, decimals
         if key not in self._named:
-            found = self._resolved(name.strip(), symbol.strip())
-            self._named[key] = found if isinstance(found, Unnamed) else self.code_of(found)
+            try:
+                self._named[key] = Named(self.code_of(self._resolved(name.strip(), symbol.strip(), decimals)))
+            except _Fault as fault:
+                self._named[key] = Named(None, str(fault))
         return self._named[key]
 
     def code_of(self, asset_id: str) -> int:
@@ -77,34 +85,41 @@ class AssetNames:
         """The code of the sum over all assets."""
         return self.code_of(TOTAL)
 
-    def _resolved(self, name: str, symbol: str) -> str | Unnamed:
+    def _resolved(self, name: str, symbol: str, decimals: str | None) -> str:
         if not name:
-            return Unnamed("the asset is empty")
+            raise _Fault("the asset is empty")
         for asset_id in (name, f"{AssetGroup.TOKEN};{name}"):
-            if id_key(asset_id) in self._keys:
-                return self._keys[id_key(asset_id)]
+            known = self._keys.get(asset_id) or self._keys.get(id_key(asset_id))
+            if known:
+                return known
+        if decimals is not None:
+            return self._made(token_of(symbol, name, decimals))
         spellings = self._symbols.get(name.casefold(), {})
         ids = spellings.get(name) or [asset_id for same in spellings.values() for asset_id in same]
         if len(ids) == 1:
             return ids[0]
         if ids:
-            return Unnamed(f"several assets have this symbol; write one of their ids: {', '.join(sorted(ids))}")
+            raise _Fault(f"several assets have this symbol; write one of their ids: {', '.join(sorted(ids))}")
         if not self._add_new:
-            return Unnamed(f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; {self._cure}")
-        return self._made(name, symbol)
+            raise _Fault(f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; {self._cure}")
+        return self._made(_asset(name, symbol))
 
-    def _made(self, name: str, symbol: str) -> str | Unnamed:
-        try:
-            split_id(name)
-            asset = unknown_asset(name)
-        except ValueError:
-            group = AssetGroup.TOKEN if _ADDRESS.fullmatch(name) else AssetGroup.NATIVE
-            asset = unknown_asset(f"{group};{name}")
-        symbol = symbol or asset.symbol
-        asset = replace(asset, name=symbol, symbol=symbol, symbol_denom=symbol.lower())
-        fault = asset_fault({"symbol": symbol, "address": asset.group_key, "decimals": "0"})
-        if fault:
-            return Unnamed(f"no asset can be made of it: {fault}")
+    def _made(self, asset: Asset | str) -> str:
+        if isinstance(asset, str):
+            raise _Fault(f"no asset can be made of it: {asset}")
         self.new[asset.id] = asset
         self._know(asset)
         return asset.id
+
+
+def _asset(name: str, symbol: str) -> Asset | str:
+    """The asset that a name, and perhaps a symbol, make; or the error in them."""
+    try:
+        split_id(name)
+        asset = unknown_asset(name)
+    except ValueError:
+        group = AssetGroup.TOKEN if _ADDRESS.fullmatch(name) else AssetGroup.NATIVE
+        asset = unknown_asset(f"{group};{name}")
+    symbol = symbol or asset.symbol
+    fault = asset_fault(symbol, asset.group_key, "0")
+    return fault or replace(asset, name=symbol, symbol=symbol, symbol_denom=symbol.lower())

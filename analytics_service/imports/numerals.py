@@ -11,7 +11,7 @@ import polars as pl
 from analytics_service.market.kinds import DECIMAL
 
 _SPACES = r"[ \x{a0}\x{202f}'\x{2019}]"
-_EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
+_EXPONENT = r"(?:[eE][+-]?[0-9]{1,9})?"
 _PLAIN = rf"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}$"
 _GROUPED = rf"^[+-]?([1-9][0-9]{{0,2}}(,[0-9]{{3}})+|[0-9]{{1,3}}({_SPACES}[0-9]{{3}})+)(\.[0-9]*)?$"
 _COMMA_PLAIN = rf"^[+-]?([0-9]+,?[0-9]*|,[0-9]+){_EXPONENT}$"
@@ -49,6 +49,10 @@ def read_numbers(texts: pl.Series, rules: NumberRules) -> pl.DataFrame:
     """Columns of each text: `value` (DECIMAL, null if it is no number below 10^20), `large` (whether it is a number,
     but not below 10^20), `shape` (of Shape), and `percent` (whether it has the sign). Where nobody said which mark
     separates decimals, a comma separates thousands; the shape tells where it may not."""
+    plainly = texts.str.strip_chars().cast(DECIMAL, strict=False)
+    if rules.mark is not Mark.COMMA and not rules.percent and not plainly.null_count():
+        no = pl.lit(value=False)
+        return plainly.to_frame("value").with_columns(large=no, shape=pl.lit(None, pl.String), percent=no)
     text = pl.col("text").str.strip_chars().str.replace(r"^([+-]?)\$\s*", "$1").str.replace(r"^([+-]?)\s*", "$1")
     rows = pl.DataFrame({"text": texts}).select(text=text)
     rows = rows.with_columns(percent=pl.col("text").str.ends_with("%"))

@@ -6,17 +6,18 @@ the same as without the interruption.
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused, StoreUnavailable
 from analytics_service.imports.assets_file import differ
-from analytics_service.imports.batches import BatchWriter
-from analytics_service.imports.families import Family
+from analytics_service.imports.batches import BatchWriter, count_stored
+from analytics_service.imports.loaded import Loaded, Summary
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.admission import claim, read_side
@@ -27,26 +28,6 @@ from analytics_service.store.families import TABLES
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The content of an import: merged rows of a family, definitions of new assets, and the files with these."""
-
-    family: Family
-    rows: pl.DataFrame
-    assets: Sequence[Asset]
-    files: Sequence[Path]
-
-    def run(self, version: int) -> ledger.Run:
-        """The row of the ledger for the import."""
-        first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
-        count = sum(self.family.observations(self.rows).values())
-        # Values of such a family are not all that its snapshots have.
-        at = ledger.VALUES_ONLY if TABLES[self.family.name] else last
-        names = names_of(self.files)
-        files = number_of(self.files)
-        return ledger.Run(self.family.name, at, "import", first, last, count, names, version, files=files)
 
 
 def names_of(files: Sequence[Path]) -> str:
@@ -77,23 +58,44 @@ def resumable() -> Iterator[None]:
         ) from error
 
 
-@resumable()
-def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[float], bool | None]) -> int:
-    """Stage the rows, then show them together with the assets and the ledger's row.
+def compare(store: Store | None, loaded: Loaded, reporter: Reporter) -> Summary:
+    """What writing would do; None means an empty store."""
+    return loaded.summary(count_stored(store, loaded.preset, loaded.rows, reporter) if store else 0)
 
-    Returns how many of the observations the store already had. `wait` pauses between attempts while ClickHouse is away.
+
+@resumable()
+def publish(
+    store: Store, loaded: Loaded, reporter: Reporter, wait: Callable[[float], bool | None] = time.sleep
+) -> Summary:
+    """Stage the rows, then show them together with the new assets and the ledger's row.
+
+    `wait` pauses between attempts while ClickHouse is away. StoreUnavailable when it stays away; the same import may
+    then be repeated.
     """
+    if loaded.rows.is_empty():
+        return loaded.summary(0)
     retry = retries(wait)
-    family, version = content.family, retry(lambda: ledger.new_version(store))
-    definitions = versioned(retry(lambda: changed_assets(store, content.assets)), version)
+    family, version = loaded.preset.family, retry(lambda: ledger.new_version(store))
+    definitions = versioned(retry(lambda: changed_assets(store, loaded.new)), version)
     retry(lambda: claim(store, read_side(store), ledger.IMPORTED))
-    with staging(store, family.name, version, retry) as staged:
-        already_stored = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
+    with staging(store, family, version, retry) as staged:
+        already_stored = BatchWriter(store, loaded.preset, staged, version, retry).write(loaded.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
-        retry(lambda: _require_as_described(store, content.assets))
-        run = content.run(version)
+        retry(lambda: _require_as_described(store, loaded.new))
+        run = _run(loaded, version)
         rewrite.publish(store, staged, [retry(lambda: _with_replaced(store, run))], retry)
-    return already_stored
+    return loaded.summary(already_stored)
+
+
+def _run(loaded: Loaded, version: int) -> ledger.Run:
+    """The row of the ledger for the import."""
+    family, paths = loaded.preset.family, [file.table.path for file in loaded.files]
+    seconds = pl.col("observed_at")
+    first, last = loaded.rows.select(first=seconds.min(), last=seconds.max()).row(0)
+    count = sum(loaded.preset.observations(loaded.rows).values())
+    # Values of such a family are not all that its snapshots have.
+    at = ledger.VALUES_ONLY if TABLES[family] else last
+    return ledger.Run(family, at, "import", first, last, count, names_of(paths), version, files=number_of(paths))
 
 
 def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:

@@ -1,54 +1,65 @@
-"""Reads the rows of a file of one history: asset, second and value of each, or the reason for its rejection.
+"""Reads the rows of a file of history: asset, second and values of each, or the reason for its rejection.
 
 What the file leaves open is never guessed: the file is refused with the readings and the option that chooses.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.layout import Layout
-from analytics_service.imports.names import AssetNames, Unnamed
+from analytics_service.imports import judging
+from analytics_service.imports.judging import first_reason, may_be_percent
+from analytics_service.imports.layout import Choice, Layout
+from analytics_service.imports.names import AssetNames, Named
 from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
-from analytics_service.imports.tables import FAULTS, Table
+from analytics_service.imports.presets import Preset
+from analytics_service.imports.tables import Table
 from analytics_service.imports.times import Kind, TimeRules, last_second, mixed, order_that_fits, read_times
-from analytics_service.market.kinds import DECIMAL, RATE_LIMIT, Rate
-from analytics_service.store.histories import NET_TVL, UTILIZATION, History
+from analytics_service.market.kinds import DECIMAL, RATE_LIMIT
 
-_GOOD = {"asset": pl.UInt32(), "observed_at": pl.UInt32(), "value": DECIMAL}
+_FLAG = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingRules:
-    """How the files of an import are read. `fraction` says that rates of 1 and more are fractions; `at` is the present
-    instant: observations more than a day later are refused."""
+class HistoryRequest:
+    """Files of histories to import, and what the caller says about them.
 
-    history: History
-    times: TimeRules
-    numbers: NumberRules
-    fraction: bool
-    at: datetime
+    `fraction` says that rates of 1 and more are fractions. `assets` is an assets file. With `new_assets`, assets that
+    neither it nor the store has are made. With `skip_invalid` the good rows are imported even if others are bad.
+    """
+
+    preset: Preset
+    files: Sequence[Path]
+    choice: Choice = field(default_factory=Choice)
+    times: TimeRules = field(default_factory=TimeRules)
+    numbers: NumberRules = field(default_factory=NumberRules)
+    fraction: bool = False
+    assets: Path | None = None
+    new_assets: bool = False
+    skip_invalid: bool = False
 
     @property
     def is_ratio(self) -> bool:
         """Whether values may be in percent."""
-        return isinstance(self.history.kind, Rate) or self.history is UTILIZATION
+        return may_be_percent(self.preset.history)
 
 
 @dataclass(slots=True)
 class ReadFile:
-    """A file that was read: its good rows (asset code, observed_at, value), its counts of rows, and how its times and
+    """A file that was read: its good rows (asset code, observed_at, values), its counts of rows, and how its times and
     numbers are written, each with the first line that is written so. `named` has the first asset in each field that
-    must name the same asset in all rows."""
+    must name the same asset in all rows. `at` is the present instant: observations more than a day later are bad."""
 
     table: Table
     layout: Layout
-    rules: ReadingRules
-    good: list[pl.DataFrame] = field(default_factory=lambda: [pl.DataFrame(schema=_GOOD)])
+    rules: HistoryRequest
+    at: datetime
+    good: list[pl.DataFrame] = field(default_factory=list)
     read: int = 0
     rejected: int = 0
     kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
@@ -58,6 +69,10 @@ class ReadFile:
     pointed: bool = False
     above_one: tuple[int, str] | None = None
     named: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = dict.fromkeys(self.rules.preset.histories, DECIMAL)
+        self.good.append(pl.DataFrame(schema={"asset": pl.UInt32(), "observed_at": pl.UInt32(), **values}))
 
     @property
     def zone(self) -> str:
@@ -74,7 +89,7 @@ class ReadFile:
         return f"{comma}{thousands}{unit if self.rules.is_ratio else ''}"
 
 
-def read_file(
+def read_history(
     file: ReadFile, names: AssetNames, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
 ) -> None:
     """Read all rows of a file. `reject` is called with blocks of bad rows (line, the file's fields, reason) in order.
@@ -87,9 +102,10 @@ def read_file(
         rows = table.filled(block)
         times = read_times(rows[layout.time], rules.times)
         note_times(file, rows, layout.time, times, rules.times)
-        _require_same(file, rows, rules.history)
-        for values, asset in layout.values.items():
-            bad = _add(file, rows, times, (values, asset), names)
+        _require_same(file, rows)
+        rows = rows.with_columns(times["second"], times["twice"], time=layout.time)
+        for asset, fields in layout.values:
+            bad = _add(file, rows, asset, fields, names)
             if bad.height:
                 reject(bad)
         advance(size)
@@ -97,102 +113,96 @@ def read_file(
 
 
 def _add(
-    file: ReadFile, rows: pl.DataFrame, times: pl.DataFrame, column: tuple[str, str | None], names: AssetNames
+    file: ReadFile, rows: pl.DataFrame, asset: str | None, fields: Mapping[str, str], names: AssetNames
 ) -> pl.DataFrame:
-    """Add the rows of a column of values, whose asset is named if all are of the same. Returns the bad ones."""
-    (values, asset), rules = column, file.rules
-    numbers = read_numbers(rows[values], rules.numbers)
-    codes, faults = _codes(file.layout, rows, asset, names)
-    read = rows.select("line", "extra", *file.table.fields).with_columns(
-        times["second"], *numbers, pl.col(file.layout.time).alias("time"), pl.col(values).alias("written")
-    )
-    read = read.with_columns(times["kind"], times["twice"], asset=codes, asset_fault=faults)
-    if file.layout.own or file.layout.wide:
-        read = read.filter(pl.col("written").str.strip_chars() != "")
-    _note_numbers(file, read, rules)
-    reason = _reason(rules)
-    judged = read.with_columns(reason=pl.format("column {}: {}", pl.lit(asset), reason) if file.layout.wide else reason)
-    good = judged.filter(pl.col("reason").is_null())
-    file.good.append(good.select("asset", pl.col("second").cast(pl.UInt32).alias("observed_at"), "value"))
-    file.read += read.height
-    bad = judged.filter(pl.col("reason").is_not_null())
+    """Add the rows of columns of values, whose asset is named if all are of the same. Returns the bad ones."""
+    layout = file.layout
+    if layout.own or layout.wide:
+        rows = rows.filter(pl.any_horizontal(pl.col(*fields.values()).str.strip_chars() != ""))
+    rows = _with_assets(layout, rows, asset, names)
+    for name, column in fields.items():
+        numbers = read_numbers(rows[column], file.rules.numbers).with_columns(rows["line"], written=rows[column])
+        _note_numbers(file, numbers, file.rules)
+        rows = rows.with_columns(numbers.select(pl.exclude("line").name.prefix(f"{name} ")))
+    # Reasons are looked for only where there may be one.
+    bad = rows.filter(_is_odd(file, fields)).with_columns(reason=_reason(file, fields)).drop_nulls("reason")
+    good = rows.filter(~pl.col("line").is_in(bad["line"].implode())) if bad.height else rows
+    second = pl.col("second").cast(pl.UInt32).alias("observed_at")
+    file.good.append(good.select("asset", second, *(_stored(layout, name) for name in fields)))
+    file.read += rows.height
     file.rejected += bad.height
-    last = file.table.fields[-1]
-    rest = pl.concat_str(pl.lit(file.table.delimiter), "extra")
-    whole = pl.when(pl.col("extra").is_in(["", *FAULTS])).then(last).otherwise(pl.concat_str(last, rest))
-    return bad.with_columns(whole.alias(last)).select("line", *file.table.fields, "reason")
+    return file.table.rejected(bad)
 
 
-def _codes(layout: Layout, rows: pl.DataFrame, asset: str | None, names: AssetNames) -> tuple[pl.Series, pl.Series]:
-    """The code of the asset of each row, and why a row has none."""
-    if layout.asset is None:
-        code = names.total if asset is None else names.code(asset)
-        return _repeated(code, rows.height)
-    keys = [layout.asset, *([layout.symbol] if layout.symbol else [])]
-    distinct = rows.select(keys).unique(maintain_order=True)
-    codes = [_code(layout, names, *row) for row in distinct.iter_rows()]
-    table = distinct.with_columns(
-        pl.Series("code", [None if isinstance(code, Unnamed) else code for code in codes], pl.UInt32),
-        pl.Series("fault", [code.reason if isinstance(code, Unnamed) else None for code in codes], pl.String),
+def _stored(layout: Layout, name: str) -> pl.Expr:
+    """A value; null where its switch says that 0 is none."""
+    value = pl.col(f"{name} value").alias(name)
+    switch = layout.switches.get(name)
+    return value if switch is None else pl.when(_flag(switch) | (value > 0)).then(value)
+
+
+def _flag(column: str) -> pl.Expr:
+    """True or False, written in any case, as a Boolean; null for anything else."""
+    return pl.col(column).str.strip_chars().str.to_lowercase().replace_strict(_FLAG, default=None)
+
+
+def _is_odd(file: ReadFile, fields: Mapping[str, str]) -> pl.Expr:
+    """Whether there may be a reason for rejecting a row."""
+    second, values = pl.col("second"), pl.col(*(f"{name} value" for name in fields))
+    limit = RATE_LIMIT if file.rules.is_ratio else None
+    return pl.any_horizontal(
+        pl.col("extra") != "",
+        pl.col("asset").is_null(),
+        second.is_null() | ~second.is_between(0, last_second(file.at)),
+        values.is_null() | (values <= 0) | (values > limit if limit else pl.lit(value=False)),
+        *(pl.col(f"{name} percent") for name in fields),
+        *(_flag(switch).is_null() for switch in file.layout.switches.values()),
     )
-    joined = rows.select(keys).join(table, on=keys, how="left", maintain_order="left")
-    return joined["code"], joined["fault"]
 
 
-def _code(layout: Layout, names: AssetNames, name: str, symbol: str = "") -> int | Unnamed:
-    if name.strip():
-        return names.code(name, symbol)
-    return names.total if layout.own else Unnamed("the asset is empty")
-
-
-def _repeated(code: int | Unnamed, count: int) -> tuple[pl.Series, pl.Series]:
-    reason, number = (code.reason, None) if isinstance(code, Unnamed) else (None, code)
-    return pl.Series([number] * count, dtype=pl.UInt32), pl.Series([reason] * count, dtype=pl.String)
-
-
-def _reason(rules: ReadingRules) -> pl.Expr:
+def _reason(file: ReadFile, fields: Mapping[str, str]) -> pl.Expr:
     """The first reason for rejecting a row; null for a good row."""
-    time, value, written = pl.col("time").str.strip_chars(), pl.col("value"), pl.col("written").str.strip_chars()
-    # Compared as text: a number that rounds to zero may be negative, and -0 is not.
-    is_negative = written.str.contains(r"^(?:\$\s*)?-[^eE]*[1-9]") & value.is_not_null()
-    too_large = f"is above {RATE_LIMIT}" if isinstance(rules.history.kind, Rate) else "is not below 10^20"
-    above = value > RATE_LIMIT if isinstance(rules.history.kind, Rate) else pl.lit(value=False)
-    extra = pl.col("extra")
-    many = "the row has more fields than the first line; a field with the delimiter in it needs quotes"
-    unsplit = {fault: extra == fault for fault in FAULTS} | {many: extra != ""}
-    reasons = {
-        "the time is empty": time == "",
-        "the time is negative": time.str.contains(r"^-[0-9]"),
-        "the time is in the future": pl.col("second") > last_second(rules.at),
-        "the time is before 1970": pl.col("second") < 0,
-        f"{rules.times.zone} has this time twice, or never; write it with an offset": pl.col("twice"),
-        "the time cannot be read; write it such as 2026-01-31T12:00:00Z": pl.col("second").is_null(),
-        "the value is empty": written == "",
-        "the value is in percent": pl.col("percent") & (not rules.is_ratio),
-        f"the value {too_large}": above | pl.col("large"),
-        "the value is not a number": value.is_null(),
-        "the value is negative": is_negative & (rules.history is not NET_TVL),
-    }
-    fault, rest = (
-        [pl.when(applies).then(pl.lit(message)) for message, applies in messages.items()]
-        for messages in (unsplit, reasons)
-    )
-    return pl.coalesce(*fault, "asset_fault", *rest)
+    rules, layout = file.rules, file.layout
+    reasons = [first_reason(judging.split_reasons()), pl.col("fault")]
+    reasons.append(first_reason(judging.time_reasons(rules.times, file.at)))
+    for name, column in fields.items():
+        reason = first_reason(judging.value_reasons(rules.preset.histories[name], f"{name} "))
+        is_one = len(fields) == len(layout.values) == 1
+        reasons.append(reason if is_one else pl.format("column {}: {}", pl.lit(file.table.title(column)), reason))
+    for switch in layout.switches.values():
+        reasons.append(first_reason({f"{file.table.title(switch)} is neither True nor False": _flag(switch).is_null()}))
+    return pl.coalesce(reasons)
+
+
+def _with_assets(layout: Layout, rows: pl.DataFrame, asset: str | None, names: AssetNames) -> pl.DataFrame:
+    """The rows with the code of the `asset` of each, or the `fault` for which it has none."""
+    if layout.asset is None:
+        named = Named(names.total) if asset is None else names.named(asset)
+        return rows.with_columns(asset=pl.lit(named.code, pl.UInt32), fault=pl.lit(named.fault, pl.String))
+    keys = [column for column in (layout.asset, layout.symbol, layout.decimals) if column]
+    distinct = rows.select(keys).unique(maintain_order=True)
+    found = [
+        Named(names.total) if layout.own and not name.strip() else names.named(name, *described)
+        for name, *described in distinct.iter_rows()
+    ]
+    codes = pl.DataFrame(found, {"asset": pl.UInt32, "fault": pl.String}, orient="row")
+    return rows.join(pl.concat([distinct, codes], how="horizontal"), on=keys, how="left", maintain_order="left")
 
 
 def _require_distinct(table: Table, layout: Layout, names: AssetNames) -> None:
     """ImportRefused if several columns of values are of the same asset."""
     columns: dict[int, str] = {}
-    for column in layout.values.values():
-        code = None if column is None else names.code(column)
-        if isinstance(code, int) and columns.setdefault(code, str(column)) is not column:
+    for column, _ in layout.values:
+        code = None if column is None else names.named(column).code
+        if code is not None and columns.setdefault(code, str(column)) is not column:
             raise ImportRefused(
                 f"The columns {columns[code]!r} and {column!r} of {table.path} are of the same asset. Keep one of them."
             )
 
 
-def _require_same(file: ReadFile, rows: pl.DataFrame, history: History) -> None:
+def _require_same(file: ReadFile, rows: pl.DataFrame) -> None:
     """ImportRefused if a file that is to be of one asset, or of the sum over all, names several."""
+    history = file.rules.preset.history
     for column in file.layout.same:
         texts = rows[column].str.strip_chars()
         for _, index in _firsts(texts.str.to_lowercase().replace("", None)):
@@ -210,14 +220,16 @@ def _require_same(file: ReadFile, rows: pl.DataFrame, history: History) -> None:
                 )
 
 
-class Noted(Protocol):
-    """A file of which is noted how its times are written."""
+class FileRead(Protocol):
+    """A file that is read: its counts of rows, and how its times are written, each with the first line of its kind."""
 
     table: Table
+    read: int
+    rejected: int
     kinds: dict[Kind, tuple[int, str]]
 
 
-def note_times(file: Noted, rows: pl.DataFrame, column: str, times: pl.DataFrame, rules: TimeRules) -> None:
+def note_times(file: FileRead, rows: pl.DataFrame, column: str, times: pl.DataFrame, rules: TimeRules) -> None:
     """Note how times of a column are written. ImportRefused if that leaves open what they mean."""
     for name, index in _firsts(times["kind"]):
         file.kinds.setdefault(Kind(name), (rows["line"][index], rows[column][index]))
@@ -246,7 +258,7 @@ def note_times(file: Noted, rows: pl.DataFrame, column: str, times: pl.DataFrame
             )
 
 
-def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: ReadingRules) -> None:
+def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: HistoryRequest) -> None:
     """Note how numbers are written. ImportRefused where decimals follow a comma and nobody said so."""
     for name, index in _firsts(rows["shape"]):
         file.shapes.setdefault(Shape(name), (rows["line"][index], rows["written"][index]))
@@ -274,7 +286,7 @@ def _firsts(names: pl.Series) -> Iterator[tuple[str, int]]:
     yield from named.group_by("name").agg(pl.col("index").min()).sort("index").iter_rows()
 
 
-def _require_clear(file: ReadFile, rules: ReadingRules) -> None:
+def _require_clear(file: ReadFile, rules: HistoryRequest) -> None:
     """ImportRefused if numbers of the file can be read in two ways."""
     path, where, shapes = file.table.path, file.table.where, file.shapes
     if Shape.EITHER in shapes and Shape.GROUPED not in shapes:
@@ -287,9 +299,9 @@ def _require_clear(file: ReadFile, rules: ReadingRules) -> None:
             f"{path} has semicolons between fields, so the points of its numbers may separate thousands or decimals, "
             f"{where(file.dotted)}. Say which with --decimal-point or --decimal-comma."
         )
-    if 0 < file.percents < file.read and rules.is_ratio and not rules.numbers.percent:
+    if 0 < file.percents < file.read * len(rules.preset.histories) and rules.is_ratio and not rules.numbers.percent:
         raise ImportRefused(f"{path} has values with and without %. Write all in one way, or say --percent.")
-    is_open = not (file.layout.own or file.percents or rules.numbers.percent or rules.fraction)
+    is_open = not (file.layout.own or file.percents or rules.numbers.percent or rules.fraction or rules.preset.columns)
     if rules.is_ratio and file.above_one and is_open:
         raise ImportRefused(
             f"{path} has rates that may be fractions above 1 or percents, {where(file.above_one)}. Say which with "

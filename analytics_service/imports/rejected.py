@@ -1,17 +1,20 @@
 """Rows that an import rejects: examples for a message, and a file of them beside the imported file."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import polars as pl
 
 from analytics_service.config.files import NewFile
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.reading import FileRead
 from analytics_service.imports.tables import Table
 from analytics_service.market.spreadsheets import escaped, escaped_column
+from analytics_service.store.progress import Reporter
 
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
@@ -20,6 +23,8 @@ _ADDED = ("line", "reason")
 # Limit of rows, or assets, that a message names.
 SHOWN = 5
 _SHOWN_LENGTH = 60
+File = TypeVar("File", bound=FileRead)
+Reject = Callable[[pl.DataFrame], None]
 
 
 class RejectedFile:
@@ -35,7 +40,7 @@ class RejectedFile:
         self._new: NewFile | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
-        """Append bad rows, as validate_file passes them."""
+        """Append bad rows (line, the file's fields, reason)."""
         try:
             first = self._new is None
             self._new = self._new or NewFile(self.path, _MODE)
@@ -81,37 +86,30 @@ def _once(columns: Sequence[str]) -> list[str]:
     return names
 
 
-class Rejections:
-    """The rejected rows of an import. Without `skip` there may be none; with `keep` they are written to files."""
+def read_all(
+    files: Sequence[File], read: Callable[[File, Reject], None], reporter: Reporter, *, skip: bool, keep: bool
+) -> list[Path]:
+    """Read files one after the other; `read` hands over bad rows (line, the file's fields, reason) in order. Returns
+    the files of rejected rows, which are written with `keep`.
 
-    def __init__(self, files: Sequence[RejectedFile], *, skip: bool, keep: bool) -> None:
-        self._files = files
-        self._skip = skip
-        self._keep = keep
-        self._examples: list[str] = []
+    ImportRefused, with examples, if there are bad rows and none may be skipped.
+    """
+    examples: list[str] = []
 
-    def of(self, table: Table, index: int) -> Callable[[pl.DataFrame], None]:
-        """Takes bad rows (line, the file's fields, reason) of a table, which is that of the file at an index."""
-        return partial(self._add, table, self._files[index])
+    def reject(file: File, rejects: RejectedFile, bad: pl.DataFrame) -> None:
+        examples.extend(_example(file.table, row) for row in bad.head(SHOWN - len(examples)).iter_rows(named=True))
+        if skip and keep:
+            rejects.add(bad)
 
-    def finish(self, read: int, rejected: int) -> list[Path]:
-        """The files of rejected rows, which are complete now. ImportRefused, with examples, if there may be none."""
-        if rejected and not self._skip:
-            raise ImportRefused(_refusal(rejected, read, self._examples))
-        return [path for file in self._files for path in file.keep()]
-
-    def _add(self, table: Table, file: RejectedFile, bad: pl.DataFrame) -> None:
-        for row in bad.head(SHOWN - len(self._examples)).iter_rows(named=True):
-            self._examples.append(_example(table, row))
-        if self._skip and self._keep:
-            file.add(bad)
-
-
-@contextmanager
-def rejections(tables: Sequence[Table], *, skip: bool, keep: bool) -> Iterator[Rejections]:
-    """The rejections of an import of files. At the end of the block, files that were not finished are discarded."""
     with ExitStack() as stack:
-        yield Rejections([stack.enter_context(RejectedFile(table)) for table in tables], skip=skip, keep=keep)
+        kept = [stack.enter_context(RejectedFile(file.table)) for file in files]
+        for file, rejects in zip(files, kept, strict=True):
+            reporter.stage(f"Reading {file.table.path.name}", file.table.size)
+            read(file, partial(reject, file, rejects))
+        rejected = sum(file.rejected for file in files)
+        if rejected and not skip:
+            raise ImportRefused(_refusal(rejected, sum(file.read for file in files), examples))
+        return [path for rejects in kept for path in rejects.keep()]
 
 
 def with_rest(lines: Sequence[str], count: int) -> list[str]:

@@ -58,12 +58,15 @@ class Table:
 
     def filled(self, block: pl.DataFrame) -> pl.DataFrame:
         """The rows of a block that are not blank."""
+        if (block[self.fields[0]].str.strip_chars() != "").all():
+            return block
         return block.filter(pl.any_horizontal(pl.col([*self.fields, "extra"]).str.strip_chars() != ""))
 
-    def renamed(self, fields: Sequence[str]) -> "Table":
-        """The same table with other names of fields."""
-        names = dict(zip(self.fields, fields, strict=True))
-        return replace(self, fields=list(fields), blocks=partial(_renamed, self.blocks, names))
+    def rejected(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The line, fields and reason of rows, with the rest of a line in its last field."""
+        last, rest = self.fields[-1], pl.concat_str(pl.lit(self.delimiter), "extra")
+        whole = pl.when(pl.col("extra").is_in(["", *FAULTS])).then(last).otherwise(pl.concat_str(last, rest))
+        return rows.with_columns(whole.alias(last)).select("line", *self.fields, "reason")
 
     def watched(self) -> "Table":
         """The same table. Its blocks end with ImportRefused if the file has changed since now."""
@@ -87,11 +90,6 @@ def require_content(path: Path) -> None:
     require_file(path, "Check the name.")
     if not file_state(path)[2]:
         raise ImportRefused(f"{path} is empty.")
-
-
-def _renamed(blocks: Blocks, names: Mapping[str, str]) -> Iterator[tuple[pl.DataFrame, int]]:
-    for rows, size in blocks():
-        yield rows.rename(names), size
 
 
 def _unchanged(path: Path, opened: tuple[int, int, int, int], blocks: Blocks) -> Iterator[tuple[pl.DataFrame, int]]:

@@ -75,9 +75,11 @@ def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     stripped = pl.col("text").str.strip_chars()
     if rules.order == "ymd":
         stripped = stripped.str.replace(r"^([0-9]{4})([0-9]{2})([0-9]{2})$", "$1-$2-$3")
-    number = stripped.str.extract(r"^\+?([0-9]{1,19})(?:\.[0-9]*)?$").cast(pl.Int64, strict=False)
-    rows = pl.DataFrame({"text": texts}).select(text=stripped, number=number)
-    numbers = rows.select(second=_number_second(rules.unit), kind=_number_kind(rules.unit))
+    rows = texts.to_frame("text").select(text=stripped, number=stripped.cast(pl.Int64, strict=False))
+    if rows["number"].null_count() or not (rows["number"] >= 0).all():
+        number = pl.col("text").str.extract(r"^\+?([0-9]{1,19})(?:\.[0-9]*)?$").cast(pl.Int64, strict=False)
+        rows = rows.with_columns(number=number)
+    numbers = rows.select(*_of_numbers(rules.unit))
     if rows["number"].null_count() == 0:
         return numbers.with_columns(twice=pl.lit(value=False))
     walls = _walls(rows, rules)
@@ -89,22 +91,15 @@ def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     )
 
 
-def _number_kind(unit: Unit | None) -> pl.Expr:
-    if unit is not None:
-        return pl.when(pl.col("number").is_not_null()).then(pl.lit(str(NUMBERS[unit])))
-    kind: pl.Expr = pl.when(pl.col("number").is_not_null()).then(pl.lit(str(Kind.SMALL)))
-    for name, least in _FROM.items():
-        kind = pl.when(pl.col("number") >= least).then(pl.lit(str(NUMBERS[name]))).otherwise(kind)
-    return kind
-
-
-def _number_second(unit: Unit | None) -> pl.Expr:
-    if unit is not None:
-        return pl.col("number") // UNITS[unit]
-    second = pl.lit(None, pl.Int64)
-    for name, least in _FROM.items():
-        second = pl.when(pl.col("number") >= least).then(pl.col("number") // UNITS[name]).otherwise(second)
-    return second
+def _of_numbers(unit: Unit | None) -> Iterator[pl.Expr]:
+    """`second` and `kind` of numbers, in a unit or in that of their size."""
+    number = pl.col("number")
+    second, kind = pl.lit(None, pl.Int64), pl.lit(str(Kind.SMALL))
+    for name, least in {unit: 0}.items() if unit else _FROM.items():
+        second = pl.when(number >= least).then(number // UNITS[name]).otherwise(second)
+        kind = pl.when(number >= least).then(pl.lit(str(NUMBERS[name]))).otherwise(kind)
+    yield second.alias("second")
+    yield pl.when(number.is_not_null()).then(kind).alias("kind")
 
 
 def _walls(rows: pl.DataFrame, rules: TimeRules) -> pl.DataFrame:

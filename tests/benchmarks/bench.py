@@ -8,8 +8,10 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from analytics_service.config.settings import Settings
-from analytics_service.imports.families import PRICES
-from analytics_service.imports.run import Request, import_files
+from analytics_service.imports.history_files import load_history
+from analytics_service.imports.presets import PRICES
+from analytics_service.imports.publishing import publish
+from analytics_service.imports.reading import HistoryRequest
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from tests.doubles import Silent
@@ -50,8 +52,9 @@ class Bench:
     def import_real_prices(self, settings: Settings) -> None:
         """Import the real prices, over those that are there."""
         with closing(Store(settings)) as store:
-            request = Request(PRICES, [self.folder / "prices_hourly.csv.gz"], self.folder / "assets.csv", "ms")
-            import_files(store, request, datetime.now(UTC), Silent())
+            prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
+            request = HistoryRequest(PRICES, [prices], assets=assets)
+            publish(store, load_history(store, request, datetime.now(UTC), Silent(), keep_rejected=False), Silent())
 
 
 def sql_path(settings: Settings) -> str:

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from analytics_service.config.settings import Settings
-from analytics_service.imports.families import PRICES
+from analytics_service.imports.history_files import load_history
 from analytics_service.imports.loaded import Summary
-from analytics_service.imports.run import Request, import_files
+from analytics_service.imports.presets import PRICES, Preset
+from analytics_service.imports.publishing import compare, publish
+from analytics_service.imports.reading import HistoryRequest
+from analytics_service.imports.times import TimeRules
 from analytics_service.store.connection import Store
 from tests import clickhouse
 
@@ -54,12 +58,27 @@ def prices_file(folder: Path, rows: Sequence[Row], name: str = "prices.csv") -> 
     return path
 
 
+def asked(
+    preset: Preset, *files: Path, assets: Path | None = None, skip_invalid: bool = False, unit: Any = "s"
+) -> HistoryRequest:
+    """An import of files with unix times, which may be small."""
+    return HistoryRequest(preset, files, times=TimeRules(unit=unit), assets=assets, skip_invalid=skip_invalid)
+
+
+def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress, **others: Any) -> Summary:
+    return publish(store, load_history(store, request, at, reporter, keep_rejected=True), reporter, **others)
+
+
+def try_import(store: Store | None, request: HistoryRequest, at: datetime, reporter: Progress) -> Summary:
+    return compare(store, load_history(store, request, at, reporter, keep_rejected=False), reporter)
+
+
 def run(
     store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None, **others: object
 ) -> Summary:
     """Import files with the three assets, from a file beside them."""
-    request = Request(PRICES, files, assets_file(files[0].parent), skip_invalid=skip_invalid)
-    return import_files(store, request, NOW, reporter or Progress(), **others)  # type: ignore[arg-type]
+    request = asked(PRICES, *files, assets=assets_file(files[0].parent), skip_invalid=skip_invalid)
+    return import_files(store, request, NOW, reporter or Progress(), **others)
 
 
 def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:

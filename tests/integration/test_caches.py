@@ -16,8 +16,7 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.imports import families
-from analytics_service.imports.run import Request, import_files
+from analytics_service.imports import presets
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.market.positions import Position
@@ -33,7 +32,7 @@ from jobs.runner import backfill, run_once
 from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
 from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, with_room, without_memory
-from tests.integration.imports import Progress, prices_file
+from tests.integration.imports import Progress, asked, import_files, prices_file
 from tests.integration.pages import Observations, Pages, asset
 
 DAY, HOUR, MINUTE = 86_400, 3600, 60
@@ -201,7 +200,7 @@ class Scenario:
 
         def act() -> None:
             version = self._version()
-            import_files(self.writer, Request(families.PRICES, [file], assets), now, Progress())
+            import_files(self.writer, asked(presets.PRICES, file, assets=assets), now, Progress())
             self._remember(rows, version)
 
         self._write(act)
@@ -216,7 +215,7 @@ class Scenario:
         ]
         file = self.folder / "rates.csv"
         file.write_text(RATES + "".join(lines))
-        self._write(lambda: import_files(self.writer, Request(families.RATES, [file]), instant(self.now), Progress()))
+        self._write(lambda: import_files(self.writer, asked(presets.RATES, file), instant(self.now), Progress()))
 
     def _tick(self, job: Job) -> None:
         # A run may be interrupted by one of a later second.

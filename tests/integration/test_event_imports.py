@@ -12,7 +12,8 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SourceRefused
-from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events
+from analytics_service.imports.event_files import EventRequest
+from analytics_service.imports.event_imports import LoadedEvents, load_events
 from analytics_service.market.events import Action
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store

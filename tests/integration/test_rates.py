@@ -15,9 +15,8 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
-from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.loaded import Summary
-from analytics_service.imports.run import Request, import_files
+from analytics_service.imports.presets import PRICES, RATES
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
@@ -30,7 +29,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
-from tests.integration.imports import NOW, Progress, query
+from tests.integration.imports import NOW, Progress, asked, import_files, query
 from tests.integration.pages import commit
 from tests.stored import write_assets
 
@@ -72,7 +71,7 @@ def rate_file(folder: Path, *rows: str, name: str = "rates.csv") -> Path:
 
 
 def imported(store: Store, *files: Path, skip_invalid: bool = False) -> Summary:
-    return import_files(store, Request(RATES, files, skip_invalid=skip_invalid), NOW, Progress())
+    return import_files(store, asked(RATES, *files, skip_invalid=skip_invalid), NOW, Progress())
 
 
 def stored(settings: Settings, table: str) -> dict[tuple[object, object], object]:
@@ -141,21 +140,19 @@ def test_one_address_in_two_spellings_is_one_asset(store: Store, settings: Setti
     assert stored(settings, "borrow_rate") == {(AAA, 100): Decimal("0.75")}
 
 
+LEND, BORROW = (f"column current_{side}_rate: the value" for side in ("liquidity", "variable_borrow"))
 BAD = {
-    "100,AAA,0xa,18,True,True,-0.1,0.25,99": "current_liquidity_rate is negative",
-    "100,AAA,0xa,18,True,True,0.1,100.5,99": "current_variable_borrow_rate is above 100",
-    "100,AAA,0xa,18,True,True,1e30,0.25,99": "current_liquidity_rate is above 100",
-    "100,AAA,0xa,18,True,True,0.1,,99": "current_variable_borrow_rate is empty",
-    "100,AAA,0xa,18,True,True,much,0.1,99": "current_liquidity_rate is not a number",
+    "100,AAA,0xa,18,True,True,-0.1,0.25,99": f"{LEND} is negative",
+    "100,AAA,0xa,18,True,True,0.1,100.5,99": f"{BORROW} is above 100",
+    "100,AAA,0xa,18,True,True,1e30,0.25,99": f"{LEND} is above 100",
+    "100,AAA,0xa,18,True,True,0.1,,99": f"{BORROW} is empty",
+    "100,AAA,0xa,18,True,True,much,0.1,99": f"{LEND} is not a number",
     "100,AAA,0xa,18,True,maybe,0.1,0.1,99": "borrowing_enabled is neither True nor False",
-    "100,AAA,,18,True,True,0.1,0.1,99": "asset_address is empty",
-    "100,AAA,0xq,many,True,True,0.1,0.1,99": "unknown asset_address: no row gives it a symbol and a number of decimals",
-    "100,=AAA,0xf,18,True,True,0.1,0.1,99": "symbol begins with = + - @, a tab or a line end: a spreadsheet "
-    "would run it as a formula",
-    "1.5,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is not a whole number",
-    "99999999999,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is in the future",
-    "100,AAA,0xa,18,True,True,0.1,0.1,99,7": "the row has more than 9 fields",
-    "100,AAA,0xa,18,True,True,0.1,0.1,99,,7": "the row has more than 9 fields",
+    "100,AAA,,18,True,True,0.1,0.1,99": "the asset is empty",
+    "100,AAA,0xq,many,True,True,0.1,0.1,99": "no asset can be made of it: decimals must be a whole number from 0 to 77",
+    "100,=AAA,0xf,18,True,True,0.1,0.1,99": "no asset can be made of it: the symbol begins with = + - @, a tab or a "
+    "line end: a spreadsheet would run it as a formula",
+    "99999999999,AAA,0xa,18,True,True,0.1,0.1,99": "the time is in the future",
 }
 
 
@@ -175,7 +172,7 @@ def test_bad_rows_are_written_to_a_file_with_their_reason(store: Store, settings
 def test_a_file_without_the_columns_is_refused(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"
     path.write_text("symbol,timestamp,USD_price\nAAA,100,1\n")
-    with pytest.raises(ImportRefused, match="It needs asset_address,timestamp,"):
+    with pytest.raises(ImportRefused, match="has no column 'asset_address'; it has 'symbol, timestamp"):
         imported(store, path)
 
 
@@ -237,7 +234,7 @@ def test_assets_that_only_rates_bring_are_shown_whichever_import_ends_first(
     prices.write_text("asset_id,ts,price\ntoken;0xb,100,1\n")
     assets.write_text("symbol,address,decimals\nBBB,0xb,18\n")
     between = Progress(at_first_batch=lambda: imported(store, rates_file))
-    import_files(store, Request(PRICES, [prices], assets), NOW, between)
+    import_files(store, asked(PRICES, prices, assets=assets), NOW, between)
     assert shown(client) == ["token;0xa", "token;0xb"]
 
 
@@ -250,11 +247,11 @@ def test_past_moments_have_the_assets_of_all_imports_whatever_was_asked_before(
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
     assets.write_text("symbol,address,decimals\nBBB,0xb,18\nCCC,0xc,18\n")
-    first = f"asset_id,ts,price\ntoken;0xb,{SECOND - 100},1\ntoken;0xb,{SECOND + 100},1\n"
+    first = f"asset_id,ts,price\ntoken;0xb,{SECOND - 100},1\ntoken;0xc,{SECOND + 100},1\n"
 
     def import_prices(content: str) -> None:
         prices.write_text(content)
-        import_files(store, Request(PRICES, [prices], assets), datetime.fromtimestamp(SECOND + 900, UTC), Progress())
+        import_files(store, asked(PRICES, prices, assets=assets), datetime.fromtimestamp(SECOND + 900, UTC), Progress())
 
     import_prices(first)
     assert shown(client, moment) == ["token;0xb", "token;0xc"]
@@ -301,7 +298,7 @@ def test_assets_of_an_import_change_no_answer_of_the_state_before(
 
     with closing(WatchedStore(settings, before=before)) as watched:
         file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
-        import_files(watched, Request(RATES, [file]), NOW, Progress(at_first_batch=begin))
+        import_files(watched, asked(RATES, file), NOW, Progress(at_first_batch=begin))
     look()
     assert [*dict.fromkeys(counts)] == [1, 2]
     # The last head differs from the one before in that it tells of a rewrite: past moments have another asset, too.
@@ -319,7 +316,7 @@ REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_dail
 @pytest.mark.skipif(not REAL.is_file(), reason="ANALYTICS_TEST_DATA names no folder of real data")
 def test_the_real_rates_are_all_imported(store: Store, settings: Settings) -> None:
     """Compared with the text of the file; assets that could never be borrowed have no borrow rates."""
-    done = import_files(store, Request(RATES, [REAL]), datetime.now(UTC), Progress())
+    done = import_files(store, asked(RATES, REAL), datetime.now(UTC), Progress())
     with gzip.open(REAL, "rt") as file:
         rows = list(csv.DictReader(file))
     key = {(f"token;{row['asset_address']}", int(row["timestamp"])): row for row in rows}

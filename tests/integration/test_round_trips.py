@@ -11,7 +11,10 @@ from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import FOREVER, FORMATS, Export, Selection
 from analytics_service.imports.files import expanded
-from analytics_service.imports.history_files import HistoryRequest, load_history
+from analytics_service.imports.history_files import load_history
+from analytics_service.imports.presets import preset_of
+from analytics_service.imports.publishing import publish
+from analytics_service.imports.reading import HistoryRequest
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
 from tests.integration.conftest import Simulated
@@ -31,8 +34,8 @@ def page(client: Client, path: str, name: str, query: str = PAGE) -> bytes:
 
 
 def bring(store: Store, history: History, *files: Path) -> None:
-    request = HistoryRequest(history, files, new_assets=True)
-    load_history(store, request, LATER, Progress(), keep_rejected=False).loaded.write(store, Progress())
+    request = HistoryRequest(preset_of(history), files, new_assets=True)
+    publish(store, load_history(store, request, LATER, Progress(), keep_rejected=False), Progress())
 
 
 @pytest.mark.parametrize("name", SUFFIXES)
@@ -64,9 +67,9 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(simulated: Simulat
     with database(settings) as store:
         for history in HISTORIES:
             paths = {suffix: expanded([str(tmp_path / suffix / history.name)]) for suffix in FORMATS}
-            requests = [HistoryRequest(history, files, new_assets=True) for files in paths.values()]
+            requests = [HistoryRequest(preset_of(history), files, new_assets=True) for files in paths.values()]
             read = [load_history(None, request, LATER, Progress(), keep_rejected=False) for request in requests]
-            assert len({tuple(content.loaded.rows.iter_rows()) for content in read}) == 1, history
+            assert len({tuple(content.rows.iter_rows()) for content in read}) == 1, history
             bring(store, history, *paths["csv"])
             expected = simulated.rows(f"SELECT * FROM {history.name} ORDER BY ALL")
             assert expected, history
@@ -88,7 +91,7 @@ def test_candles_are_refused(protocol: Client, tmp_path: Path) -> None:
         file = tmp_path / f"{name}.{suffix}"
         file.write_bytes(page(protocol, "/assets/price-history", name, f"{PAGE}&agg=ohlc"))
         with pytest.raises(ImportRefused, match=r"[Cc]andles"):
-            load_history(None, HistoryRequest(HISTORIES[0], [file]), LATER, Progress(), keep_rejected=False)
+            load_history(None, HistoryRequest(preset_of(HISTORIES[0]), [file]), LATER, Progress(), keep_rejected=False)
 
 
 def test_values_alone_are_no_snapshot_of_markets(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from analytics_service.cli.context import require_source
 from analytics_service.cli.report import collect_status
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
-from analytics_service.imports.families import PRICES as PRICE_FILES
-from analytics_service.imports.run import Request, try_import
+from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -29,7 +28,7 @@ from jobs.runner import backfill, run_once
 from tests import clickhouse
 from tests.doubles import LOCAL, FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import RealSource
-from tests.integration.imports import Progress, assets_file, prices_file, run
+from tests.integration.imports import Progress, asked, assets_file, prices_file, run, try_import
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -102,7 +101,7 @@ def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(spec: str | Non
 
 def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:
     takes(FIRST)(store, tmp_path)
-    request = Request(PRICE_FILES, [prices_file(tmp_path, ROWS)], assets_file(tmp_path))
+    request = asked(PRICE_FILES, prices_file(tmp_path, ROWS), assets=assets_file(tmp_path))
     with pytest.raises(SourceRefused, match="This store holds simulated:1"):
         try_import(store, request, NOON, Progress())
 

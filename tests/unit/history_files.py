@@ -4,9 +4,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from analytics_service.imports.history_files import HistoryRequest, LoadedHistory, load_history
+from analytics_service.imports.history_files import load_history
 from analytics_service.imports.layout import Choice
+from analytics_service.imports.loaded import Loaded
 from analytics_service.imports.numerals import NumberRules
+from analytics_service.imports.presets import preset_of
+from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
 from analytics_service.store import histories
 from analytics_service.store.histories import History
@@ -36,15 +39,15 @@ def loaded(
     times: TimeRules = BY_SIZE,
     numbers: NumberRules = AS_WRITTEN,
     fraction: bool = False,
-) -> LoadedHistory:
+) -> Loaded:
     """The content of files, for an empty store, with new assets."""
-    request = HistoryRequest(history, paths, choice, times, numbers, fraction, new_assets=True)
+    request = HistoryRequest(preset_of(history), paths, choice, times, numbers, fraction, new_assets=True)
     return load_history(None, request, AT, Silent(), keep_rejected=False)
 
 
-def rows_of(content: LoadedHistory) -> Rows:
+def rows_of(content: Loaded) -> Rows:
     """The rows as they will be stored: asset id, second and value."""
-    return [(str(asset), second, value) for asset, second, value in content.loaded.rows.iter_rows()]
+    return [(str(asset), second, value) for asset, second, value in content.rows.iter_rows()]
 
 
 def written(folder: Path, content: str | bytes, name: str = "file.csv") -> Path:

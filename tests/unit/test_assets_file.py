@@ -7,20 +7,19 @@ import pytest
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import read_assets_file
-from analytics_service.imports.validation import Names
+from analytics_service.imports.names import AssetNames
 from analytics_service.market.assets import Asset, AssetGroup
-from tests.unit.price_files import HEADER, asset, judge, written
+from tests.unit.history_files import written
+from tests.unit.test_address_case import asset
 
 
-def test_a_symbol_of_two_registered_assets_is_ambiguous_unless_the_assets_file_has_it(tmp_path: Path) -> None:
-    path = written(tmp_path, f"{HEADER}AAA,100,1\nBBB,100,1\n")
+def test_a_symbol_of_two_registered_assets_is_ambiguous_unless_the_assets_file_has_it() -> None:
     registered = [asset("AAA", "0x1"), asset("AAA", "0x2"), asset("BBB", "0x3")]
-    good, bad = judge(path, names=Names.of([], registered))
-    assert [row[0] for row in good] == ["token;0x3"]
-    assert bad == [(2, "several assets have this symbol; say which in the assets file")]
-    good, bad = judge(path, names=Names.of([asset("AAA", "0x2"), asset("BBB", "0x9")], registered))
-    assert [row[0] for row in good] == ["token;0x2", "token;0x9"]
-    assert bad == []
+    names = AssetNames([], registered, add_new=False)
+    assert names.named("AAA").fault == ("several assets have this symbol; write one of their ids: token;0x1, token;0x2")
+    names = AssetNames([asset("AAA", "0x2"), asset("BBB", "0x9")], registered, add_new=False)
+    codes = [names.named(name).code for name in ("AAA", "BBB")]
+    assert [names.ids[code] for code in codes if code is not None] == ["token;0x2", "token;0x9"]
 
 
 def read_assets(folder: Path, text: str) -> list[Asset]:
@@ -38,30 +37,34 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("symbol,address\nA,0x1\n", "lacks the columns decimals; it has 'symbol, address'"),
+        (
+            "symbol,address\nA,0x1\n",
+            "has the columns 'symbol, address'. It needs one each of symbol, address, decimals",
+        ),
         # A terminal would take what a binary file holds for orders.
-        ("symbol,\x1b[2J\nA,0x1\n", r"lacks the columns address, decimals; it has 'symbol, \\x1b\[2J'"),
+        ("symbol,\x1b[2J\nA,0x1\n", r"has the columns 'symbol, \\x1b\[2J'"),
         ("symbol,address,decimals\n", "names no assets"),
-        ("", "is empty. It needs a header line: symbol,address,decimals"),
-        ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "Asset 2 of .*the symbol is empty"),
+        ("", "is empty"),
+        ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "line 3: .*the symbol is empty"),
         ("symbol,address,decimals\n=A,0x1,18\n", "the symbol begins with = "),
-        ('symbol,address,decimals\n"\rA",0x1,18\n', "a spreadsheet would run it"),
         ("symbol,address,decimals\n =A,0x1,18\n", "a spreadsheet would run it"),
         ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol holds a comma"),
         ("symbol,address,decimals\nA\x85A,0x1,18\n", "control character"),
         ("symbol,address,decimals\nA\ufffdA,0x1,18\n", "control character"),
         ("symbol,address,decimals\nA,0x1\x7f1,18\n", "control character"),
-        ("symbol,address,decimals\nA,,18\n", "Asset 1 of .*the address is empty"),
+        ("symbol,address,decimals\nA,,18\n", "line 2: .*the address is empty"),
         ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
         ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,-1\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,1.5\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1\n", "from 0 to 77"),
-        ("symbol,address,decimals,Decimals\nA,0x1,18,6\n", "several columns decimals"),
-        ("symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n", "Asset 2 of .*'B,0x2,6,7': the row has more than 3 fields"),
-        ("symbol,address,decimals\nA,0x1,18,,7\n", "Asset 1 of .*the row has more than 3 fields"),
-        ('symbol,address,decimals\nA,"0x1,18\nB,0x2,18\n', "cannot be read as CSV"),
-        ("symbol,address,decimals\nA,0x1,18\n\nB,0x2,18\n", "Asset 2 of .*the symbol is empty"),
+        ("symbol,address,decimals,Decimals\nA,0x1,18,6\n", "It needs one each of"),
+        (
+            "symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n",
+            "line 3: 'B,0x2,6': the row has more fields than the first line",
+        ),
+        ("symbol,address,decimals\nA,0x1,18,,7\n", "line 2: .*the row has more fields than the first line"),
+        ('symbol,address,decimals\nA,"0x1,18\nB,0x2,18\n', "a quote is not closed on the line"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
         ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "the address is that of A with 18 decimals"),
@@ -83,11 +86,6 @@ def test_an_assets_file_may_be_compressed_and_begin_with_a_byte_order_mark(tmp_p
     assert read_assets_file(path) == [Asset(AssetGroup.TOKEN, "0x1", "A", "A", "a", 18, 6)]
 
 
-def test_blank_lines_at_the_end_are_ignored(tmp_path: Path) -> None:
-    assets = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18\n\n \n")
-    assert [asset.id for asset in assets] == ["token;0x1"]
-
-
-def test_a_missing_assets_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ImportRefused, match="--assets"):
-        read_assets_file(tmp_path / "assets.csv")
+def test_blank_lines_are_ignored(tmp_path: Path) -> None:
+    assets = read_assets(tmp_path, "\nsymbol,address,decimals\nA,0x1,18\n\nB,0x2,18.0\n \n")
+    assert [asset.id for asset in assets] == ["token;0x1", "token;0x2"]

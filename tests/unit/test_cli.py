@@ -121,8 +121,8 @@ def test_a_duration_is_a_number_and_a_unit() -> None:
         ),
         (["jobs", "once", "prices", "--source", "none"], "nothing to take snapshots of"),
         (["import", "prices"], "Missing argument 'FILES...'"),
-        (["import", "prices", "/no/such/file.csv"], "does not exist"),
-        (["import", "prices", __file__, "--time-unit", "us"], "'us' is not one of 's', 'ms'"),
+        (["import", "prices", "/no/such/file.csv"], "is not a file. Check the name"),
+        (["import", "prices", __file__, "--time-unit", "min"], "'min' is not one of 's', 'ms'"),
     ],
 )
 def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str], said: str) -> None:

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.history_files import HistoryRequest, load_history
+from analytics_service.imports.history_files import load_history
 from analytics_service.imports.layout import Choice
 from analytics_service.imports.numerals import Mark, NumberRules
+from analytics_service.imports.presets import PRICES, preset_of
+from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
 from analytics_service.store import histories
 from analytics_service.store.histories import History
@@ -57,10 +59,10 @@ def test_a_bad_row_is_named_with_its_line_and_reason_and_nothing_is_imported(
     assert reason in message
     assert "1 of 3 rows" in message
     assert "--skip-invalid" in message
-    request = HistoryRequest(histories.PRICES, [path], new_assets=True, skip_invalid=True)
+    request = HistoryRequest(PRICES, [path], new_assets=True, skip_invalid=True)
     content = load_history(None, request, AT, Silent(), keep_rejected=False)
     assert [row[1] for row in rows_of(content)] == [1_704_067_200, 1_704_067_201]
-    assert [asset.symbol for asset in content.loaded.new] == ["BTC"]
+    assert [asset.symbol for asset in content.new] == ["BTC"]
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -191,7 +193,7 @@ def test_any_text_is_imported_or_refused(
     text = end.join(delimiter.join(row) for row in [header, *rows])
     path = written(tmp_path_factory.mktemp("any"), text.encode("utf-8", "surrogatepass") + end.encode())
     history = histories.LEND_RATES if is_rate else histories.PRICES
-    request = HistoryRequest(history, [path], Choice(wide=wide), IN_UTC, new_assets=True)
+    request = HistoryRequest(preset_of(history), [path], Choice(wide=wide), IN_UTC, new_assets=True)
     for skip in (False, True):
         try:
             content = load_history(None, replace(request, skip_invalid=skip), AT, Silent(), keep_rejected=False)
