@@ -1,10 +1,9 @@
 """Rows that an import rejects: examples for a message, and a file of them beside the imported file."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import polars as pl
@@ -13,7 +12,7 @@ from analytics_service.config.files import NewFile
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.reading import FileRead
 from analytics_service.imports.tables import Table
-from analytics_service.market.spreadsheets import escaped, escaped_column
+from analytics_service.market.spreadsheets import csv_field
 from analytics_service.store.progress import Reporter
 
 # The mode of an ordinary new file: the umask decides who else may read it.
@@ -36,16 +35,17 @@ class RejectedFile:
 
     def __init__(self, table: Table) -> None:
         self.path = Path(f"{table.path}.rejected.csv")
-        self._columns = dict(zip(table.fields, _once([*map(escaped, table.columns)]), strict=True))
+        self._head = pl.DataFrame([[*_once(table.columns), *_ADDED]], [*table.fields, *_ADDED], orient="row")
         self._new: NewFile | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
         """Append bad rows (line, the file's fields, reason)."""
         try:
-            first = self._new is None
-            self._new = self._new or NewFile(self.path, _MODE)
-            own = [escaped_column(field).alias(column) for field, column in self._columns.items()]
-            bad.select(*own, "line", escaped_column("reason")).write_csv(self._new.file, include_header=first)
+            rows = bad.select(pl.col(self._head.columns).cast(pl.String))
+            if self._new is None:
+                self._new, rows = NewFile(self.path, _MODE), pl.concat([self._head, rows])
+            lines = rows.select(pl.concat_str(map(csv_field, map(pl.col, rows.columns)), separator=",")).to_series()
+            self._new.file.writelines(f"{line}\n".encode() for line in lines)
         except OSError as error:
             raise self._refused(error) from error
 
@@ -59,12 +59,8 @@ class RejectedFile:
             raise self._refused(error) from error
         return [self.path]
 
-    def __enter__(self) -> "RejectedFile":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Discard the file, unless it was kept."""
         if self._new is not None:
             self._new.discard()
 
@@ -102,7 +98,7 @@ def read_all(
             rejects.add(bad)
 
     with ExitStack() as stack:
-        kept = [stack.enter_context(RejectedFile(file.table)) for file in files]
+        kept = [stack.enter_context(closing(RejectedFile(file.table))) for file in files]
         for file, rejects in zip(files, kept, strict=True):
             reporter.stage(f"Reading {file.table.path.name}", file.table.size)
             read(file, partial(reject, file, rejects))

@@ -18,16 +18,17 @@ def is_formula(text: str) -> bool:
     return re.search(FORMULA, text) is not None
 
 
-def escaped(text: str) -> str:
+def escaped(text: pl.Expr) -> pl.Expr:
     """Text for CSV: spreadsheets read a formula that a ' precedes as plain text."""
-    return f"'{text}" if is_formula(text) and not re.search(_NUMBER, text) else text
-
-
-def escaped_column(column: str) -> pl.Expr:
-    """The same of a column of strings."""
-    text = pl.col(column)
     is_unsafe = text.str.contains(FORMULA) & ~text.str.contains(_NUMBER)
-    return pl.when(is_unsafe).then(pl.concat_str(pl.lit("'"), text)).otherwise(text).alias(column)
+    return pl.when(is_unsafe).then(pl.concat_str(pl.lit("'"), text)).otherwise(text)
+
+
+def csv_field(text: pl.Expr) -> pl.Expr:
+    """Text as a field of CSV (RFC 4180), escaped, and quoted where it must be."""
+    field = escaped(text)
+    quoted = pl.format('"{}"', field.str.replace_all('"', '""', literal=True))
+    return pl.when(field.str.contains('[",\r\n]')).then(quoted).otherwise(field)
 
 
 def escaped_sql(column: str) -> str:

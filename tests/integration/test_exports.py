@@ -267,7 +267,8 @@ def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path)
     for suffix in ("csv", "parquet"):
         export(store, tmp_path, "formulas", suffix=suffix)
     with (tmp_path / "formulas.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["text"] for row in csv.DictReader(file)] == [*map(escaped, texts)]
+        expected = pl.DataFrame({"text": texts}).select(escaped(pl.col("text"))).to_series().to_list()
+        assert [row["text"] for row in csv.DictReader(file)] == expected
     assert pl.read_parquet(tmp_path / "formulas.parquet")["text"].to_list() == texts
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -59,8 +60,8 @@ def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_pa
     )
     assert rejected(written(tmp_path, text)) == [
         "price,symbol,time,line_,x,x_,line,reason",
-        '-1,A,1704067200,"","","",3,the value is negative',
-        '1,\'=A,1704067200,"","","",4,"no asset can be made of it: the symbol begins with = + - @, a tab or a line '
+        "-1,A,1704067200,,,,3,the value is negative",
+        "1,'=A,1704067200,,,,4,\"no asset can be made of it: the symbol begins with = + - @, a tab or a line "
         'end: a spreadsheet would run it as a formula"',
         '1,A,1704067200,7,8,"9,,5",5,the row has more fields than the first line; a field with the delimiter in it '
         "needs quotes",
@@ -108,7 +109,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path, table: Table) -> None:
-    with RejectedFile(table) as file:
+    with closing(RejectedFile(table)) as file:
         file.add(BAD)
     assert list(tmp_path.iterdir()) == [table.path]
 
@@ -116,20 +117,20 @@ def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path
 def test_an_import_is_refused_when_rejected_rows_cannot_be_written(tmp_path: Path, table: Table) -> None:
     """Nor when their file cannot have its name."""
     Path(f"{table.path}.rejected.csv").mkdir()
-    with RejectedFile(table) as file:
+    with closing(RejectedFile(table)) as file:
         file.add(BAD)
         with pytest.raises(ImportRefused, match="cannot be written to"):
             file.keep()
     assert sorted(tmp_path.iterdir()) == [table.path, file.path]
     rmtree(tmp_path)
-    with RejectedFile(table) as file, pytest.raises(ImportRefused, match="cannot be written to"):
+    with closing(RejectedFile(table)) as file, pytest.raises(ImportRefused, match="cannot be written to"):
         file.add(BAD)
 
 
 def test_imports_of_a_file_at_the_same_time_do_not_mix_their_rejected_rows(tmp_path: Path, table: Table) -> None:
-    with RejectedFile(table) as last:
+    with closing(RejectedFile(table)) as last:
         last.add(BAD)
-        with RejectedFile(table) as first:
+        with closing(RejectedFile(table)) as first:
             first.add(BAD)
             first.keep()
         last.add(BAD)
