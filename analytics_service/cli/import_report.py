@@ -8,8 +8,8 @@ import polars as pl
 from analytics_service.cli.context import store_location
 from analytics_service.config.settings import Settings
 from analytics_service.history.formats.base import decimal_strings
+from analytics_service.imports.history_files import Loaded, Summary
 from analytics_service.imports.layout import Layout
-from analytics_service.imports.loaded import Loaded, Summary
 from analytics_service.imports.reading import ReadFile
 from analytics_service.imports.rejected import SHOWN, with_rest
 from analytics_service.market.assets import Asset

@@ -31,20 +31,18 @@ def define_assets(store: Store, path: Path) -> int:
     ImportRefused names the first invalid line. SourceRefused when the store holds simulated data (rule 8.7).
     """
     registered = registered_assets(store)
-    described = [_linked(asset, registered.get(asset.id)) for asset in listed_assets(path, registered)]
-    changed = changed_assets(store, described)
+    assets = [
+        replace(asset, kind=stored.kind, origin_asset=stored.origin_asset, receipt_asset=stored.receipt_asset)
+        if (stored := registered.get(asset.id))
+        else asset
+        for asset in listed_assets(path, registered)
+    ]
+    changed = changed_assets(store, assets)
     if changed.height:
         claim(store, read_side(store), IMPORTED)
         store.insert(ASSETS, versioned(changed, new_version(store)))
         show_assets(store)
     return changed.height
-
-
-def _linked(asset: Asset, stored: Asset | None) -> Asset:
-    """The asset with the kind and the links of the stored one, which files of assets do not have."""
-    if stored is None:
-        return asset
-    return replace(asset, kind=stored.kind, origin_asset=stored.origin_asset, receipt_asset=stored.receipt_asset)
 
 
 def registered_assets(store: Store | None) -> Mapping[str, Asset]:

@@ -10,6 +10,7 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import readable, unpacked
 from analytics_service.imports.tables import Table, numbered_fields, rows_at_once
 
+ARROW_STREAM = b"\xff\xff\xff\xff"
 # Bytes of a block as text.
 _MOST_TEXT = 256 * 2**20
 # Limit of Polars for decimals.
@@ -17,13 +18,14 @@ _MAX_DIGITS = 38
 _STRING_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 
 
-def parquet_table(path: Path) -> Table:
+def parquet_table(path: Path, _: bytes) -> Table:
     """The table of a Parquet file."""
     return _table(path, lambda: pl.scan_parquet(path, glob=False), "Parquet")
 
 
-def arrow_table(path: Path, *, is_stream: bool) -> Table:
+def arrow_table(path: Path, start: bytes) -> Table:
     """The table of an Arrow file, or of an Arrow stream. It is read as a whole."""
+    is_stream = start.startswith(ARROW_STREAM)
 
     def read() -> pl.LazyFrame:
         with unpacked(path) as (_, content):

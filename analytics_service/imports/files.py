@@ -41,7 +41,11 @@ def expanded(names: Sequence[str]) -> list[Path]:
             else:
                 require_file(path, "Check the name.")
                 paths.append(path)
-    require_distinct(paths)
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise ImportRefused(f"{path} is given twice. Name each file once.")
+        seen.add(path.resolve())
     return paths
 
 
@@ -59,15 +63,6 @@ def _importable(paths: Iterator[Path], refusal: str) -> list[Path]:
     if not usable:
         raise ImportRefused(refusal)
     return usable
-
-
-def require_distinct(paths: Sequence[Path]) -> None:
-    """ImportRefused when a file is given twice."""
-    resolved: set[Path] = set()
-    for path in paths:
-        if path.resolve() in resolved:
-            raise ImportRefused(f"{path} is given twice. Name each file once.")
-        resolved.add(path.resolve())
 
 
 def require_file(path: Path, cure: str) -> None:

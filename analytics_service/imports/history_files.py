@@ -1,14 +1,14 @@
 """Imports of one history from files as people have them: any usual format, columns found by name, times in any unit."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 import polars as pl
 
 from analytics_service.imports.assets_file import differ, listed_assets, notes_on_symbols, registered_assets
 from analytics_service.imports.layout import lay_out
-from analytics_service.imports.loaded import Loaded
 from analytics_service.imports.merging import merged
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.opening import open_table
@@ -23,6 +23,49 @@ from analytics_service.store.observations import TOTAL, read_series
 from analytics_service.store.progress import Reporter
 
 _DISPLAYED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The result of an import, or of trying it, in rows: read = written + replaced + rejected.
+
+    `written` counts rows whose asset and second were not in the store; `replaced` counts rows that replaced a row in
+    the store or an earlier row of the import. `observations` counts the import's observations by history, as the ledger
+    and `status` do: a row of a file of rates has up to two. `rejected_files` contain the rejected rows, a file for each
+    input. `kept` are the assets whose description in the assets file differs from that in the store, which is kept.
+    """
+
+    read: int
+    written: int
+    replaced: int
+    rejected: int
+    observations: Mapping[str, int]
+    rejected_files: tuple[Path, ...] = ()
+    kept: tuple[Asset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The content of files, and how each was read: the merged good rows, the assets that they bring, and those that
+    keep the store's description although the assets file has a different one. `symbols` are those of the rows' assets,
+    by id, and `notes` say what may not be meant."""
+
+    preset: Preset
+    files: Sequence[ReadFile]
+    rows: pl.DataFrame
+    rejected_files: Sequence[Path]
+    new: Sequence[Asset]
+    kept: Sequence[Asset]
+    symbols: Mapping[str, str]
+    notes: Sequence[str]
+
+    def summary(self, already_stored: int) -> Summary:
+        """The summary, given the number of rows that the store already had."""
+        read, rejected = sum(file.read for file in self.files), sum(file.rejected for file in self.files)
+        written = self.rows.height - already_stored
+        observations = self.preset.observations(self.rows)
+        files, kept = tuple(self.rejected_files), tuple(self.kept)
+        return Summary(read, written, read - rejected - written, rejected, observations, files, kept)
 
 
 def load_history(

@@ -36,6 +36,16 @@ class Shape(StrEnum):
     SPACED = "thousands after a space"
 
 
+# The first pattern that a number fits tells its shape.
+_SHAPES = (
+    (_PLAIN, None),
+    (_EITHER, Shape.EITHER),
+    (_SPACED, Shape.SPACED),
+    (_GROUPED, Shape.GROUPED),
+    (f"{_COMMA_PLAIN}|{_COMMA_GROUPED}", Shape.COMMA),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NumberRules:
     """How numbers are to be read: the mark that separates decimals, None if nobody said which; and whether they are in
@@ -82,24 +92,10 @@ def _with_point(mark: Mark | None) -> pl.Expr:
 
 def _shape(mark: Mark | None) -> pl.Expr:
     """The shape of numbers with commas or with several points, where nobody said which mark separates decimals."""
-    nothing = pl.lit(None, pl.String)
-    if mark is not None:
-        return nothing
-    text = pl.col("text")
-    with_comma = text.str.contains(_COMMA_PLAIN) | text.str.contains(_COMMA_GROUPED)
-    return (
-        pl.when(text.str.contains(_PLAIN))
-        .then(nothing)
-        .when(text.str.contains(_EITHER))
-        .then(pl.lit(str(Shape.EITHER)))
-        .when(text.str.contains(_SPACED))
-        .then(pl.lit(str(Shape.SPACED)))
-        .when(text.str.contains(_GROUPED))
-        .then(pl.lit(str(Shape.GROUPED)))
-        .when(with_comma)
-        .then(pl.lit(str(Shape.COMMA)))
-        .otherwise(nothing)
-    )
+    text, shape = pl.col("text"), pl.lit(None, pl.String)
+    for pattern, meaning in reversed(_SHAPES) if mark is None else ():
+        shape = pl.when(text.str.contains(pattern)).then(pl.lit(meaning, pl.String)).otherwise(shape)
+    return shape
 
 
 def _hundredth() -> pl.Expr:

@@ -5,18 +5,17 @@ import resource
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.columnar import arrow_table, parquet_table
+from analytics_service.imports.columnar import ARROW_STREAM, arrow_table, parquet_table
 from analytics_service.imports.files import unpacked
 from analytics_service.imports.records import json_table
 from analytics_service.imports.tables import Table, require_content
 from analytics_service.imports.text import text_table
 
-_ARROW_STREAM = b"\xff\xff\xff\xff"
 _START = 4096
 
 
@@ -27,11 +26,7 @@ _MEMORY = 768 * 2**20
 def within_memory(paths: Sequence[Path]) -> Sequence[Path]:
     """The same paths. ImportRefused for a Parquet or Arrow file that needs too much memory, which is tried in a process
     of its own: Polars ends its process when it gets none."""
-    typed = []
-    for path in paths:
-        require_content(path)
-        if _is_typed(path, _start(path)):
-            typed.append(path)
+    typed = [path for path in paths if _start(path)[1] in (parquet_table, arrow_table)]
     if not typed:
         return paths
     command, environment = [sys.executable, "-P", "-m", __name__], os.environ | {"POLARS_MAX_THREADS": "1"}
@@ -57,27 +52,21 @@ def _read_all() -> None:
 def open_table(path: Path) -> Table:
     """The table of a file, whatever its format. ImportRefused when it is missing, empty or unreadable, and at the end
     of its blocks when it changed meanwhile."""
+    start, reader = _start(path)
+    return reader(path, start).watched()
+
+
+def _start(path: Path) -> tuple[bytes, Callable[[Path, bytes], Table]]:
+    """The first bytes of a file, unpacked, and what reads its format."""
     require_content(path)
-    return _recognized(path, _start(path)).watched()
-
-
-def _start(path: Path) -> bytes:
     with unpacked(path) as (_, stream):
-        return stream.read(_START)
-
-
-def _is_typed(path: Path, start: bytes) -> bool:
-    return start.startswith((b"PAR1", b"ARROW1", _ARROW_STREAM)) or path.suffix == ".parquet"
-
-
-def _recognized(path: Path, start: bytes) -> Table:
+        start = stream.read(_START)
     if start.startswith(b"PAR1") or path.suffix == ".parquet":
-        return parquet_table(path)
-    if start.startswith((b"ARROW1", _ARROW_STREAM)):
-        return arrow_table(path, is_stream=start.startswith(_ARROW_STREAM))
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
-        return json_table(path)
-    return text_table(path, start)
+        return start, parquet_table
+    if start.startswith((b"ARROW1", ARROW_STREAM)):
+        return start, arrow_table
+    is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+    return start, json_table if is_json else text_table
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ _Record = dict[str, Any]
 _Line = tuple[int, bytes, int]
 
 
-def json_table(path: Path) -> Table:
+def json_table(path: Path, _: bytes) -> Table:
     """The table of a JSON file."""
     content = _content(path)
     first = _record(content[:_MAX_LINE].partition(b"\n")[0])

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics_service.config.settings import Settings
-from analytics_service.imports.history_files import load_history
-from analytics_service.imports.loaded import Summary
+from analytics_service.imports.history_files import Summary, load_history
 from analytics_service.imports.presets import PRICES, Preset
 from analytics_service.imports.publishing import compare, publish
 from analytics_service.imports.reading import HistoryRequest

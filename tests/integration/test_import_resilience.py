@@ -15,7 +15,7 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
-from analytics_service.imports.loaded import Summary
+from analytics_service.imports.history_files import Summary
 from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import drop_abandoned
 from tests.doubles import Statement, WatchedStore

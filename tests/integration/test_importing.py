@@ -15,7 +15,7 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.loaded import Summary
+from analytics_service.imports.history_files import Summary
 from analytics_service.imports.presets import PRICES
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.kinds import Price
@@ -307,7 +307,7 @@ def test_real_prices_are_stored_as_python_reads_them(
 ) -> None:
     """The first lines are written in several batches, as all of them are."""
     if lines:
-        monkeypatch.setattr("analytics_service.imports.batches._BATCH_ROWS", lines // 4)
+        monkeypatch.setattr("analytics_service.imports.publishing._BATCH_ROWS", lines // 4)
     folder, prices = Path(os.environ["ANALYTICS_TEST_DATA"]), tmp_path / "prices_hourly.csv.gz"
     with gzip.open(folder / prices.name) as whole, gzip.open(prices, "wb", compresslevel=1) as part:
         part.writelines(islice(whole, lines))

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.imports.loaded import Summary
+from analytics_service.imports.history_files import Summary
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store

@@ -15,7 +15,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
-from analytics_service.imports.loaded import Summary
+from analytics_service.imports.history_files import Summary
 from analytics_service.imports.presets import PRICES, RATES
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples

@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from analytics_service.imports.history_files import load_history
+from analytics_service.imports.history_files import Loaded, load_history
 from analytics_service.imports.layout import Choice
-from analytics_service.imports.loaded import Loaded
 from analytics_service.imports.numerals import NumberRules
 from analytics_service.imports.presets import preset_of
 from analytics_service.imports.reading import HistoryRequest
