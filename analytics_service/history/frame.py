@@ -1,10 +1,10 @@
 """Frames: the rows of a history in a range of time, as a sorted table; their last values and their candles."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
-from itertools import accumulate, pairwise
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import polars as pl
 
@@ -28,6 +28,7 @@ UNIT = pl.lit(10**18, dtype=pl.Int128())
 _VIEW = 16
 # Bytes of a row with all columns, apart from the characters of `close`.
 ROW_BYTES = 88 + _VIEW
+_AS_IT_IS = pl.QueryOptFlags.none()
 # How the rows of a bucket are summarized.
 _SUMMED = {
     "first_at": pl.col("first_at").min(),
@@ -77,9 +78,14 @@ class Frame:
         """Bytes in memory. Polars' estimate counts the characters of strings, and not their views."""
         return int(self.rows.estimated_size()) + _VIEW * self.rows.height
 
-    def bases(self, ids: Sequence[str]) -> pl.Series:
+    @cached_property
+    def closes(self) -> pl.LazyFrame:
+        """The keys and last values of all rows."""
+        return self.rows.select("key", "close").lazy()
+
+    def bases(self, ids: Sequence[str]) -> list[int]:
         """The keys of these series at the second 0."""
-        return pl.Series([self.indices[asset_id] * _SERIES for asset_id in ids], dtype=pl.Int64)
+        return [self.indices[asset_id] * _SERIES for asset_id in ids]
 
     @cached_property
     def _several(self) -> tuple[pl.Series, pl.Series]:
@@ -105,39 +111,48 @@ class Part:
 def last(parts: Sequence[Part], ids: Sequence[str], instants: Sequence[int]) -> pl.DataFrame:
     """The last `value` of each series before each of the ascending instants, and its `second`, series by series.
 
-    All parts have the same series. The value is null and the second negative where nothing was observed before, or the
-    first part begins later. Cost: proportional to the instants.
+    All parts have the same series, and nothing was observed before the first one begins, except what its frame carries.
+    The value is null and the second negative where nothing was observed before. Cost: proportional to the instants.
     """
     size = len(instants) * len(ids)
     if not parts or not size:
         return pl.DataFrame({"value": _NO_VALUE.new_from_index(0, size), "second": _NO_SECOND.new_from_index(0, size)})
-    instant, series = layout(len(instants), len(ids))
-    bases = parts[0].frame.bases(ids)[series]
-    targets = pl.Series(instants, dtype=pl.Int64)[instant] + bases
-    ends = [bisect_left(instants, parts[0].since), *(bisect_right(instants, part.until) for part in parts)]
-    none = ends[0] * len(ids)
-    values, keys = [_NO_VALUE.new_from_index(0, none)], [bases[:none] - 1]
-    rows_by_part = _preceding_rows(
-        parts, [targets[first * len(ids) : stop * len(ids)] for first, stop in pairwise(ends)]
-    )
-    for part, rows in zip(parts, rows_by_part, strict=True):
-        values.append(part.frame.rows["close"][rows])
-        keys.append(part.frame.rows["key"][rows])
-    order = by_series(len(instants), len(ids))
-    value, second = pl.concat(values, rechunk=True), pl.concat(keys, rechunk=True) - bases
-    return pl.DataFrame([value[order].alias("value"), second[order].alias("second")])
-
-
-def _preceding_rows(parts: Sequence[Part], targets: Sequence[pl.Series]) -> list[pl.Series]:
-    """For each part: the row before each of its target keys."""
-    # A single query, because starting a query takes longer than the search.
+    bases = parts[0].frame.bases(ids)
+    ascending = sorted(bases)
+    stops = [0, *(bisect_right(instants, part.until) for part in parts)]
     searches = [
-        pl.lit(part.frame.rows["key"]).search_sorted(pl.lit(keys), side="left")
-        for part, keys in zip(parts, targets, strict=True)
+        _preceding(part.frame, ascending, instants[begin:stop])
+        for part, (begin, stop) in zip(parts, pairwise(stops), strict=True)
+        if begin < stop
     ]
-    rows = pl.select(reduce(pl.Expr.append, searches)).to_series() - 1
-    stops = [*accumulate(map(len, targets), initial=0)]
-    return [rows[first:stop] for first, stop in pairwise(stops)]
+    # Starting a query takes as long as the search, and so does optimizing it. The default engine takes even longer.
+    rows = pl.concat(searches).collect(engine="in-memory", optimizations=_AS_IT_IS)
+    value, key = rows["close"], rows["key"]
+    series, instant = layout(len(ids), len(instants))
+    if len(searches) > 1 or bases != ascending:
+        # Each search has a block of instants, and in it the series in ascending order.
+        blocks = [range(begin, stop) for begin, stop in pairwise(stops)]
+        first = [number + block.start * (len(ids) - 1) for block in blocks for number in block]
+        widths = [len(block) for block in blocks for _ in block]
+        ranks = {base: rank for rank, base in enumerate(ascending)}
+        rank = pl.Series([ranks[base] for base in bases], dtype=pl.UInt32)[series]
+        row = pl.Series(first, dtype=pl.UInt32)[instant] + pl.Series(widths, dtype=pl.UInt32)[instant] * rank
+        value, key = value.rechunk()[row], key.rechunk()[row]
+    return pl.DataFrame([value.alias("value"), (key - pl.Series(bases)[series]).alias("second")])
+
+
+def _preceding(frame: Frame, bases: Sequence[int], instants: Sequence[int]) -> pl.LazyFrame:
+    """The row before each instant in each series, series by series. Both are ascending, and so are their keys."""
+    series, instant = layout(len(bases), len(instants))
+    keys = (pl.Series(bases)[series] + pl.Series(instants, dtype=pl.Int64)[instant]).to_frame("before").lazy()
+    return keys.join_asof(
+        frame.closes,
+        left_on="before",
+        right_on="key",
+        allow_exact_matches=False,
+        coalesce=False,
+        check_sortedness=False,
+    )
 
 
 def candles(parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
@@ -194,10 +209,3 @@ def layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
 def _layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     slot = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
     return slot // inner, slot % inner
-
-
-@lru_cache(maxsize=8)
-def by_series(buckets: int, series: int) -> pl.Series:
-    """Indices that reorder values from bucket by bucket to series by series."""
-    row, bucket = layout(series, buckets)
-    return bucket * series + row
