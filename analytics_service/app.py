@@ -24,25 +24,9 @@ from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
-from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
-from analytics_service.present.overview import BORROW_MARKETS, COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
-from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
-from analytics_service.resources import (
-    analytics,
-    assets,
-    docs,
-    events,
-    health,
-    markets,
-    metrics,
-    operations,
-    ptoken,
-    risk,
-    swaps,
-    users,
-    web_page,
-)
-from analytics_service.resources.history import MultiSeries, SingleSeries
+from analytics_service.resources import analytics, assets, docs, health, markets, metrics, operations, users, web_page
+from analytics_service.resources.current import Current
+from analytics_service.resources.history import HistoryPath
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
@@ -184,49 +168,9 @@ def _probes(monitor: Monitor) -> Routes:
 
 def _history(shared: Shared, reader: HistoryReader) -> Routes:
     """The paths of one entry in the table of histories."""
-    served = ((reader.history.by_asset, MultiSeries), (reader.history.total, SingleSeries))
-    return [(f"/api/v1{path.path}", resource(shared, reader, path)) for path, resource in served if path]
+    return [(f"/api/v1{path.path}", HistoryPath(shared, reader, path)) for path in reader.history.paths]
 
 
 def _current(shared: Shared) -> Routes:
-    return [
-        ("/api/v1/analytics/market/state", analytics.AnalyticsState(shared)),
-        ("/api/v1/analytics/market/risk", risk.Risk(shared)),
-        ("/api/v1/analytics/market/risk/ladder", risk.RiskLadder(shared)),
-        ("/api/v1/analytics/market/borrowers", risk.BorrowerList(shared)),
-        ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(shared)),
-        ("/api/v1/assets", assets.Assets(shared)),
-        ("/api/v1/assets/prices", assets.Prices(shared)),
-        ("/api/v1/ptoken/params", ptoken.PtokenPart(shared, PTOKEN_PARAMS, "The protocol token's parameters.")),
-        (
-            "/api/v1/ptoken/state",
-            ptoken.PtokenPart(shared, PTOKEN_STATE, "How much of the protocol token there is, and where."),
-        ),
-        ("/api/v1/ptoken/staking", ptoken.PtokenPart(shared, PTOKEN_STAKING, "The protocol token's staking pools.")),
-        ("/api/v1/markets", markets.Markets(shared)),
-        ("/api/v1/markets/config", markets.Config(shared)),
-        ("/api/v1/markets/supply", markets.MarketSupply(shared)),
-        ("/api/v1/markets/tvl", markets.Tvl(shared)),
-        ("/api/v1/markets/lend", markets.MarketList(shared, LEND_MARKETS, "Every lend market.")),
-        ("/api/v1/markets/lend/lookup", markets.MarketLookup(shared, "lend", LEND_LOOKUP, "An asset's lend market.")),
-        ("/api/v1/markets/borrow", markets.MarketList(shared, BORROW_MARKETS, "All collateral and debt markets.")),
-        (
-            "/api/v1/markets/borrow/collaterals",
-            markets.MarketList(shared, COLLATERAL_MARKETS, "Every collateral market."),
-        ),
-        (
-            "/api/v1/markets/borrow/collaterals/lookup",
-            markets.MarketLookup(shared, "collateral", COLLATERAL_LOOKUP, "An asset's collateral market."),
-        ),
-        ("/api/v1/markets/borrow/debts", markets.MarketList(shared, DEBT_MARKETS, "Every debt market.")),
-        (
-            "/api/v1/markets/borrow/debts/lookup",
-            markets.MarketLookup(shared, "debt", DEBT_LOOKUP, "An asset's debt market."),
-        ),
-        ("/api/v1/markets/merged", markets.MergedList(shared)),
-        ("/api/v1/markets/merged/lookup", markets.MergedLookup(shared)),
-        *((f"/api/v1/users/{{address}}/{part.path}", users.UserPart(shared, part)) for part in users.PARTS),
-        ("/api/v1/users/{address}/tx-history", events.TxHistory(shared)),
-        ("/api/v1/swap/routes", swaps.Routes(shared)),
-        ("/api/v1/swap/routes/all", swaps.AllRoutes(shared)),
-    ]
+    paths = (*analytics.PATHS, *assets.PATHS, *markets.PATHS, *users.PATHS, *assets.SWAP_PATHS)
+    return [(f"/api/v1/{path.path}", Current(shared, path)) for path in paths]

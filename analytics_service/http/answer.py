@@ -69,6 +69,10 @@ class Answer:
         encoding = () if self.body is body else (("Content-Encoding", coding.name),)
         self.content_headers = content_headers + encoding
 
+    def coded(self, coding: Coding) -> "Answer":
+        """This answer, which has no coding yet, in a coding."""
+        return Answer(self.validators, coding, self.body, self.content_headers)
+
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
     """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes."""

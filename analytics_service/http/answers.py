@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Hashable
+from operator import itemgetter
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -31,21 +32,6 @@ class CacheKey(NamedTuple):
         return self._replace(coding=IDENTITY)
 
 
-class _Entry(NamedTuple):
-    answer: Answer
-    size: int
-
-
-class _ValidatorsEntry(NamedTuple):
-    validators: Validators
-    size: int
-
-
-def _size_of(key: CacheKey, validators: Validators) -> int:
-    """Bytes of an entry without a body. The query counts, because callers may send long queries."""
-    return _OVERHEAD + len(key.path) + len(key.query) + len(validators.next or "")
-
-
 class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
 
@@ -56,46 +42,50 @@ class Answers:
     def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
         self._limit = limit
         self._measure = measure
-        self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
-        self._validators: LRUCache[CacheKey, _ValidatorsEntry] = LRUCache(
-            limit // _LARGEST_SHARE, getsizeof=lambda entry: entry.size
-        )
+        # With the size of each.
+        self._entries: LRUCache[CacheKey, tuple[Answer, int]] = LRUCache(limit, itemgetter(1))
+        self._validators: LRUCache[CacheKey, tuple[Validators, int]] = LRUCache(limit // _LARGEST_SHARE, itemgetter(1))
         self._rendering: Share[Answer] = Share()
         self._lock = threading.Lock()
 
     def find(self, key: CacheKey) -> Answer | None:
         """The cached answer, whatever its state."""
         with self._lock:
-            entry = self._entries.get(key)
-        return None if entry is None else entry.answer
-
-    def find_for_state(self, key: CacheKey, state: Hashable) -> Answer | None:
-        """The cached answer for a state."""
-        answer = self.find(key)
-        return answer if answer is not None and answer.validators.state == state else None
+            answer, _ = self._entries.get(key, (None, 0))
+        return answer
 
     def validators(self, key: CacheKey, state: Hashable) -> Validators | None:
         """The validators of the answer for a state, even if its body was evicted."""
         with self._lock:
-            entry = self._validators.get(key.uncoded)
-        return entry.validators if entry is not None and entry.validators.state == state else None
+            validators, _ = self._validators.get(key.uncoded, (None, 0))
+        return validators if validators is not None and validators.state == state else None
 
     def rendered(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
-        """The cached answer for a state, or a new one. Threads that need the same answer render it once."""
-        return self.find_for_state(key, state) or self._rendering.get(
-            (key, state), lambda: self.find_for_state(key, state) or self.keep(key, render())
-        )
+        """The cached answer for a state, or a new one. Threads that need the same answer render it once, and encode it
+        once for each coding."""
 
-    def keep(self, key: CacheKey, answer: Answer) -> Answer:
+        def find() -> Answer | None:
+            answer = self.find(key)
+            return answer if answer is not None and answer.validators.state == state else None
+
+        def make() -> Answer:
+            if key.coding == IDENTITY:
+                return render()
+            return self.rendered(key.uncoded, state, render).coded(key.coding)
+
+        return find() or self._rendering.get((key, state), lambda: find() or self._keep(key, make()))
+
+    def _keep(self, key: CacheKey, answer: Answer) -> Answer:
         """Cache an answer, unless it is too large, and return it."""
-        size = _size_of(key, answer.validators)
-        entry = _Entry(answer, size + len(answer.body))
+        # The query counts, because callers may send long queries.
+        size = _OVERHEAD + len(key.path) + len(key.query) + len(answer.validators.next or "")
+        complete = size + len(answer.body)
         with self._lock:
             self._validators.pop(key.uncoded, None)
             if size <= self._validators.maxsize:
-                self._validators[key.uncoded] = _ValidatorsEntry(answer.validators, size)
+                self._validators[key.uncoded] = answer.validators, size
             self._entries.pop(key, None)
-            if entry.size * _LARGEST_SHARE <= self._limit:
-                self._entries[key] = entry
+            if complete * _LARGEST_SHARE <= self._limit:
+                self._entries[key] = answer, complete
             self._measure(int(self._entries.currsize + self._validators.currsize))
         return answer

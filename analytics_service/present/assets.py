@@ -1,13 +1,15 @@
-"""Assets and their prices in responses."""
+"""Assets, their prices, swap routes, and events of addresses in responses."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
+from operator import itemgetter
 
 from analytics_service.market.assets import Asset
-from analytics_service.present.kinds import NUMBER, PRICE, SPEC, STRING, TIME, word
-from analytics_service.present.shapes import Field, Kind, OneOf, Scope, Shape, within
+from analytics_service.market.events import Action
+from analytics_service.present.kinds import AMOUNT, NUMBER, PRICE, SPEC, STRING, TIME, USD, word
+from analytics_service.present.shapes import Field, Kind, Many, OneOf, Scope, Shape, within
 
 ASSET_METADATA = Shape(
     "AssetMetadata",
@@ -81,6 +83,46 @@ def asset_info(asset: Asset) -> dict[str, object]:
 # The AssetInfo of the scope's current asset.
 CURRENT_ASSET_INFO = Field(
     "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.current_asset)), "The asset.", source=""
+)
+_ACTION = Kind(
+    {"type": "string", "enum": [*Action]},
+    lambda action, _: str(action),
+    lambda action, _: action.replace("_", " ").capitalize(),
+)
+_UUID = Kind({"type": "string", "format": "uuid"}, lambda uuid, _: uuid)
+ACCOUNT_EVENT = Shape(
+    "AccountEvent",
+    "What an address did.",
+    (
+        Field("event_uuid", _UUID, "Identifies the event.", source="uuid"),
+        Field("event_time", TIME, "When it happened.", source="at"),
+        Field("action", _ACTION, "What the address did."),
+        Field(
+            "asset",
+            CURRENT_ASSET_INFO.of,
+            "The asset of the amount. If the service does not know the asset, only its id is shown.",
+            source="",
+        ),
+        Field("amount", AMOUNT, "The amount; null if the action moves nothing.", optional=True),
+        Field("account_address", STRING, "The address.", source="address"),
+        Field("account_index", NUMBER, "The borrow account, if the action concerns one.", optional=True),
+        Field("contract_address", STRING, "The contract that carried it out.", source="contract"),
+        Field("destination_address", STRING, "Where a send went.", source="destination", optional=True),
+        Field("tx_hash", STRING, "The transaction. Both parts of a liquidation have the same."),
+        Field("historic_price", PRICE, "USD for one standard unit when it happened.", source="price", optional=True),
+        Field("historic_value", USD, "USD value of the amount when it happened.", source="usd", optional=True),
+    ),
+    asset="asset_id",
+)
+
+# Its record is an item of `SwapContract.routes`: a pair of source and targets.
+SWAP_TARGETS = Shape(
+    "SwapRouteTargets",
+    "The denoms that one denom can be swapped to. These are plain chain denoms, not asset ids.",
+    (
+        Field("source", STRING, "Denom to swap from.", source=itemgetter(0)),
+        Field("targets", Many(STRING), "Denoms it can be swapped to.", source=itemgetter(1)),
+    ),
 )
 
 

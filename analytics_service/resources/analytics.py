@@ -1,20 +1,114 @@
-"""/api/v1/analytics/market/state: how much the markets have been used."""
+"""/api/v1/analytics: use of the markets, what could be liquidated, and how the protocol token unlocks."""
 
-from collections.abc import Mapping
-from typing import Any
+from decimal import Decimal
+from operator import attrgetter
 
+from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.http import params
+from analytics_service.market import risk
+from analytics_service.market.assets import as_stored
+from analytics_service.market.assumptions import assumed, assumed_prices
+from analytics_service.market.borrowers import Borrowers, borrowers_of
+from analytics_service.market.ladder import Ladder, ladder_of
+from analytics_service.market.unlocks import unlock_groups
 from analytics_service.present.analytics import MARKET_STATE, MarketState
-from analytics_service.resources.current import Current
+from analytics_service.present.risk import BORROWER, RISK, RISK_LADDER
+from analytics_service.present.shapes import Many
+from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
+from analytics_service.resources.current import VALUED, StatePath
+from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
 
-class AnalyticsState(Current):
-    """How much the markets have been used so far."""
+def _state(view: View, arguments: Arguments) -> MarketState:
+    return MarketState(view.activity, view.loans, view.interest_paid)
 
-    families = ("markets", "loans", "positions")
-    describes_assets = False
-    shape = MARKET_STATE
 
-    def record(self, view: View, arguments: Mapping[str, Any]) -> MarketState:
-        """Cumulative loans and interest, and the numbers of users."""
-        return MarketState(view.activity, view.loans, view.interest_paid)
+def _risk(view: View, arguments: Arguments) -> risk.Risk:
+    """The risk at the requested prices. EntityNotFound if one is of no asset."""
+    prices = assumed(arguments["prices"] or (), view.assets, view.prices)
+    valuation = view.valuation_at(prices)
+    threshold = arguments["threshold"] or risk.AT_RISK
+    return risk.risk_of(valuation, threshold, assumed_prices(prices, view.prices, valuation.prices))
+
+
+def _ladder(view: View, arguments: Arguments) -> Ladder:
+    """The ladder. EntityNotFound for an asset without a price."""
+    changes = _changes(arguments)
+    (asset_id,) = as_stored([arguments["asset_id"]], view.assets)
+    if asset_id not in view.prices:
+        what = "an asset without a price" if asset_id in view.assets else "no asset"
+        raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
+    return ladder_of(view.valuation, asset_id, changes)
+
+
+def _changes(arguments: Arguments) -> list[Decimal]:
+    """The steps of a ladder, in percent. ParameterInvalid if there are none or too many."""
+    defaults = {"from": params.LADDER_FROM, "to": params.LADDER_TO, "step": params.LADDER_STEP}
+    given = {name: default if arguments[name] is None else arguments[name] for name, default in defaults.items()}
+    first, last, step = given.values()
+    if first > last:
+        raise ParameterInvalid("to", f"{last} is below from, {first}")
+    if not step:
+        raise ParameterInvalid("step", "it must be above 0")
+    steps = int((last - first) / step) + 1
+    if steps > params.MAX_STEPS:
+        raise ParameterInvalid(
+            "step", f"from {first} to {last} these are {steps:,} steps; at most {params.MAX_STEPS} fit"
+        )
+    return [first + step * number for number in range(steps)]
+
+
+def _borrowers(view: View, arguments: Arguments) -> Borrowers:
+    order, limit, offset = arguments["sort"], arguments["limit"], arguments["offset"]
+    return borrowers_of(view.valuation, order, limit, offset, arguments["address"])
+
+
+def _unlocks(view: View, arguments: Arguments) -> UnlocksDistribution:
+    return UnlocksDistribution(view.ptoken.asset_id, unlock_groups(view.arrangements, view.head("ptoken").instant))
+
+
+_BOOK = ("prices", "markets", "ptoken", "positions")
+PATHS = (
+    StatePath(
+        "analytics/market/state",
+        "How much the markets have been used so far.",
+        MARKET_STATE,
+        _state,
+        ("markets", "loans", "positions"),
+        describes_assets=False,
+    ),
+    StatePath(
+        "analytics/market/risk",
+        "All borrow accounts by health: how much could be liquidated, now or at other prices.",
+        RISK,
+        _risk,
+        _BOOK,
+        (params.THRESHOLD, params.ASSUMED_PRICES, params.WITH_TEXT),
+    ),
+    StatePath(
+        "analytics/market/risk/ladder",
+        "What could be liquidated at other prices of one asset, step by step.",
+        RISK_LADDER,
+        _ladder,
+        _BOOK,
+        (params.ASSET_ID, *params.LADDER, params.WITH_TEXT),
+    ),
+    StatePath(
+        "analytics/market/borrowers",
+        "Borrow accounts with debt, a page at a time, with the prices at which they are liquidated.",
+        Many(BORROWER, attrgetter("listed")),
+        _borrowers,
+        _BOOK,
+        (*params.BORROWERS, params.WITH_TEXT),
+        count=attrgetter("count"),
+    ),
+    StatePath(
+        "analytics/ptoken/unlocks-distribution",
+        "Sums of unlock arrangements by member class, at the snapshot's instant.",
+        UNLOCKS_DISTRIBUTION,
+        _unlocks,
+        ("ptoken",),
+        (params.WITH_PERCENT, *VALUED),
+    ),
+)

@@ -1,34 +1,85 @@
-"""/api/v1/assets: assets and their prices."""
+"""/api/v1/assets, /ptoken and /swap: assets and their prices, the protocol token, and what swap contracts can swap."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
-from analytics_service.market.assets import Asset
-from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
+from analytics_service.market.positions import SwapContract
+from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, SWAP_TARGETS, PricedAsset, Quote
+from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.shapes import Many
-from analytics_service.resources.current import Current
+from analytics_service.resources.current import VALUED, StatePath
+from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
-
-class Assets(Current):
-    """Every asset, in the order of ids."""
-
-    families = ("prices",)
-    shape = Many(ASSET_INFO)
-
-    def record(self, view: View, arguments: Mapping[str, Any]) -> list[Asset]:
-        """All assets."""
-        return list(view.assets.values())
+_Route = tuple[str, tuple[str, ...]]
 
 
-class Prices(Current):
-    """Every asset that has a price, with its last price, however old; last_updated_at tells its age."""
+def _prices(view: View, arguments: Arguments) -> list[PricedAsset]:
+    return [PricedAsset(view.assets[asset_id], Quote(*quote)) for asset_id, quote in view.quotes.items()]
 
-    families = ("prices",)
-    query = (params.WITH_TEXT,)
-    shape = Many(PRICED_ASSET)
 
-    def record(self, view: View, arguments: Mapping[str, Any]) -> list[PricedAsset]:
-        """Assets with their last prices."""
-        return [PricedAsset(view.assets[asset_id], Quote(*quote)) for asset_id, quote in view.quotes.items()]
+def _contract(view: View, arguments: Arguments) -> SwapContract:
+    address = arguments["contract_address"]
+    contract = view.contract(address)
+    if contract is None:
+        raise EntityNotFound(f"contract_address: {address} is not a swap contract.")
+    return contract
+
+
+def _all_routes(view: View, arguments: Arguments) -> list[_Route]:
+    """All routes, in the order of source denoms."""
+    return sorted(_contract(view, arguments).routes.items())
+
+
+def _route(view: View, arguments: Arguments) -> _Route:
+    """The denom and its targets."""
+    denom, routes = arguments["source_denom"], _contract(view, arguments).routes
+    if denom not in routes:
+        raise EntityNotFound(f"source_denom: {denom[:100]!r} has no routes at this contract.")
+    return denom, routes[denom]
+
+
+PATHS = (
+    StatePath(
+        "assets",
+        "Every asset, in the order of ids.",
+        Many(ASSET_INFO),
+        lambda view, arguments: list(view.assets.values()),
+        ("prices",),
+    ),
+    StatePath(
+        "assets/prices",
+        "Every asset that has a price, with its last price, however old; last_updated_at tells its age.",
+        Many(PRICED_ASSET),
+        _prices,
+        ("prices",),
+        (params.WITH_TEXT,),
+    ),
+    *(
+        StatePath(f"ptoken/{part}", summary, shape, lambda view, arguments: view.ptoken, ("ptoken",), VALUED)
+        for part, summary, shape in (
+            ("params", "The protocol token's parameters.", PTOKEN_PARAMS),
+            ("state", "How much of the protocol token there is, and where.", PTOKEN_STATE),
+            ("staking", "The protocol token's staking pools.", PTOKEN_STAKING),
+        )
+    ),
+)
+SWAP_PATHS = (
+    StatePath(
+        "swap/routes",
+        "One source denom of a swap contract with its targets.",
+        SWAP_TARGETS,
+        _route,
+        ("routes",),
+        (params.CONTRACT_ADDRESS, params.SOURCE_DENOM),
+        describes_assets=False,
+    ),
+    StatePath(
+        "swap/routes/all",
+        "Every source denom of a swap contract with its targets.",
+        Many(SWAP_TARGETS),
+        _all_routes,
+        ("routes",),
+        (params.CONTRACT_ADDRESS,),
+        describes_assets=False,
+    ),
+)

@@ -1,6 +1,7 @@
-"""Base classes of paths that show the current state, or the state at a past moment (rule 8.12)."""
+"""Paths that show the current state, or the state at a past moment (rule 8.12)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,9 +11,10 @@ from analytics_service.errors import ParameterInvalid
 from analytics_service.history.times import Day, Edge
 from analytics_service.http import params
 from analytics_service.http.envelope import success
+from analytics_service.http.param import Param
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope
-from analytics_service.resources.snapshots import SETTLING_SECONDS, SnapshotPath
+from analytics_service.resources.snapshots import SETTLING_SECONDS, Arguments, Resolved, Shared, SnapshotPath
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
@@ -21,34 +23,62 @@ from analytics_service.store.ledger import PastHead
 # Today's date is always in the future.
 _TODAY_HINT = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
 _SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
+VALUED = (params.WITH_TEXT, params.WITH_VALUE)
 
 
-class StatePath(SnapshotPath):
+@dataclass(frozen=True, slots=True)
+class StatePath:
+    """A path below /api/v1: what describes it in /docs, the shape of the answer, and the record of a view that it
+    shows. `record` raises EntityNotFound if the parameters name nothing.
+
+    The record is made from `families`, and USD values from those of `valued_by`; USD sums over markets are there if it
+    `has_sums`, except in the older of two shapes. Answers that do not describe assets need no snapshot of prices.
+    `count` says how many items there are, if the record has only some.
+    """
+
+    path: str
+    summary: str
+    shape: Node
+    record: Callable[[View, Arguments], Any]
+    families: tuple[str, ...]
+    query: tuple[Param, ...] = ()
+    in_path: tuple[Param, ...] = ()
+    valued_by: tuple[str, ...] = ("prices",)
+    has_sums: bool = False
+    describes_assets: bool = True
+    count: Callable[[Any], int] | None = None
+
+
+class Current(SnapshotPath):
     """A path that shows the newest state, or the state at the moment `at`."""
 
-    describes_assets = True
-    """Whether the answer describes assets. If not, it needs no snapshot of prices."""
     common = params.MOMENT
+    shape: Node
+
+    def __init__(self, shared: Shared, declared: StatePath) -> None:
+        super().__init__(shared)
+        self._declared = declared
+        self.summary, self.shape = declared.summary, declared.shape
+        self.path, self.query = declared.in_path, declared.query
+        self.families, self.valued_by, self.has_sums = declared.families, declared.valued_by, declared.has_sums
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, the requested `moment` (None for now), and the `query_string` of the request.
-
-        ParameterInvalid for a moment in the future.
-        """
+        """All parameters, and the requested `moment` (None for now). ParameterInvalid for a moment in the future."""
         arguments = super().parse(req, path)
-        return {**arguments, "moment": self._moment(arguments), "query_string": req.query_string}
+        return {**arguments, "moment": self._moment(arguments)}
 
-    def resolved_query(self, arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The request's query with the second that `at` means, if that second depends on now."""
-        is_moving = arguments["at"] is not None and arguments["at"].is_relative
+    def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
+        """If the second that `at` means depends on now, the answer is cached under that second."""
+        if arguments["at"] is None or not arguments["at"].is_relative:
+            return Resolved()
         # No client can send this character in a query.
-        return (f"{arguments['query_string']}#{arguments['moment'].at}" if is_moving else None), is_moving
+        return Resolved(f"{req.query_string}#{arguments['moment'].at}", is_moving=True)
 
-    def described_by(self, view: View, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """The family of the definitions of assets, if the answer describes assets."""
-        return (ASSETS_FAMILY,) if self.describes_assets else ()
+        return (ASSETS_FAMILY,) if self._declared.describes_assets else ()
 
-    def view(self, arguments: Mapping[str, Any]) -> View:
+    def view(self, arguments: Arguments) -> View:
         """The current view, or the view of the moment. EntityNotFound if a family that the answer is made from had no
         snapshot then, even if this answer would not read it."""
         if arguments["moment"] is None:
@@ -58,20 +88,46 @@ class StatePath(SnapshotPath):
         self.as_of(None, view, arguments)
         return view
 
-    def closes_at(self, view: View, arguments: Mapping[str, Any]) -> int | None:
+    def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """Some minutes after the moment, if later snapshots have settled it in all families, including the family of
         the definitions of assets."""
         if arguments["moment"] is None:
             return None
         at = arguments["moment"].at
         heads = view.heads_of((*self.made_from(view, arguments), *self.described_by(view, arguments)))
-        return (
-            at + SETTLING_SECONDS
-            if all(isinstance(head, PastHead) and head.awaits_jobs_only(at) for head in heads)
-            else None
-        )
+        is_settled = all(isinstance(head, PastHead) and head.awaits_jobs_only(at) for head in heads)
+        return at + SETTLING_SECONDS if is_settled else None
 
-    def _moment(self, arguments: Mapping[str, Any]) -> Moment | None:
+    def record(self, view: View, arguments: Arguments) -> Any:
+        """The declared record."""
+        return self._declared.record(view, arguments)
+
+    def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
+        """The record in the path's shape. A list has a count."""
+        data = self.shape.render(record, self._scope(view, arguments))
+        listed = len(data) if isinstance(data, list) else None
+        return success(data, self._declared.count(record) if self._declared.count else listed)
+
+    def _scope(self, view: View, arguments: Arguments) -> Scope:
+        """The rendering context: the requested variants, assets, and prices if values are shown. It is cached with the
+        view."""
+        flags = Flags(
+            text=arguments.get("with_text", False),
+            value=arguments.get("with_value", False),
+            percent=arguments.get("with_percent", False),
+            shape=arguments.get("shape", "newer"),
+        )
+        if not self._declared.describes_assets:
+            return Scope(flags)
+        # Markets determine the prices of receipt tokens. Paths without receipt tokens need no snapshot of markets.
+        if "markets" not in self.made_from(view, arguments):
+            return Scope(flags, view.assets, view.quoted if flags.value else {})
+        scopes = _SCOPES.setdefault(view, {})
+        if flags not in scopes:
+            scopes[flags] = Scope(flags, view.assets, view.prices if flags.value else {})
+        return scopes[flags]
+
+    def _moment(self, arguments: Arguments) -> Moment | None:
         if arguments["at"] is None:
             return None
         now = self._shared.schedule.now()
@@ -80,40 +136,3 @@ class StatePath(SnapshotPath):
             message = f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}"
             raise ParameterInvalid("at", message + (_TODAY_HINT if isinstance(arguments["at"], Day) else ""))
         return Moment(at, late=now < at + SETTLING_SECONDS)
-
-
-class Current(StatePath):
-    """A path that shows a record of a view in its shape."""
-
-    shape: Node
-
-    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
-        """The record in the path's shape."""
-        flags = flags_of(arguments)
-        if not self.describes_assets:
-            scope = Scope(flags)
-        # Markets determine the prices of receipt tokens. Paths without receipt tokens need no snapshot of markets.
-        elif "markets" in self.made_from(view, arguments):
-            scope = scope_of(view, flags)
-        else:
-            scope = Scope(flags, view.assets, view.quoted if flags.value else {})
-        data = self.shape.render(record, scope)
-        return success(data, count=len(data) if isinstance(data, list) else None)
-
-
-def scope_of(view: View, flags: Flags) -> Scope:
-    """The rendering context for these variants: assets, and prices if values are shown. It is cached with the view."""
-    scopes = _SCOPES.setdefault(view, {})
-    if flags not in scopes:
-        scopes[flags] = Scope(flags, view.assets, view.prices if flags.value else {})
-    return scopes[flags]
-
-
-def flags_of(arguments: Mapping[str, Any]) -> Flags:
-    """The variants and the generation of names that a request asks for."""
-    return Flags(
-        text=arguments.get("with_text", False),
-        value=arguments.get("with_value", False),
-        percent=arguments.get("with_percent", False),
-        shape=arguments.get("shape", "newer"),
-    )

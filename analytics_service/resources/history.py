@@ -18,14 +18,12 @@ from analytics_service.history.reader import HistoryReader
 from analytics_service.history.times import Edge
 from analytics_service.http import params
 from analytics_service.http.answer import Headers
-from analytics_service.http.answers import CacheKey
-from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.envelope import success
 from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
-from analytics_service.resources.snapshots import SETTLING_SECONDS, Shared, SnapshotPath
+from analytics_service.resources.snapshots import SETTLING_SECONDS, Arguments, Resolved, Shared, SnapshotPath
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.histories import Path
@@ -36,111 +34,82 @@ _LARGE = 50_000
 
 
 class HistoryPath(SnapshotPath):
-    """A path that answers pages of a history."""
+    """A path that answers pages of a history: a series for each asset, all with the same buckets, or a single series,
+    the sum over all assets."""
 
-    shape: OneOf
     media = MEDIA
-    single = False
-    """Whether there is a single series, over all assets."""
+    shape: OneOf
 
     def __init__(self, shared: Shared, reader: HistoryReader, path: Path) -> None:
         super().__init__(shared)
+        self.single = path is reader.history.total
         self.summary = path.summary
         self.families = (reader.history.family,)
+        self.shape = SINGLE_SERIES if self.single else MULTI_SERIES
+        self.query = (*params.RANGE, params.FORMAT, *(() if self.single else (params.ASSET_IDS, params.SYMBOLS)))
         self._reader = reader
         self._name = path.path.strip("/").replace("/", "-")
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, the `page` that they ask for, and the `path` and `raw` parameters of the request.
-
-        The page is in the service's zone unless the request names a zone.
-        """
+        """All parameters, and the `page` that they ask for, in the service's zone unless the request names a zone."""
         arguments = super().parse(req, path)
         form = arguments["format"] or BY_MEDIA[req.context.media]
         query = _query(arguments, arguments["tz"] or self._shared.zone, form, self._shared.schedule.now())
-        return {**arguments, "page": query, "path": req.path, "raw": req.params}
+        return {**arguments, "page": query}
 
-    def resolved_query(self, arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The query with exact seconds and bucket width, if the request's depend on now or on `auto`."""
+    def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
+        """If the request depends on now or on `auto`, the answer is cached under exact seconds and bucket widths."""
+        query: Query = arguments["page"]
         is_moving = arguments["start"].is_relative or arguments["end"].is_relative
-        if not (is_moving or arguments["page"].is_aligned):
-            return None, False
-        return _query_string(arguments, arguments["page"].offset), is_moving
+        next_offset = query.next_offset
+        return Resolved(
+            query_string(req.params, arguments, query.offset) if is_moving or query.is_aligned else None,
+            is_moving,
+            None if next_offset is None else f"{req.path}?{query_string(req.params, arguments, next_offset)}",
+            self._file_headers(query) if query.format.suffix else (),
+            query.format.is_packed,
+        )
 
-    def next(self, arguments: Mapping[str, Any]) -> str | None:
-        """The same request, for the next page."""
-        next_offset = arguments["page"].next_offset
-        return None if next_offset is None else f"{arguments['path']}?{_query_string(arguments, next_offset)}"
-
-    def record(self, view: View, arguments: Mapping[str, Any]) -> Page:
-        """The page. A large one waits for its turn."""
-        query, head = self._page(view, arguments), view.head(*self.families)
+    def record(self, view: View, arguments: Arguments) -> Page:
+        """The page, whose symbols are those of the view. A large one waits for its turn."""
+        query, head = arguments["page"], view.head(*self.families)
+        if arguments.get("symbols"):
+            query = replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.symbols)])
         symbols = view.symbols if self._has_symbols(arguments) else {}
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single)
 
-    def body(self, record: Page, view: View, arguments: Mapping[str, Any]) -> bytes:
+    def body(self, record: Page, view: View, arguments: Arguments) -> bytes:
         """The page: in an envelope, unless its format is a file's."""
         return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
-    def described_by(self, view: View, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Symbols come from the definitions of assets."""
         return (ASSETS_FAMILY,) if self._has_symbols(arguments) and view.shows_assets else ()
 
-    def content_headers(self, arguments: Mapping[str, Any]) -> Headers:
-        """The type and name of a file; nothing for JSON."""
+    def as_of(self, record: Page, view: View, arguments: Arguments) -> dict[str, int]:
+        """The newest instant of the family up to the end of the page."""
+        return {} if record.as_of is None else {self.families[0]: record.as_of}
+
+    def closes_at(self, view: View, arguments: Arguments) -> int | None:
+        """When jobs can no longer change the page, if it ends before the newest observation."""
         query: Query = arguments["page"]
-        if not query.format.suffix:
-            return ()
+        is_closed = query.is_closed(view.head(*self.families).last_observed_at)
+        return query.last + 1 + SETTLING_SECONDS if is_closed else None
+
+    def _has_symbols(self, arguments: Arguments) -> bool:
+        """Whether symbols name series, or are shown."""
+        return bool(arguments.get("symbols")) or (not self.single and arguments["page"].format.names_assets)
+
+    def _file_headers(self, query: Query) -> Headers:
+        """The type and name of a file."""
         parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
         name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
         return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
 
-    def coding(self, key: CacheKey, arguments: Mapping[str, Any]) -> Coding:
-        """Files in compressed formats are sent uncoded: a coding would take time and save nothing."""
-        query: Query = arguments["page"]
-        return IDENTITY if query.format.is_packed else key.coding
 
-    def as_of(self, record: Page, view: View, arguments: Mapping[str, Any]) -> dict[str, int]:
-        """The newest instant of the family up to the end of the page."""
-        return {} if record.as_of is None else {self.families[0]: record.as_of}
-
-    def closes_at(self, view: View, arguments: Mapping[str, Any]) -> int | None:
-        """When jobs can no longer change the page, if it ends before the newest observation."""
-        query: Query = arguments["page"]
-        return (
-            query.last + 1 + SETTLING_SECONDS if query.is_closed(view.head(*self.families).last_observed_at) else None
-        )
-
-    def _has_symbols(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether symbols name series, or are shown."""
-        return bool(arguments.get("symbols")) or (not self.single and arguments["page"].format.names_assets)
-
-    def _page(self, view: View, arguments: Mapping[str, Any]) -> Query:
-        """The requested page, with the ids of the assets that have the requested symbols."""
-        query: Query = arguments["page"]
-        if not arguments.get("symbols"):
-            return query
-        return replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.symbols)])
-
-
-class MultiSeries(HistoryPath):
-    """History of many assets: one series each, all with the same buckets."""
-
-    query = (*params.RANGE, params.FORMAT, params.ASSET_IDS, params.SYMBOLS)
-    shape = MULTI_SERIES
-
-
-class SingleSeries(HistoryPath):
-    """History of the sum over all assets."""
-
-    query = (*params.RANGE, params.FORMAT)
-    single = True
-    shape = SINGLE_SERIES
-
-
-def _query(arguments: Mapping[str, Any], zone: ZoneInfo, form: Format, now: int) -> Query:
+def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int) -> Query:
     """The page that parameters ask for. ParameterInvalid if they contradict each other."""
     start, end = (arguments[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
     page = {
@@ -172,14 +141,15 @@ def _query(arguments: Mapping[str, Any], zone: ZoneInfo, form: Format, now: int)
     )
 
 
-def _query_string(arguments: Mapping[str, Any], offset: int) -> str:
-    """The query string of a page with `now` resolved. `auto` is resolved, too, if a period has the same buckets."""
+def query_string(given: Mapping[str, object], arguments: Arguments, offset: int) -> str:
+    """The query string of the page at an offset, from the `given` parameters, with `now` resolved. `auto` is resolved,
+    too, if a period has the same buckets."""
     query: Query = arguments["page"]
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
         width = {"period": params.AUTO, "points": arguments["points"] or DEFAULT_POINTS}
     page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
-    values = {name: value for name, value in {**arguments["raw"], **page}.items() if value is not None}
+    values = {name: value for name, value in {**given, **page}.items() if value is not None}
     # Only values from the caller need quoting.
     return "&".join(
         [

@@ -12,13 +12,14 @@ import falcon
 from analytics_service.errors import Superseded
 from analytics_service.http.answer import Answer, Headers, Validators, lists_tag, send, tag_of
 from analytics_service.http.answers import Answers, CacheKey
-from analytics_service.http.coding import IDENTITY, Coding, negotiate
+from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
 from analytics_service.store.line import Line
 
+Arguments = Mapping[str, Any]
 # Answers that depend on `now` change every second.
 _MOVING = "public, max-age=1"
 # A closed answer changes only through corrections of the past and, in histories, when assets are listed or renamed: a
@@ -63,6 +64,22 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a request means, whatever the state.
+
+    The answer is cached under `query`; None means the request's own, and requests with the same one have the same
+    answer. `is_moving`: its meaning changes with time, as with `now`. `next` is the path and query of the next page.
+    `headers` are those of the body, and one that `is_packed` is sent uncoded: a coding would save nothing.
+    """
+
+    query: str | None = None
+    is_moving: bool = False
+    next: str | None = None
+    headers: Headers = ()
+    is_packed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
     history are made one after the other in `large_pages` (rule 2.13)."""
@@ -88,54 +105,50 @@ class SnapshotPath(Resource):
         self._shared = shared
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the cached answer, unless there is a newer state.
-
-        If the meaning of a query changes with time, as with `now`, the answer is cached under the resolved query
-        instead of the original one. It is always cached under the coding that it is sent in.
-        """
+        """Send the cached answer, unless there is a newer state. It is cached under the coding that it is sent in."""
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
-        answer, is_moving = self._cached(key), False
+        answer, resolved = self._cached(key), Resolved()
         req.context.cache = "hit"
         if answer is None:
             arguments = self.parse(req, path)
-            query, is_moving = self.resolved_query(arguments)
-            original = key
-            key = key._replace(query=key.query if query is None else query, coding=self.coding(key, arguments))
+            resolved, original = self.resolve(req, arguments), key
+            key = key._replace(
+                query=key.query if resolved.query is None else resolved.query,
+                coding=IDENTITY if resolved.is_packed else key.coding,
+            )
             if key != original:
                 answer = self._cached(key)
             if answer is None:
                 req.context.cache = "miss"
-                answer = self._answer(req, key, arguments)
-        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=is_moving))
+                answer = self._answer(req, key, arguments, resolved)
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=resolved.is_moving))
 
     def _cached(self, key: CacheKey) -> Answer | None:
         """The cached answer, if readers are still shown its state."""
         answer = self._shared.answers.find(key)
         return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
-    def _answer(self, req: falcon.Request, key: CacheKey, arguments: Mapping[str, Any]) -> Answer:
+    def _answer(self, req: falcon.Request, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
         """The answer for the view that the parameters ask for. If a rewrite supersedes that view, the answer is for the
         next one."""
         while True:
             try:
-                return self._answer_for(req, key, arguments, self.view(arguments))
+                return self._answer_for(req, key, arguments, resolved, self.view(arguments))
             except Superseded:
                 self._shared.views.wait_for_rewrite()
 
-    def _answer_for(self, req: falcon.Request, key: CacheKey, arguments: Mapping[str, Any], view: View) -> Answer:
+    def _answer_for(
+        self, req: falcon.Request, key: CacheKey, arguments: Arguments, resolved: Resolved, view: View
+    ) -> Answer:
         """The answer for a view, cached or new; without a body if the caller already has it."""
         answers = self._shared.answers
         heads = view.heads_of(dict.fromkeys((*self.made_from(view, arguments), *self.described_by(view, arguments))))
         validators = answers.validators(key, heads)
         if validators is not None and lists_tag(req.get_header("If-None-Match"), validators.etag(key.coding)):
             return Answer(validators, key.coding)
-        uncoded = answers.rendered(key.uncoded, heads, lambda: self._render(arguments, view, heads))
-        if key.coding == IDENTITY:
-            return uncoded
-        headers = self.content_headers(arguments)
-        return answers.rendered(key, heads, lambda: Answer(uncoded.validators, key.coding, uncoded.body, headers))
+        return answers.rendered(key, heads, lambda: self._render(arguments, resolved, view, heads))
 
-    def _render(self, arguments: Mapping[str, Any], view: View, heads: tuple[Head, ...]) -> Answer:
+    def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""
         schedule, record = self._shared.schedule, self.record(view, arguments)
         body, as_of = self.body(record, view, arguments), self.as_of(record, view, arguments)
@@ -146,56 +159,41 @@ class SnapshotPath(Resource):
             modified=min(max(as_of.values()), schedule.now()) if as_of else None,
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
             closes_at=self.closes_at(view, arguments),
-            next=self.next(arguments),
+            next=resolved.next,
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
-        return Answer(validators, IDENTITY, body, self.content_headers(arguments))
+        return Answer(validators, IDENTITY, body, resolved.headers)
 
-    def view(self, arguments: Mapping[str, Any]) -> View:
-        """The view that the parameters ask for."""
-        return self._shared.views.newest()
-
-    @abstractmethod
-    def record(self, view: View, arguments: Mapping[str, Any]) -> Any:
-        """The part of a view that the answer shows. EntityNotFound if the parameters name nothing."""
-
-    @abstractmethod
-    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
-        """The body that shows a record."""
-
-    def resolved_query(self, arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The query to cache the answer under (None: the request's own), and whether its meaning changes with time.
-
-        Requests with the same resolved query have the same answer.
-        """
-        return None, False
-
-    def described_by(self, view: View, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Further families that the answer depends on, although it does not show their snapshots."""
-        return ()
-
-    def next(self, arguments: Mapping[str, Any]) -> str | None:
-        """Path and query of the next page, if there is one."""
-        return None
-
-    def made_from(self, view: View, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
         sums = view.sums_valued_by if self.has_sums and arguments.get("shape", "newer") == "newer" else ()
         values = self.valued_by if arguments.get("with_value") else ()
         return tuple(dict.fromkeys((*self.families, *sums, *values)))
 
-    def as_of(self, record: Any, view: View, arguments: Mapping[str, Any]) -> dict[str, int]:
+    def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
+        """What the request means."""
+        return Resolved()
+
+    def view(self, arguments: Arguments) -> View:
+        """The view that the parameters ask for."""
+        return self._shared.views.newest()
+
+    @abstractmethod
+    def record(self, view: View, arguments: Arguments) -> Any:
+        """The part of a view that the answer shows. EntityNotFound if the parameters name nothing."""
+
+    @abstractmethod
+    def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
+        """The body that shows a record."""
+
+    def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
+        """Further families that the answer depends on, although it does not show their snapshots."""
+        return ()
+
+    def as_of(self, record: Any, view: View, arguments: Arguments) -> dict[str, int]:
         """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
         return {family: view.head(family).at for family in self.made_from(view, arguments)}
 
-    def content_headers(self, arguments: Mapping[str, Any]) -> Headers:
-        """Headers of the body; by default it is JSON."""
-        return ()
-
-    def coding(self, key: CacheKey, arguments: Mapping[str, Any]) -> Coding:
-        """The coding of the body: the one that the caller prefers."""
-        return key.coding
-
-    def closes_at(self, view: View, arguments: Mapping[str, Any]) -> int | None:
+    def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """The unix second from which no snapshot will change the answer; None if any later snapshot may."""
         return None

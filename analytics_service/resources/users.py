@@ -1,12 +1,18 @@
-"""/api/v1/users/{address}: the position of an address, complete and in parts."""
+"""/api/v1/users/{address}: the position of an address, complete and in parts, and its events."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
+from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.http.param import Param
-from analytics_service.market.portfolio import User
+from analytics_service.market.assets import as_stored
+from analytics_service.market.by_asset import AssetPosition, by_asset
+from analytics_service.market.events import EventList, EventQuery
+from analytics_service.market.portfolio import BorrowAccount, Portfolio, StakedPool, Unlocks, User, unlocks_at
+from analytics_service.present.assets import ACCOUNT_EVENT
 from analytics_service.present.positions import (
     ACCOUNT_HEALTH,
     ASSET_COLLATERAL,
@@ -28,9 +34,8 @@ from analytics_service.present.positions import (
 )
 from analytics_service.present.shapes import Many, Node
 from analytics_service.present.unlocks import USER_UNLOCKS
-from analytics_service.resources.current import Current
-from analytics_service.resources.snapshots import Shared
-from analytics_service.resources.user_view import UserView
+from analytics_service.resources.current import VALUED, StatePath
+from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
 # The families that claims, staking and unlocks are made from. Net rates also need prices, because they are weighted by
@@ -42,50 +47,109 @@ _ALL = ("prices", "markets", "ptoken", "positions")
 _UNLOCKS = ("ptoken",)
 # A wallet may hold receipt tokens, whose prices markets determine.
 _WALLET, _WALLET_VALUE = ("positions",), ("prices", "markets")
-_VALUED = (params.WITH_TEXT, params.WITH_VALUE)
-_PERCENT = (*_VALUED, params.WITH_PERCENT)
+_PERCENT = (*VALUED, params.WITH_PERCENT)
+
+
+class _HasAsset(Protocol):
+    @property
+    def asset_id(self) -> str: ...
+
+
+_T = TypeVar("_T")
+_AssetItem = TypeVar("_AssetItem", bound=_HasAsset)
 
 
 @dataclass(frozen=True, slots=True)
-class UserPath:
-    """A path below an address: the record that it shows, its shape, and the families that the record and USD values are
-    made from.
+class UserView:
+    """The data of the address that a request names, with the request's parameters."""
 
-    `named_by` are the parameters that select one of several items, in the path or in the query. Lists have a count.
-    """
+    view: View
+    arguments: Arguments
 
-    path: str
-    summary: str
-    shape: Node
-    record: Callable[[UserView], Any]
-    families: tuple[str, ...] = _HOLDINGS
-    valued_by: tuple[str, ...] = ("prices",)
-    named_by: tuple[Param, ...] = ()
-    variants: tuple[Param, ...] = _VALUED
+    @property
+    def portfolio(self) -> Portfolio:
+        """Its position with values, rates and health. Only its own rows are read; addresses share the rest."""
+        return Portfolio(self.view.position(self.arguments["address"]), self.view)
+
+    @property
+    def unlocks(self) -> Unlocks:
+        """Its unlock arrangements at the snapshot's instant."""
+        own = self.view.arrangements_of(self.arguments["address"])
+        return unlocks_at(own, self.view.ptoken.asset_id, self.view.head("ptoken").instant)
+
+    @property
+    def assets(self) -> tuple[AssetPosition, ...]:
+        """Its claims and debts in the markets, asset by asset."""
+        return by_asset(self.portfolio)
+
+    @property
+    def account(self) -> BorrowAccount:
+        """The borrow account that the request names."""
+        return self._find("index", self.portfolio.accounts, attrgetter("index"), "borrow account")
+
+    @property
+    def pool(self) -> StakedPool:
+        """The staking pool that the request names; the first of several with the same duration."""
+        name = "index" if self.arguments["duration"] is None else "duration"
+        return self._find(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "staking pool with a stake")
+
+    def find_asset(self, items: Iterable[_AssetItem], what: str) -> _AssetItem:
+        """The item of the asset that the request names, in any case (rule 3.4)."""
+        candidates = list(items)
+        (asset_id,) = as_stored([self.arguments["asset_id"]], [item.asset_id for item in candidates])
+        return self._find("asset_id", candidates, attrgetter("asset_id"), what, asset_id)
+
+    def _find(
+        self, parameter: str, items: Iterable[_T], name_of: Callable[[_T], object], what: str, stored: object = None
+    ) -> _T:
+        """The first item with a parameter's value, or with its `stored` form, as its name. EntityNotFound if there is
+        none (rule 6.6)."""
+        name = stored or self.arguments[parameter]
+        for item in items:
+            if name_of(item) == name:
+                return item
+        raise EntityNotFound(f"{parameter}: {str(name)[:100]!r} names no {what} of this address.")
 
 
-class UserPart(Current):
-    """A part of the position of an address; empty if the address has nothing there."""
+def _events(view: View, arguments: Arguments) -> EventList:
+    """A page of the events. EntityNotFound if prev_event_uuid names no event of the address."""
+    query = EventQuery(
+        arguments["limit"], arguments["prev_event_uuid"], arguments["sort_order"] == "asc", arguments["action"]
+    )
+    return view.events(arguments["address"], query)
 
-    def __init__(self, shared: Shared, part: UserPath) -> None:
-        super().__init__(shared)
-        in_path = [param for param in part.named_by if f"{{{param.name}}}" in part.path]
-        self.path = (params.ADDRESS, *in_path)
-        self.query = (*(param for param in part.named_by if param not in in_path), *part.variants)
-        self.families, self.valued_by = part.families, part.valued_by
-        self.shape, self.summary = part.shape, part.summary
-        self._record = part.record
 
-    def record(self, view: View, arguments: Mapping[str, Any]) -> Any:
-        """The part. EntityNotFound if a parameter names nothing that the address has."""
-        return self._record(UserView(view, arguments))
+def _user(
+    path: str,
+    summary: str,
+    shape: Node,
+    record: Callable[[UserView], Any],
+    families: tuple[str, ...] = _HOLDINGS,
+    *,
+    valued_by: tuple[str, ...] = ("prices",),
+    named_by: tuple[Param, ...] = (),
+    variants: tuple[Param, ...] = VALUED,
+) -> StatePath:
+    """A part of the position of an address; empty if the address has nothing there. `named_by` are the parameters that
+    select one of several items, in the path or in the query."""
+    in_path = tuple(param for param in named_by if f"{{{param.name}}}" in path)
+    return StatePath(
+        f"users/{{address}}/{path}",
+        summary,
+        shape,
+        lambda view, arguments: record(UserView(view, arguments)),
+        families,
+        (*(param for param in named_by if param not in in_path), *variants),
+        (params.ADDRESS, *in_path),
+        valued_by,
+    )
 
 
 _ASSET = (params.ASSET_ID,)
 _ACCOUNT = (params.ACCOUNT_INDEX,)
 _POOL = (params.POOL_INDEX, params.POOL_DURATION)
 PARTS = (
-    UserPath(
+    _user(
         "user",
         "Everything that an address has; it is empty if the address has nothing.",
         USER_POSITION,
@@ -93,56 +157,56 @@ PARTS = (
         _ALL,
         variants=_PERCENT,
     ),
-    UserPath("markets", "What an address borrows and lends.", USER_MARKETS, lambda user: user.portfolio, _ALL),
-    UserPath(
+    _user("markets", "What an address borrows and lends.", USER_MARKETS, lambda user: user.portfolio, _ALL),
+    _user(
         "markets/merged",
         "What an address has in the markets, asset by asset.",
         Many(MERGED_ASSET),
         lambda user: user.assets,
     ),
-    UserPath(
+    _user(
         "markets/merged/lookup",
         "What an address has in all markets of one asset.",
         MERGED_ASSET,
         lambda user: user.find_asset(user.assets, "lent, posted or owed asset"),
         named_by=_ASSET,
     ),
-    UserPath("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
-    UserPath(
+    _user("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
+    _user(
         "markets/lend/lookup",
         "One lent asset of an address.",
         ASSET_POOL,
         lambda user: user.find_asset(user.portfolio.lends, "lent asset"),
         named_by=_ASSET,
     ),
-    UserPath("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
-    UserPath(
+    _user("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
+    _user(
         "markets/borrow/lookup/collateral",
         "An address's collateral in one asset, account by account.",
         ASSET_COLLATERAL,
         lambda user: user.find_asset((asset for asset in user.assets if asset.collaterals), "collateral"),
         named_by=_ASSET,
     ),
-    UserPath(
+    _user(
         "markets/borrow/lookup/debt",
         "An address's debt in one asset, account by account.",
         ASSET_DEBT,
         lambda user: user.find_asset((asset for asset in user.assets if asset.debts), "debt"),
         named_by=_ASSET,
     ),
-    UserPath(
+    _user(
         "markets/borrow/sum/collaterals",
         "An address's collaterals, summed over its accounts.",
         Many(COLLATERAL_ITEM),
         lambda user: user.portfolio.totals.collaterals,
     ),
-    UserPath(
+    _user(
         "markets/borrow/sum/debts",
         "An address's debts, summed over its accounts.",
         Many(DEBT_ITEM),
         lambda user: user.portfolio.totals.debts,
     ),
-    UserPath(
+    _user(
         "markets/borrow/accounts/{index}",
         "One borrow account of an address.",
         BORROW_ACCOUNT,
@@ -150,21 +214,21 @@ PARTS = (
         _ALL,
         named_by=_ACCOUNT,
     ),
-    UserPath(
+    _user(
         "markets/borrow/accounts/{index}/collaterals",
         "The collaterals of one borrow account.",
         Many(COLLATERAL_ITEM),
         lambda user: user.account.totals.collaterals,
         named_by=_ACCOUNT,
     ),
-    UserPath(
+    _user(
         "markets/borrow/accounts/{index}/debts",
         "The debts of one borrow account.",
         Many(DEBT_ITEM),
         lambda user: user.account.totals.debts,
         named_by=_ACCOUNT,
     ),
-    UserPath(
+    _user(
         "markets/borrow/accounts/{index}/health",
         "How safe one borrow account is.",
         ACCOUNT_HEALTH,
@@ -172,7 +236,7 @@ PARTS = (
         _ALL,
         named_by=_ACCOUNT,
     ),
-    UserPath(
+    _user(
         "ptoken/unlocks",
         "The unlock arrangements of an address.",
         USER_UNLOCKS,
@@ -180,21 +244,21 @@ PARTS = (
         _UNLOCKS,
         variants=_PERCENT,
     ),
-    UserPath(
+    _user(
         "ptoken/staking",
         "An address's staking of the protocol token.",
         USER_STAKING,
         lambda user: user.portfolio.staking,
         _STAKING,
     ),
-    UserPath(
+    _user(
         "ptoken/staking/pools",
         "The staking pools in which an address has stakes.",
         Many(STAKED_POOL),
         lambda user: user.portfolio.staking.pools,
         _STAKING,
     ),
-    UserPath(
+    _user(
         "ptoken/staking/pools/lookup",
         "An address's stakes in one staking pool.",
         STAKED_POOL,
@@ -202,28 +266,43 @@ PARTS = (
         _STAKING,
         named_by=_POOL,
     ),
-    UserPath(
+    _user(
         "ptoken/staking/unstaking",
         "What an address is unstaking.",
         UNBONDINGS,
         lambda user: user.portfolio.staking,
         _STAKING,
     ),
-    UserPath(
+    _user(
         "wallet/balances",
         "The wallet of an address.",
         USER_WALLETS,
         lambda user: user.portfolio,
         _WALLET,
-        _WALLET_VALUE,
+        valued_by=_WALLET_VALUE,
     ),
-    UserPath(
+    _user(
         "wallet/balance",
         "A wallet's balance of one asset.",
         WALLET_BALANCE,
         lambda user: user.find_asset(user.portfolio.wallet, "balance"),
         _WALLET,
-        _WALLET_VALUE,
+        valued_by=_WALLET_VALUE,
         named_by=_ASSET,
+    ),
+)
+PATHS = (
+    *PARTS,
+    StatePath(
+        "users/{address}/tx-history",
+        "What an address did, a page at a time; `count` is the number of all its events.",
+        Many(ACCOUNT_EVENT, attrgetter("events")),
+        _events,
+        ("loans",),
+        (*params.EVENTS, *VALUED),
+        (params.ADDRESS,),
+        # Markets determine the prices of receipt tokens.
+        ("prices", "markets"),
+        count=attrgetter("count"),
     ),
 )

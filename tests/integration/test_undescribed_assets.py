@@ -59,8 +59,8 @@ def test_every_path_of_markets_and_positions_shows_them_by_their_ids(
         assert (shown["metadata"]["symbol"], shown["metadata"]["decimals_denom"]) == ("all", 0)
     for part in PARTS:
         named = {"index": "index=0", "asset_id": f"asset_id={ID}"}
-        asked = [named[one.name] for one in part.named_by if one.name in named and f"{{{one.name}}}" not in part.path]
-        get(client, f"{USER}/{part.path.format(index=0)}", "&".join([FLAGS, *asked]) + at)
+        asked = [named[param.name] for param in part.query if param.name in named]
+        get(client, f"/api/v1/{part.path.format(address=ADDRESS, index=0)}", "&".join([FLAGS, *asked]) + at)
 
 
 def test_paths_that_describe_no_assets_need_no_snapshot_of_prices(settings: Settings, store: Store) -> None:

@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 import pytest
 
 from analytics_service.errors import NoSnapshot
+from analytics_service.http import params
 from analytics_service.market.share import Share
+from analytics_service.resources.current import Current, StatePath
 from analytics_service.resources.snapshots import Shared
-from analytics_service.resources.users import PARTS, UserPart, UserPath
+from analytics_service.resources.users import PARTS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
 from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import ShownHeads
@@ -22,6 +24,7 @@ from tests.integration.routes import Client
 Json = Any
 FLAGS = ("with_text", "with_value", "with_percent")
 OTHERS = 3
+PREFIX = "users/{address}/"
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +123,7 @@ def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
 ) -> None:
     """Only unlocks have fractions, so only the paths that show them take with_percent."""
     flags = dict.fromkeys(on, "true")
-    with_percent = {part.path for part in PARTS if FLAGS[2] in {param.name for param in part.variants}}
+    with_percent = {part.path.removeprefix(PREFIX) for part in PARTS if params.WITH_PERCENT in part.query}
     assert with_percent == {"user", "ptoken/unlocks"}
     seen = set()
     for address in addresses:
@@ -130,7 +133,7 @@ def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
             assert answer["data"] == expected, (address, path, named)
             assert answer.get("count") == (len(expected) if isinstance(expected, list) else None)
             seen.add("/".join("{index}" if segment.isdecimal() else segment for segment in path.split("/")))
-    assert seen == {part.path for part in PARTS}
+    assert {PREFIX + path for path in seen} == {part.path for part in PARTS}
 
 
 def test_the_amounts_of_every_unlock_arrangement_add_up(protocol: Client, simulated: Simulated) -> None:
@@ -222,11 +225,11 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.path)
-def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: UserPath) -> None:
+def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: StatePath) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
     heads = FirstHeads(simulated.store).shown().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
-    resource = UserPart(shared_with_nobody(), part)
+    resource = Current(shared_with_nobody(), part)
 
     def body(families: set[str], valued: bool) -> bytes:
         shown = ShownHeads({family: head for family, head in heads.items() if family in families})

@@ -35,11 +35,6 @@ class Renderer:
         return render
 
 
-def get(answers: Answers, wanted: CacheKey, state: int, render: Callable[[], Answer]) -> Answer:
-    """The answer for a state, which is rendered unless it is there."""
-    return answers.rendered(wanted, state, render)
-
-
 def kept(answers: Answers, paths: str) -> str:
     """The paths with a cached answer. Looking does not count as use."""
     return "".join(path for path in paths if key(path) in answers._entries)
@@ -47,10 +42,10 @@ def kept(answers: Answers, paths: str) -> str:
 
 def test_an_answer_is_rendered_once_per_state() -> None:
     answers, renderer = Answers(LIMIT), Renderer()
-    first = get(answers, key("a"), 1, renderer.of(1))
-    assert get(answers, key("a"), 1, renderer.of(1)) is first
+    first = answers.rendered(key("a"), 1, renderer.of(1))
+    assert answers.rendered(key("a"), 1, renderer.of(1)) is first
     assert answers.find(key("a")) is first
-    second = get(answers, key("a"), 2, renderer.of(2))
+    second = answers.rendered(key("a"), 2, renderer.of(2))
     assert renderer.count == 2
     assert answers.find(key("a")) is second
 
@@ -59,27 +54,27 @@ def test_path_query_and_coding_identify_an_answer() -> None:
     answers, renderer = Answers(LIMIT), Renderer()
     keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding("gzip"))]
     for one in keys:
-        get(answers, one, 1, renderer.of(1))
-    assert renderer.count == len(keys)
-    assert key("a", "x=1", Coding("gzip")).uncoded == key("a", "x=1")
+        answers.rendered(one, 1, renderer.of(1))
+    # The answer without a coding is encoded.
+    assert renderer.count == len(keys) - 1
 
 
 def test_the_least_recently_used_answer_is_evicted_first() -> None:
     answers, renderer = Answers(LIMIT), Renderer()
     for path in "abcdefghi":
-        get(answers, key(path), 1, renderer.of(1))
+        answers.rendered(key(path), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abcdefghi"
     answers.find(key("a"))
-    get(answers, key("b"), 1, renderer.of(1))
-    get(answers, key("j"), 1, renderer.of(1))
+    answers.rendered(key("b"), 1, renderer.of(1))
+    answers.rendered(key("j"), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abdefghij"
 
 
 def test_an_answer_for_another_state_replaces_the_one_before() -> None:
     answers, renderer = Answers(LIMIT), Renderer()
     for state in range(50):
-        get(answers, key("a"), state, renderer.of(state))
-        get(answers, key("b"), 0, renderer.of(0))
+        answers.rendered(key("a"), state, renderer.of(state))
+        answers.rendered(key("b"), 0, renderer.of(0))
     assert renderer.count == 51
     assert kept(answers, "ab") == "ab"
 
@@ -87,7 +82,7 @@ def test_an_answer_for_another_state_replaces_the_one_before() -> None:
 def test_the_limit_includes_keys() -> None:
     answers, renderer = Answers(LIMIT), Renderer(size=10)
     for number in range(1000):
-        get(answers, key("a", f"{number:08000}"), 1, renderer.of(1))
+        answers.rendered(key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,011 bytes each.
     assert len(answers._entries) == 11
 
@@ -95,36 +90,36 @@ def test_the_limit_includes_keys() -> None:
 def test_the_limit_of_validators_includes_keys() -> None:
     answers, renderer = Answers(LIMIT), Renderer(size=10)
     for number in range(1000):
-        get(answers, key("a", f"{number:08000}"), 1, renderer.of(1))
+        answers.rendered(key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,001 bytes each, in an eighth of the limit.
     assert [number for number in range(1000) if answers.validators(key("a", f"{number:08000}"), 1)] == [999]
 
 
 def test_validators_with_a_key_beyond_their_limit_are_not_kept() -> None:
     answers, renderer = Answers(LIMIT), Renderer(size=10)
-    get(answers, key("a", "x" * LIMIT), 1, renderer.of(1))
+    answers.rendered(key("a", "x" * LIMIT), 1, renderer.of(1))
     assert answers.validators(key("a", "x" * LIMIT), 1) is None
 
 
 def test_a_large_answer_does_not_evict_all_others() -> None:
     answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
-    get(answers, key("a"), 1, small.of(1))
+    answers.rendered(key("a"), 1, small.of(1))
     for _ in range(2):
-        assert len(get(answers, key("b"), 1, large.of(1)).body) == LIMIT // 4
+        assert len(answers.rendered(key("b"), 1, large.of(1)).body) == LIMIT // 4
     assert (large.count, kept(answers, "ab")) == (2, "a")
 
 
 def test_an_answer_that_grew_too_large_is_no_longer_kept() -> None:
     answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
-    get(answers, key("a"), 1, small.of(1))
-    get(answers, key("a"), 2, large.of(2))
+    answers.rendered(key("a"), 1, small.of(1))
+    answers.rendered(key("a"), 2, large.of(2))
     assert answers.find(key("a")) is None
 
 
 def test_a_limit_of_0_keeps_nothing() -> None:
     answers, renderer = Answers(0), Renderer(size=0)
     for _ in range(3):
-        get(answers, key("a"), 1, renderer.of(1))
+        answers.rendered(key("a"), 1, renderer.of(1))
     assert (renderer.count, answers.find(key("a"))) == (3, None)
 
 
@@ -136,8 +131,8 @@ def test_an_error_is_raised_and_not_kept() -> None:
 
     for _ in range(2):
         with pytest.raises(EntityNotFound):
-            get(answers, key("a"), 1, fail)
-    get(answers, key("a"), 1, renderer.of(1))
+            answers.rendered(key("a"), 1, fail)
+    answers.rendered(key("a"), 1, renderer.of(1))
     assert renderer.count == 1
 
 
@@ -151,11 +146,11 @@ def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it() ->
         return renderer.of(1)()
 
     with ThreadPoolExecutor(5) as pool:
-        first = pool.submit(get, answers, key("a"), 1, render_slowly)
+        first = pool.submit(answers.rendered, key("a"), 1, render_slowly)
         assert started.wait(TIMEOUT)
-        others = [pool.submit(get, answers, key("a"), 1, render_slowly) for _ in range(3)]
+        others = [pool.submit(answers.rendered, key("a"), 1, render_slowly) for _ in range(3)]
         # Other keys do not wait.
-        assert pool.submit(get, answers, key("b"), 1, Renderer().of(1)).result(TIMEOUT)
+        assert pool.submit(answers.rendered, key("b"), 1, Renderer().of(1)).result(TIMEOUT)
         assert not any(one.done() for one in others)
         resumed.set()
     assert renderer.count == 1

@@ -19,10 +19,9 @@ from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
-from analytics_service.http.answers import Answers, CacheKey
-from analytics_service.http.coding import IDENTITY, Coding
+from analytics_service.http.answers import Answers
 from analytics_service.http.middleware import Negotiation
-from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
+from analytics_service.resources.snapshots import Resolved, Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
@@ -80,15 +79,15 @@ class Moving(Counted):
 
     now = 1
 
-    def resolved_query(self, arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
-        return (str(self.now), True) if arguments["with_text"] else (None, False)
+    def resolve(self, req: falcon.Request, arguments: Mapping[str, Any]) -> Resolved:
+        return Resolved(str(self.now), is_moving=True) if arguments["with_text"] else Resolved()
 
 
 class Packed(Counted):
     """Answers with the number of times it has been rendered, always uncoded."""
 
-    def coding(self, key: CacheKey, arguments: Mapping[str, Any]) -> Coding:
-        return IDENTITY
+    def resolve(self, req: falcon.Request, arguments: Mapping[str, Any]) -> Resolved:
+        return Resolved(is_packed=True)
 
 
 class Plain(Counted):
