@@ -21,7 +21,7 @@ from analytics_service.http.measuring import Measuring
 from analytics_service.http.middleware import CrossOrigin, Negotiation, OwnHosts, Protection
 from analytics_service.http.openapi import document
 from analytics_service.http.rate_limit import Counts, RateLimit
-from analytics_service.http.request_ids import RequestIds
+from analytics_service.http.requests import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, operations, users, web_page

@@ -13,6 +13,18 @@ from analytics_service.http.coding import Coding
 
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
+# Headers that web pages of other origins may read, if the response has them.
+EXPOSED = (
+    *("Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "Last-Modified", "Link"),
+    *("RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"),
+)
+# Every response has these. Browsers must not guess another type, load anything for a response, or show it in a frame.
+# A web page that needs more has its own policy.
+PROTECTIVE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 # A range of bytes (RFC 9110, 14.1.2). No body has more than 18 digits of them.
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _TAG = re.compile(r'"[^"]*"')

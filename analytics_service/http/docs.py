@@ -8,13 +8,15 @@ from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from analytics_service.http import docs_tables
-
 Schema = Mapping[str, Any]
 # Values of a path's parameters in its example request, by name.
 Examples = Callable[[str], Mapping[str, object]]
 
 _SIMULATED = "This service has simulated data: it is made up, and was not observed on any protocol."
+# The history that the lines for other tools are about.
+_HISTORY = "/api/v1/assets/price-history"
+# Otherwise Polars guesses the type from the first rows, which may have no values yet, or only whole numbers.
+_FLOATS = 'schema_overrides={"v": pl.Float64}'
 _TABLES = (
     "Every history is also there as files, in the formats that `format` names. CSV is read as binary floats unless "
     "a program is told otherwise; in Arrow and Parquet values stay exact."
@@ -129,14 +131,42 @@ def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
 
 
 def _tables(paths: Mapping[str, Schema], examples: Examples) -> str:
-    """How to load a history into other tools; empty if the document lacks that history."""
-    if docs_tables.PATH not in paths:
+    """How to load a history into other tools: lines to copy, for a range that has data; empty without that history."""
+    if _HISTORY not in paths:
         return ""
-    operation = paths[docs_tables.PATH]["get"]
-    example = _example(docs_tables.PATH, operation["parameters"], examples(docs_tables.PATH))
-    tools = docs_tables.tools(_BASE, example, asks_for_keys="security" in operation)
-    steps = "".join(f"{_prose(tool.text)}<pre>{escape(tool.lines)}</pre>" for tool in tools)
-    return f"<section><h2 id=tables>Histories as tables</h2>{_prose(_TABLES)}{steps}</section>"
+    operation = paths[_HISTORY]["get"]
+    url = _BASE + _example(_HISTORY, operation["parameters"], examples(_HISTORY))
+    steps = (f"{_prose(text)}<pre>{escape(lines)}</pre>" for text, lines in _tools(url, "security" in operation))
+    return f"<section><h2 id=tables>Histories as tables</h2>{_prose(_TABLES)}{''.join(steps)}</section>"
+
+
+def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
+    """What introduces the lines for a tool, and the lines."""
+    csv, options = f'"{url}&format=csv"', ""
+    request = ""
+    if asks_for_keys:
+        request = (
+            "from urllib.request import Request, urlopen\n"
+            f'page = Request({csv}, headers={{"Authorization": "Bearer KEY"}})\n'
+        )
+        csv, options = "urlopen(page).read()", ', storage_options={"Authorization": "Bearer KEY"}'
+    return [
+        ("In Polars:", f"import polars as pl\n{request}prices = pl.read_csv({csv}, {_FLOATS})"),
+        (
+            "In pandas, with `pyarrow`:",
+            f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet"{options})',
+        ),
+        (
+            "In Grafana with the Infinity data source, type CSV; `time` is a Timestamp, `symbol` a String and `v` a "
+            'Number, of which the transformation "Prepare time series" makes a line for each symbol:',
+            f"{_BASE}{_HISTORY}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&period=auto&format=csv",
+        ),
+        (
+            "In Google Sheets, for a service that the internet reaches; Excel (Data, From Web) and LibreOffice (Sheet, "
+            "External Links) take the address alone:",
+            f'=IMPORTDATA("{url}&digits=6&format=csv")',
+        ),
+    ]
 
 
 def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterable[str], tables: str) -> str:

@@ -18,12 +18,10 @@ from analytics_service.errors import (
     SchemaError,
     StoreUnavailable,
 )
-from analytics_service.http.answer import NO_STORE
+from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE
 from analytics_service.http.envelope import failure, reason
-from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.http.request_ids import HEADER
-from analytics_service.http.target import target_for_log
+from analytics_service.http.requests import HEADER, target_for_log
 
 log = logging.getLogger(__name__)
 

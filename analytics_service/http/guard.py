@@ -6,10 +6,10 @@ import falcon
 
 from analytics_service.config.values import Networks
 from analytics_service.http.api_keys import ApiKeys
-from analytics_service.http.clients import client_of
 from analytics_service.http.errors import RequestError
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.rate_limit import LEFT, POLICY, RateLimit
+from analytics_service.http.requests import client_of
 
 _GUARDED = "/api/v1"
 # It has no data, and people who read /docs have no key.

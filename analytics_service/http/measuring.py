@@ -6,9 +6,8 @@ import time
 import falcon
 
 from analytics_service.config.values import Networks
-from analytics_service.http.clients import address_of
 from analytics_service.http.instruments import UNKNOWN, Instruments
-from analytics_service.http.target import target_for_log
+from analytics_service.http.requests import address_of, target_for_log
 from analytics_service.logs import ACCESS, FIELDS
 
 log = logging.getLogger(ACCESS)

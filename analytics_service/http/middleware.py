@@ -2,18 +2,18 @@
 
 import re
 import socket
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 
 import falcon
+from falcon.util.mediatypes import quality
 
-from analytics_service.http.accept import preferred
+from analytics_service.http.answer import EXPOSED, PROTECTIVE
 from analytics_service.http.errors import RequestError, shortened
-from analytics_service.http.headers import EXPOSED, PROTECTIVE
+from analytics_service.http.requests import path_as_sent
 from analytics_service.http.resource import ALLOWED, Resource
-from analytics_service.http.target import path_as_sent
 
 _FORMAT = re.compile(r"(?:^|&)format=")
 
@@ -127,3 +127,21 @@ class Protection:
         for name, value in PROTECTIVE.items():
             if resp.get_header(name) is None:
                 resp.set_header(name, value)
+
+
+@lru_cache(maxsize=256)
+def preferred(accept: str, media: tuple[str, ...]) -> str | None:
+    """The type with the highest q; at equal q a type that the header names, then the first (rule 7.4). None if all are
+    ruled out.
+
+    Case and empty elements do not matter (RFC 9110, 5.6.1 and 8.3.1). Any other malformed header allows nothing.
+    """
+    ranges = ",".join(part for part in accept.lower().split(",") if part.strip())
+    if not ranges:
+        return media[0]
+    named = {part.partition(";")[0].strip() for part in ranges.split(",")}
+    try:
+        best = max(media, key=lambda media_type: (quality(media_type, ranges), media_type in named))
+        return best if quality(best, ranges) > 0 else None
+    except ValueError:
+        return None

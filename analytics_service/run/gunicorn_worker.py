@@ -17,7 +17,7 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreDa
 from gunicorn.workers.gthread import ThreadWorker
 
 from analytics_service.http.errors import malformed
-from analytics_service.http.request_ids import new_request_id
+from analytics_service.http.requests import new_request_id
 from analytics_service.logs import REQUEST_ID
 from analytics_service.run.connection import Connection
 from analytics_service.store.failures import ANY_FAILURE

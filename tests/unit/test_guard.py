@@ -14,12 +14,12 @@ from analytics_service.config.values import Networks, Rate, networks
 from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
-from analytics_service.http.clients import client_of
 from analytics_service.http.coding import IDENTITY
 from analytics_service.http.guard import Guard
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.rate_limit import Counts, RateLimit
+from analytics_service.http.requests import client_of
 from analytics_service.http.resource import Resource
 
 PATH = "/api/v1/assets"
