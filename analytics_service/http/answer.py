@@ -1,12 +1,14 @@
-"""A 200 with its validators and caching headers (RFC 9110, 9111), or a 304 if the caller already has the answer."""
+"""Answers: the envelope, validators and caching headers (RFC 9110, 9111), and how a 200, 206 or 304 is sent."""
 
 import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 import falcon
+import orjson
 from xxhash import xxh3_128_digest
 
 from analytics_service.http.coding import Coding
@@ -135,3 +137,25 @@ def tag_of(body: bytes) -> str:
 
 def _http_date(second: int) -> str:
     return falcon.dt_to_http(datetime.fromtimestamp(second, UTC))
+
+
+def reason(status: HTTPStatus) -> str:
+    """The reason phrase of RFC 9110. Python before 3.13 has an older phrase for 414."""
+    return "URI Too Long" if status is HTTPStatus.REQUEST_URI_TOO_LONG else status.phrase
+
+
+def envelope(data: object, error: object, status: object, status_text: object) -> dict[str, object]:
+    """The members of every JSON answer (rule 1.1)."""
+    return {"data": data, "error": error, "status": status, "status_text": status_text}
+
+
+def success(data: object, count: int | None = None) -> bytes:
+    """The body of a 200. `data` may contain orjson.Fragments; lists have a `count`."""
+    counted = {} if count is None else {"count": count}
+    return orjson.dumps(envelope(data, None, 200, HTTPStatus.OK.phrase) | counted)
+
+
+def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
+    """The body of an error."""
+    error = {"kind": kind, "scope": scope, "message": message}
+    return orjson.dumps(envelope(None, error, status.value, reason(status)))

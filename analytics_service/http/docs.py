@@ -2,13 +2,17 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from analytics_service.http.answer import reason
+from analytics_service.http.errors import CASES
+
 Schema = Mapping[str, Any]
+_MEDIA = "application/json"
 # Values of a path's parameters in its example request, by name.
 Examples = Callable[[str], Mapping[str, object]]
 
@@ -104,7 +108,8 @@ def page(document: Schema, examples: Examples, *, simulated: bool = False) -> st
     first.
     """
     info = document["info"]
-    schemas: Mapping[str, Schema] = document["components"]["schemas"]
+    document, objects = _with_objects_only(document)
+    schemas = {name: document["components"]["schemas"][name] for name in objects}
     tagged = {tag["name"]: _operations_of(document, tag["name"]) for tag in document["tags"]}
     tables = _tables(document["paths"], examples)
     notice = f"<p class=notice>{_SIMULATED}</p>" if simulated else ""
@@ -124,6 +129,47 @@ def page(document: Schema, examples: Examples, *, simulated: bool = False) -> st
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
     return "".join([*parts, f"</main><script>{_SCRIPT}</script></body></html>"])
+
+
+def _with_objects_only(document: Schema) -> tuple[Schema, list[str]]:
+    """The document with all but the declared objects spelled out in place, and the names of these objects."""
+    schemas = document["components"]["schemas"]
+    operations = [item["get"] for item in document["paths"].values()]
+    bodies = [schemas[_name(operation["responses"]["200"]["content"][_MEDIA]["schema"])] for operation in operations]
+    objects = {name for body in bodies for name in _objects(body["properties"]["data"], schemas)}
+    return _spelled_out(document, {name: schema for name, schema in schemas.items() if name not in objects}), sorted(
+        objects
+    )
+
+
+def _objects(value: Any, schemas: Mapping[str, Schema]) -> Iterator[str]:
+    """The names of the objects in a schema. Variants are no objects of their own."""
+    if isinstance(value, Mapping) and "$ref" in value:
+        if "enum" not in schemas[_name(value)]:
+            yield _name(value)
+            yield from _objects(schemas[_name(value)], schemas)
+    elif isinstance(value, Mapping):
+        yield from _objects([item for key, item in value.items() if key != "extra"], schemas)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _objects(item, schemas)
+
+
+def _spelled_out(value: Any, schemas: Mapping[str, Schema]) -> Any:
+    """The value with these schemas in place of references to them."""
+    if isinstance(value, list):
+        return [_spelled_out(item, schemas) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "allOf" in value:
+        return {**_spelled_out(value["allOf"][0], schemas), **{key: value[key] for key in value if key != "allOf"}}
+    if "$ref" in value and _name(value) in schemas:
+        return {**_spelled_out(schemas[_name(value)], schemas), **{key: value[key] for key in value if key != "$ref"}}
+    return {key: _spelled_out(item, schemas) for key, item in value.items()}
+
+
+def _name(reference: Schema) -> str:
+    return str(reference["$ref"].rpartition("/")[2])
 
 
 def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
@@ -187,7 +233,7 @@ def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
 
 def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], example: str) -> str:
     content = operation["responses"]["200"]["content"]
-    body = content["application/json"]["schema"]
+    body = content[_MEDIA]["schema"]
     envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
     counted += " if it is a list" if counted and "count" not in body["required"] else ""
@@ -203,7 +249,7 @@ def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], exam
 
 def _other_media(content: Iterable[str]) -> str:
     """The media types that an answer may have beside JSON."""
-    others = [f"<code>{escape(media)}</code>" for media in content if media != "application/json"]
+    others = [f"<code>{escape(media)}</code>" for media in content if media != _MEDIA]
     return f"; or {', '.join(others)}" if others else ""
 
 
@@ -251,7 +297,7 @@ def _sample(schema: Schema) -> object:
 
 def _fields_of(data: Schema, schemas: Mapping[str, Schema]) -> str:
     """The fields of an answer, or of the objects in a list, folded away."""
-    name = data.get("items", data)["$ref"].rpartition("/")[2]
+    name = _name(data.get("items", data))
     return f"<details><summary>Fields of {escape(name)}</summary>{_body(schemas[name])}</details>"
 
 
@@ -276,7 +322,8 @@ def _extra(schema: Schema | None) -> str:
     if schema is None:
         return ""
     rows = []
-    for name, variant in schema["properties"].items():
+    for name, requested in schema["properties"].items():
+        variant = requested["anyOf"][0]
         fields = [f"<code>{escape(field)}</code>" for field in variant["properties"] if field != "extra"]
         also = f"; <code>extra.{name}.extra.text</code> has their texts" if "extra" in variant["properties"] else ""
         rows.append((f"<code>extra.{name}</code>", ", ".join(fields) + also or "nothing", f"with_{name}"))
@@ -285,21 +332,21 @@ def _extra(schema: Schema | None) -> str:
 
 def _errors(responses: Mapping[str, Schema]) -> str:
     rows = []
-    for response in responses.values():
-        if "content" not in response:
-            continue
-        body = response["content"]["application/json"]["schema"]["properties"]
-        error = body["error"]["properties"]
-        kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in error["kind"]["enum"])
-        scopes = ", ".join(escape(scope) for scope in error["scope"]["enum"])
-        rows.append((f"{body['status']['const']} {escape(body['status_text']['const'])}", kinds, scopes))
+    for status in sorted({case.status for case in CASES.values()}):
+        cases = {kind: case for kind, case in CASES.items() if case.status is status}
+        if reason(status).replace(" ", "") in responses:
+            kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in cases)
+            scopes = ", ".join(sorted({escape(case.scope) for case in cases.values()}))
+            rows.append((f"{status.value} {escape(reason(status))}", kinds, scopes))
     return _table(("status", "error.kind", "error.scope"), rows)
 
 
 def _type(schema: Schema) -> str:
     if "$ref" in schema:
-        name = escape(schema["$ref"].rpartition("/")[2])
+        name = escape(_name(schema))
         return f'<a href="#{name}">{name}</a>'
+    if "const" in schema:
+        return f"<code>{escape(str(schema['const']))}</code>"
     if "anyOf" in schema:
         return " or ".join(map(_type, schema["anyOf"]))
     if "enum" in schema:

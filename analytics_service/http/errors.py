@@ -18,8 +18,7 @@ from analytics_service.errors import (
     SchemaError,
     StoreUnavailable,
 )
-from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE
-from analytics_service.http.envelope import failure, reason
+from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE, failure, reason
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.requests import HEADER, target_for_log
 

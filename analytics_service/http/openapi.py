@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
+from typing import Any
 
 from analytics_service.config.values import Rate
-from analytics_service.http.answer import RANGE
-from analytics_service.http.envelope import failure_schema, reason, success_schema
+from analytics_service.http.answer import RANGE, envelope, reason
 from analytics_service.http.errors import CASES
 from analytics_service.http.guard import is_guarded
 from analytics_service.http.param import Param
 from analytics_service.http.rate_limit import LEFT, POLICY
 from analytics_service.http.resource import Resource
-from analytics_service.present.schema import components, schema_of
+from analytics_service.present.schema import Components, camel, exactly, schema_of
 from analytics_service.present.shapes import ByShape, Many
 
 Routes = Sequence[tuple[str, Resource]]
@@ -45,6 +45,7 @@ Each client is allowed {requests:,} requests in {seconds:,} s below `/api/v1`. `
 left, and further requests get a 429, whose `Retry-After` says how many seconds to wait.
 """
 _MEDIA = "application/json"
+_NULL: Object = {"type": "null"}
 _KEY = "ApiKey"
 _GUARD_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
 # Headers for caches and pages, the same in a 200 and a 304.
@@ -125,38 +126,51 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
     about = _ABOUT + _ABOUT_KEYS * asks_for_keys + (_ABOUT_LIMIT.format(**rate._asdict()) if rate else "")
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=_is_operational)
-    schemas = components(resource.shape for _, resource in described if resource.shape is not None)
+    components = Components(resource.shape for _, resource in described if resource.shape is not None)
+    paths = {
+        path: _item(path, resource, components, refusals if is_guarded(path) else []) for path, resource in described
+    }
+    responses = {_name(HTTPStatus.NOT_MODIFIED): _not_modified(refusals), **_failures(components, refusals)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lending market data", "version": "1", "description": about},
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in tags],
-        "paths": {path: _item(path, resource, refusals if is_guarded(path) else []) for path, resource in described},
+        "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": dict(sorted(components.schemas.items())),
             "headers": {**_HEADERS, **_limit_headers(refusals), **_FILE_HEADERS, **_PART_HEADERS},
             "parameters": {
                 name: _request_header(name, description, limits)
                 for name, (description, limits) in {**_REQUEST_HEADERS, **_FILE_REQUEST_HEADERS}.items()
             },
-            "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(refusals), **_failures(refusals)},
+            "responses": responses,
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
         },
     }
 
 
-def _item(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
+def published(value: Any) -> Any:
+    """The document for generators: they take nothing beside a reference. /docs shows the descriptions there."""
+    if isinstance(value, list):
+        return [published(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: published(item) for key, item in value.items() if key == "$ref" or "$ref" not in value}
+
+
+def _item(path: str, resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
     headers = [*_REQUEST_HEADERS, *(_FILE_REQUEST_HEADERS if _has_files(resource) else ())]
     return {
         "parameters": [_reference("parameters", name) for name in headers],
-        "get": _operation(path, resource, refusals),
+        "get": _operation(path, resource, components, refusals),
     }
 
 
-def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
+def _operation(path: str, resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
-    parameters = [_parameter(param, "path") for param in resource.path]
-    parameters += [_parameter(param, "query") for param in resource.in_query]
+    parameters = [_parameter(param, "path", components) for param in resource.path]
+    parameters += [_parameter(param, "query", components) for param in resource.in_query]
     statuses = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
     return {
         "operationId": "_".join(["get", *filter(None, words)]),
@@ -165,7 +179,7 @@ def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) ->
         "parameters": parameters,
         **({"security": [{_KEY: []}]} if HTTPStatus.UNAUTHORIZED in refusals else {}),
         "responses": {
-            "200": _success(resource, refusals),
+            "200": _success(resource, components, refusals),
             **({"206": _part(resource, refusals)} if _has_files(resource) else {}),
             **{str(int(status)): _reference("responses", _name(status)) for status in statuses},
         },
@@ -182,8 +196,13 @@ def _is_operational(tag: str) -> bool:
     return tag in ("operations", "status")
 
 
-def _parameter(param: Param, location: str) -> Object:
+def _parameter(param: Param, location: str, components: Components) -> Object:
     default = {} if param.default is None else {"default": param.default}
+    schema = {**param.schema, **default}
+    if "enum" in param.schema:
+        # An enumeration is a component, too.
+        reference = components.add(camel(param.name), dict(param.schema))
+        schema = {"allOf": [reference], **default} if default else reference
     examples = param.schema.get("examples")
     # Neither of two alternatives is required. The one with an example is in example requests.
     example = {"example": examples[0]} if param.alternative and isinstance(examples, list) else {}
@@ -192,21 +211,25 @@ def _parameter(param: Param, location: str) -> Object:
         "in": location,
         "required": param.required or location == "path",
         "description": param.help,
-        "schema": {**param.schema, **default},
+        "schema": schema,
         **example,
     }
 
 
-def _success(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
+def _success(resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
     if resource.shape is None:
         raise ValueError(f"{type(resource).__name__} has no shape")
     choices = resource.shape.choices.values() if isinstance(resource.shape, ByShape) else [resource.shape]
     lists = [isinstance(choice, Many) for choice in choices]
-    schema = success_schema(schema_of(resource.shape), counted=any(lists), always=all(lists))
+    data: Any = schema_of(resource.shape)
+    fields = envelope(data, _NULL, {"type": "integer", "const": 200}, {"type": "string", "const": "OK"})
+    count = {"count": {"type": "integer", "minimum": 0}} if any(lists) else {}
+    schema = {**exactly(fields | count), "required": [*fields, *(count if all(lists) else ())]}
+    name = data.get("items", data)["$ref"].rpartition("/")[2] + ("List" if "items" in data else "")
     return {
         "description": HTTPStatus.OK.phrase,
         "headers": _headers(refusals, _FILE_HEADERS if _has_files(resource) else ()),
-        "content": {_MEDIA: {"schema": schema}} | _files(resource),
+        "content": {_MEDIA: {"schema": components.add(f"{name}Response", schema)}} | _files(resource),
     }
 
 
@@ -267,14 +290,22 @@ def _name(status: HTTPStatus) -> str:
     return reason(status).replace(" ", "")
 
 
-def _failures(refusals: Sequence[HTTPStatus]) -> Object:
-    """A response for each status."""
-    return {_name(status): _failure(status, refusals) for status in _statuses(refusals)}
+def _failures(components: Components, refusals: Sequence[HTTPStatus]) -> Object:
+    """A response for each status. One component describes the bodies of all."""
+    statuses = _statuses(refusals)
+    cases = {kind: case for kind, case in CASES.items() if case.status in statuses}
+    error = {
+        "kind": {"type": "string", "enum": sorted(cases)},
+        "scope": {"type": "string", "enum": sorted({case.scope for case in cases.values()})},
+        "message": {"type": "string", "description": "What is wrong, and what is allowed."},
+    }
+    status, status_text = {"type": "integer"}, {"type": "string"}
+    body = exactly(envelope(_NULL, components.add("Error", exactly(error)), status, status_text))
+    schema = components.add("Failure", body)
+    return {_name(status): _failure(status, schema, refusals) for status in statuses}
 
 
-def _failure(status: HTTPStatus, refusals: Sequence[HTTPStatus]) -> Object:
-    scopes = {kind: case.scope for kind, case in CASES.items() if case.status is status}
-    schema = failure_schema(status, scopes)
+def _failure(status: HTTPStatus, schema: Object, refusals: Sequence[HTTPStatus]) -> Object:
     limits = {name: _reference("headers", name) for name in _limit_headers(refusals)}
     headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
     return {

@@ -7,7 +7,6 @@ from functools import lru_cache
 from operator import itemgetter
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Action
 from analytics_service.present.kinds import AMOUNT, NUMBER, PRICE, SPEC, STRING, TIME, USD, word
 from analytics_service.present.shapes import Field, Kind, Many, OneOf, Scope, Shape, within
 
@@ -85,7 +84,8 @@ CURRENT_ASSET_INFO = Field(
     "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.current_asset)), "The asset.", source=""
 )
 _ACTION = Kind(
-    {"type": "string", "enum": [*Action]},
+    # The enumeration of the parameter `action`.
+    {"allOf": [{"$ref": "#/components/schemas/Action"}]},
     lambda action, _: str(action),
     lambda action, _: action.replace("_", " ").capitalize(),
 )

@@ -40,7 +40,9 @@ def _amount_text(amount: int, scope: Scope) -> str:
 
 def word(*choices: str) -> Kind:
     """A kind of words, without a text."""
-    return Kind({"type": "string", "enum": [*choices]}, _unscoped(str))
+    # Generators make a class for each enumeration, even for a single word.
+    allowed = {"const": choices[0]} if len(choices) == 1 else {"enum": [*choices]}
+    return Kind({"type": "string", **allowed}, _unscoped(str))
 
 
 MEMBER_CLASS = Kind({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))

@@ -1,5 +1,6 @@
 """JSON Schema (OpenAPI 3.1) of response objects, derived from their declarations."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from analytics_service.present.kinds import PRICE, RATIO, USD
@@ -9,21 +10,76 @@ Schema = dict[str, object]
 
 
 def schema_of(node: Node) -> Schema:
-    """The schema of a declaration; objects are references into `components`."""
+    """The schema of a declaration; objects are references to components."""
     if isinstance(node, Many):
         return {"type": "array", "items": schema_of(node.of)}
     if isinstance(node, Kind):
         return dict(node.schema) if isinstance(node.schema, Mapping) else schema_of(node.schema)
-    return {"$ref": f"#/components/schemas/{node.name}"}
+    return _reference(node.name)
 
 
-def components(nodes: Iterable[Node]) -> dict[str, Schema]:
-    """The schemas of all objects in the declarations, by name. ValueError if two objects share a name."""
-    objects: dict[str, Shape | Alternatives] = {}
-    for node in _objects(nodes):
-        if objects.setdefault(node.name, node) is not node:
-            raise ValueError(f"two response objects are called {node.name}; rename one")
-    return {name: _definition(objects[name]) for name in sorted(objects)}
+class Components:
+    """The schemas of all objects in declarations, by name. ValueError if two share a name.
+
+    Variants have names, too, so that generated clients have a class for each object: MarketExtra, MarketValue,
+    MarketText. Texts of the same fields share a component, which is named after them: PrincipalSharesText.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        objects: dict[str, Shape | Alternatives] = {}
+        for node in _objects(nodes):
+            if objects.setdefault(node.name, node) is not node:
+                raise ValueError(f"two response objects are called {node.name}; rename one")
+        self.schemas: dict[str, Schema] = {}
+        self._uses = Counter(names for node in objects.values() for names in _texts(node).values())
+        for name, node in objects.items():
+            self.add(name, self._definition(node))
+
+    def add(self, name: str, schema: Schema) -> Schema:
+        """A reference to a schema, which becomes a component."""
+        if self.schemas.setdefault(name, schema) != schema:
+            raise ValueError(f"two different objects are called {name}; rename one")
+        return _reference(name)
+
+    def _definition(self, node: Shape | Alternatives) -> Schema:
+        if isinstance(node, Alternatives):
+            return {"description": node.help, "oneOf": [schema_of(choice) for choice in node.choices.values()]}
+        properties = {field.name: _property(field) for field in node.fields}
+        if node.has_extra:
+            members = {variant: self._variant(node, variant) for variant in _texts(node)}
+            extra = {"description": "Variants; null unless asked for.", **exactly(members)}
+            properties["extra"] = self.add(f"{node.name}Extra", extra)
+        rare = {field.name for field in node.fields if field.sometimes}
+        required = [name for name in properties if name not in rare]
+        return {"description": node.help, **exactly(properties), "required": required}
+
+    def _variant(self, shape: Shape, variant: str) -> Schema:
+        """A variant of an object, which has texts of its own."""
+        name, names = f"{shape.name}{camel(variant)}", _texts(shape)[variant]
+        if variant == "text":
+            return self._text(name, names, "with_text is")
+        if variant == "percent":
+            properties = {field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.parts}
+        else:
+            properties = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.values}
+            price = {**schema_of(PRICE), "description": "USD for one standard unit, as used here."}
+            properties["price"] = or_null(price)
+        text = self._text(f"{name}Text", names, f"with_{variant} and with_text are")
+        extra = self.add(f"{name}Extra", exactly({"text": text}))
+        help: Schema = {"description": f"Null unless with_{variant} is true."}
+        return help | or_null(self.add(name, help | exactly({**properties, "extra": extra})))
+
+    def _text(self, name: str, names: tuple[str, ...], flags: str) -> Schema:
+        help: Schema = {"description": f"Null unless {flags} true."}
+        texts = exactly({field: {"type": "string"} for field in names})
+        if self._uses[names] > 1:
+            return help | or_null(self.add("".join(map(camel, names)) + "Text", texts))
+        return help | or_null(self.add(name, help | texts))
+
+
+def camel(name: str) -> str:
+    """The name of a component for a field or a parameter."""
+    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def exactly(properties: Mapping[str, object]) -> Schema:
@@ -43,6 +99,10 @@ def or_null(schema: Mapping[str, object]) -> Schema:
     return {**schema, "type": [schema["type"], "null"]}
 
 
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
 def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
     for node in nodes:
         if isinstance(node, Shape):
@@ -57,17 +117,6 @@ def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
             yield from _objects([node.schema])
 
 
-def _definition(node: Shape | Alternatives) -> Schema:
-    if isinstance(node, Alternatives):
-        return {"description": node.help, "oneOf": [schema_of(choice) for choice in node.choices.values()]}
-    properties = {field.name: _property(field) for field in node.fields}
-    if node.has_extra:
-        properties["extra"] = {"description": "Variants; null unless asked for.", **_extra(node)}
-    rare = {field.name for field in node.fields if field.sometimes}
-    required = [name for name in properties if name not in rare]
-    return {"description": node.help, **exactly(properties), "required": required}
-
-
 def _property(field: Field) -> Schema:
     schema = schema_of(field.of)
     unit = f" {schema['description']}" if "description" in schema else ""
@@ -75,29 +124,15 @@ def _property(field: Field) -> Schema:
     return {**schema, "description": field.help + unit}
 
 
-def _extra(shape: Shape) -> Schema:
-    members: dict[str, object] = {"text": _texts(shape.texts, "with_text")}
-    if shape.parts:
-        fractions = {field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.parts}
-        members["percent"] = _variant(fractions, shape.parts, "with_percent")
-    if shape.values:
-        sums = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.values}
-        price = or_null({**schema_of(PRICE), "description": "USD for one standard unit, as used here."})
-        members["value"] = _variant({**sums, "price": price}, shape.values, "with_value", "price")
-    return exactly(members)
+def _texts(node: Shape | Alternatives) -> dict[str, tuple[str, ...]]:
+    """The variants of an object, with the names of the texts in each."""
+    if isinstance(node, Alternatives) or not node.has_extra:
+        return {}
+    names = {"text": node.texts, "percent": node.parts, "value": node.values}
+    texts = {variant: tuple(field.name for field in fields) for variant, fields in names.items()}
+    texts["value"] += ("price",) if node.values else ()
+    return {variant: names for variant, names in texts.items() if names or variant == "text"}
 
 
 def _described(kind: Kind, field: Field, how: str) -> Schema:
     return {**schema_of(kind), "description": f"{field.name} {how}."}
-
-
-def _variant(properties: Mapping[str, object], fields: Iterable[Field], flag: str, *names: str) -> Schema:
-    extra = exactly({"text": _texts(fields, f"{flag} and with_text", *names)})
-    return or_null({"description": f"Null unless {flag} is true.", **exactly({**properties, "extra": extra})})
-
-
-def _texts(fields: Iterable[Field], flags: str, *names: str) -> Schema:
-    """The schema of an object with texts of the fields, and of further `names`."""
-    all_names = [*(field.name for field in fields), *names]
-    texts = exactly({name: {"type": "string"} for name in all_names})
-    return or_null({"description": f"Null unless {flags} {'are' if ' ' in flags else 'is'} true.", **texts})

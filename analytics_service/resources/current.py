@@ -10,7 +10,7 @@ import falcon
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.times import Day, Edge
 from analytics_service.http import params
-from analytics_service.http.envelope import success
+from analytics_service.http.answer import success
 from analytics_service.http.param import Param
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope

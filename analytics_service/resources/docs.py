@@ -6,9 +6,8 @@ import orjson
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.answer import Answer, Validators, send, tag_of
 from analytics_service.http.coding import Coding, negotiate
-from analytics_service.http.components import published
 from analytics_service.http.docs import POLICY, page
-from analytics_service.http.openapi import Object
+from analytics_service.http.openapi import Object, published
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import Values, values
 from analytics_service.state.heads import ShownHeads

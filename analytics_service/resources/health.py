@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 from analytics_service.errors import NotReady
-from analytics_service.http.envelope import success
+from analytics_service.http.answer import success
 from analytics_service.http.resource import Live
 from analytics_service.present.shapes import Scope, Shape
 from analytics_service.present.status import ALIVE, READY, STATUS

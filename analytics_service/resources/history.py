@@ -17,8 +17,7 @@ from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.times import Edge
 from analytics_service.http import params
-from analytics_service.http.answer import Headers
-from analytics_service.http.envelope import success
+from analytics_service.http.answer import Headers, success
 from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES

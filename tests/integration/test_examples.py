@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from analytics_service.http.envelope import failure
+from analytics_service.http.answer import failure
 from analytics_service.http.errors import CASES
 from tests.processes import free_port, until
 from tests.unit.test_cli import run
