@@ -18,7 +18,7 @@ from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.guard import Guard
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.measuring import Measuring
-from analytics_service.http.middleware import CrossOrigin, Negotiation, OwnHosts, Protection
+from analytics_service.http.middleware import Conventions, CrossOrigin, OwnHosts
 from analytics_service.http.openapi import document
 from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.requests import RequestIds
@@ -125,7 +125,7 @@ def create_app(
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, settings.trusted_proxies or Networks(), logs=settings.access_log)
     origins = CrossOrigin(settings.cors_origins)
-    app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
+    app = App(middleware=[RequestIds(), measuring, origins, *guard, Conventions()])
     app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
@@ -141,7 +141,7 @@ def create_app(
 def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
     """The application on the operators' bind, with their page. Web pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
-        middleware=[RequestIds(), OwnHosts(bind), Negotiation(), Protection()]
+        middleware=[RequestIds(), OwnHosts(bind), Conventions()]
     )
     listed = [*routes, ("/", web_page.WebPage("operations"))]
     errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in listed))}")

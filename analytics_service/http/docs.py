@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -40,65 +41,7 @@ POLICY = "; ".join(
     )
 )
 """The Content-Security-Policy of the page, which allows no script but its own."""
-_STYLE = """\
-:root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --soft: #5b6675; --line: #e1e6ed;
-  --block: #f5f7fa; --link: #0b5cad; --get: #0a7a4b; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #dfe5ee; --paper: #12161d; --soft: #94a1b3; --line: #2a323e; --block: #1a2029; --link: #77b5f7;
-    --get: #4cc38a; }
-}
-* { box-sizing: border-box; }
-html { scroll-padding-top: 1rem; }
-body { margin: 0; display: grid; grid-template-columns: 20rem minmax(0, 1fr); color: var(--ink);
-  background: var(--paper); font: 15px/1.55 system-ui, sans-serif; }
-nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 1.5rem; font-size: .87rem;
-  border-right: 1px solid var(--line); background: var(--block); }
-nav h2 { font-size: .78rem; margin: 1.2rem 0 .3rem; border: 0; padding: 0; color: var(--soft);
-  text-transform: uppercase; letter-spacing: .06em; }
-nav ul { list-style: none; margin: 0; padding: 0; }
-nav li { padding: .1rem 0; overflow-wrap: anywhere; }
-main { padding: 1.5rem 2.5rem 6rem; max-width: 64rem; }
-h1 { font-size: 1.7rem; margin: 0 0 1rem; }
-h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
-h2::first-letter { text-transform: uppercase; }
-h3 { margin: 2.2rem 0 .4rem; font-size: 1.05rem; overflow-wrap: anywhere; }
-h3 b { color: var(--get); margin-right: .4rem; }
-h4 { margin: 1rem 0 .3rem; font-size: .82rem; color: var(--soft); }
-p { margin: .4rem 0; }
-a { color: var(--link); text-decoration: none; }
-a:hover, a:focus, main a { text-decoration: underline; }
-code, pre { font: .92em/1.5 ui-monospace, monospace; }
-pre { background: var(--block); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .93rem; }
-th { text-align: left; font-weight: 600; font-size: .82rem; color: var(--soft); }
-th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td:first-child { white-space: nowrap; }
-.notice { border: 2px solid; border-radius: 6px; padding: .5rem .9rem; font-weight: 600; }
-summary { cursor: pointer; color: var(--soft); }
-@media (width > 60rem) {
-  /* There is room for the contents. In a browser without this selector the reader opens them. */
-  @supports selector(::details-content) {
-    nav summary { display: none; }
-    nav ::details-content { content-visibility: visible; }
-  }
-}
-@media (max-width: 60rem) {
-  body { display: block; }
-  nav { position: static; height: auto; max-height: 45vh; padding: .8rem 1.2rem; border: 0;
-    border-bottom: 1px solid var(--line); }
-  main { padding: 1.5rem 1.2rem 4rem; }
-  /* The cells of a row one after the other, the last one below them over the whole width. */
-  thead { position: absolute; clip-path: inset(50%); }
-  table, tbody { display: block; }
-  tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .35rem 0; border-bottom: 1px solid var(--line); }
-  td { border: 0; padding: 0; min-width: 0; overflow-wrap: anywhere; }
-  td:first-child { white-space: normal; }
-  td:last-child { flex-basis: 100%; }
-  td:nth-child(3):not(:last-child):has(code)::before { content: "default "; color: var(--soft); }
-}
-"""
+_STYLE = files("analytics_service").joinpath("http/docs.css").read_text("utf-8")
 
 
 def page(document: Schema, examples: Examples, *, simulated: bool = False) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, values
@@ -50,80 +50,63 @@ class Instruments:
             values.ValueClass = values.MultiProcessValue(lambda: writer)  # type: ignore[no-untyped-call]
         # Without a registry, values are collected from the files.
         self._registry = None if self._folder else CollectorRegistry()
-        self._requests = Histogram(
+        counter, histogram = partial(Counter, registry=self._registry), partial(Histogram, registry=self._registry)
+        gauge = partial(Gauge, multiprocess_mode="livesum", registry=self._registry)
+        self._requests = histogram(
             "analytics_request_seconds",
             "Time to answer a request, without sending. Unknown paths, and refusals for a key or a limit, are unknown.",
             ["route", "status"],
             buckets=_FAST,
-            registry=self._registry,
         )
-        self._bytes = Counter(
-            "analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"], registry=self._registry
-        )
-        self._by_key = Counter(
-            "analytics_key_requests", "Requests with a valid API key.", ["key", "status"], registry=self._registry
-        )
-        self._unreadable = Counter(
+        self._bytes = counter("analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"])
+        self._by_key = counter("analytics_key_requests", "Requests with a valid API key.", ["key", "status"])
+        self._unreadable = counter(
             "analytics_unreadable_requests",
             "Requests that the server refused before it knew their path.",
             ["kind"],
-            registry=self._registry,
         )
-        self._cache = Counter(
+        self._cache = counter(
             "analytics_cache_answers",
             "Answers of paths that show snapshots: rendered before (hit) or anew (miss), or not sent (not_modified).",
             ["outcome"],
-            registry=self._registry,
         )
-        self._queries = Histogram(
+        self._queries = histogram(
             "analytics_store_query_seconds",
             "Time that queries of the store took, whatever their outcome.",
             ["query"],
             buckets=_FAST,
-            registry=self._registry,
         )
-        self._query_errors = Counter(
+        self._query_errors = counter(
             "analytics_store_query_errors",
             "Queries of the store that failed.",
             ["query", "error"],
-            registry=self._registry,
         )
-        self._memory = Gauge(
+        self._memory = gauge(
             _MEMORY,
             "Memory of all workers that is taken by history and by answers.",
             ["kind"],
-            multiprocess_mode="livesum",
-            registry=self._registry,
         )
-        self._job_runs = Counter(
+        self._job_runs = counter(
             "analytics_job_runs",
             "Runs by outcome: done, already_done, superseded, failed, skipped (still running), missed (too late).",
             ["job", "outcome"],
-            registry=self._registry,
         )
-        self._job_seconds = Histogram(
+        self._job_seconds = histogram(
             "analytics_job_seconds",
             "Time that runs of the scheduler took, retries included.",
             ["job"],
             buckets=_SLOW,
-            registry=self._registry,
         )
-        self.in_flight = Gauge(
+        self.in_flight = gauge(
             "analytics_requests_in_flight",
             "Requests that are being answered.",
-            multiprocess_mode="livesum",
-            registry=self._registry,
         )
         # prometheus_client removes labels named pid.
-        self._worker_began = Gauge(
-            _BEGAN, "When each worker began.", ["process"], multiprocess_mode="livesum", registry=self._registry
-        )
-        self._worker_requests = Gauge(
+        self._worker_began = gauge(_BEGAN, "When each worker began.", ["process"])
+        self._worker_requests = gauge(
             _REQUESTS,
             "Requests that each worker has answered since it began.",
             ["process"],
-            multiprocess_mode="livesum",
-            registry=self._registry,
         )
         self._answered: Gauge | None = None
         # Looking up a metric by its labels takes longer than counting.

@@ -54,8 +54,9 @@ def _names_of_machine() -> tuple[str, str]:
     return socket.gethostname().lower(), socket.getfqdn().lower()
 
 
-class Negotiation:
-    """Refuses paths and methods that no route has, and callers that rule out the response's media type."""
+class Conventions:
+    """What holds for every path: how requests are spelled, which media types there are, and headers that protect people
+    who open a response in a browser."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Refuses ambiguous paths (rule 7.2), and answers 405 to methods unknown to Falcon, which would answer 400.
@@ -75,22 +76,27 @@ class Negotiation:
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
-        """Puts the media type that the caller prefers in the context. It runs for known paths only, so an unknown path
-        is reported first."""
-        if req.method in ("GET", "HEAD"):
-            req.context.media = _negotiated(req, resource.media)
+        """Puts the media type that the caller prefers in the context. RequestError if it rules out all of them, unless
+        the query has a format. It runs for known paths only, so an unknown path is reported first."""
+        if req.method not in ("GET", "HEAD"):
+            return
+        media = resource.media
+        chosen = preferred(req.accept, media)
+        if chosen is None and not (len(media) > 1 and _FORMAT.search(req.query_string)):
+            raise RequestError(
+                "content_type_unsupported",
+                f"Accept: {req.accept[:80]} rules out {', '.join(media)}, all there is here.",
+            )
+        req.context.media = chosen or media[0]
 
-
-def _negotiated(req: falcon.Request, media: tuple[str, ...]) -> str:
-    """The media type that a caller prefers. RequestError if it rules out all of them, unless the query has a format."""
-    chosen = preferred(req.accept, media)
-    if chosen is None and len(media) > 1 and _FORMAT.search(req.query_string):
-        return media[0]
-    if chosen is None:
-        raise RequestError(
-            "content_type_unsupported", f"Accept: {req.accept[:80]} rules out {', '.join(media)}, all there is here."
-        )
-    return chosen
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        """A header that the response already has takes precedence. A 304 leaves the headers of the 200 in force."""
+        if resp.status_code != HTTPStatus.NOT_MODIFIED:
+            for name, value in PROTECTIVE.items():
+                if resp.get_header(name) is None:
+                    resp.set_header(name, value)
 
 
 class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
@@ -113,20 +119,6 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
             resp.set_header("Access-Control-Expose-Headers", str(self.expose_headers))
         else:
             resp.append_header("Vary", "Origin")
-
-
-class Protection:
-    """Gives every response the headers that protect people who open it in a browser."""
-
-    def process_response(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
-    ) -> None:
-        """A header that the response already has takes precedence. A 304 leaves the headers of the 200 in force."""
-        if resp.status_code == HTTPStatus.NOT_MODIFIED:
-            return
-        for name, value in PROTECTIVE.items():
-            if resp.get_header(name) is None:
-                resp.set_header(name, value)
 
 
 @lru_cache(maxsize=256)

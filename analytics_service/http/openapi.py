@@ -48,72 +48,49 @@ _MEDIA = "application/json"
 _NULL: Object = {"type": "null"}
 _KEY = "ApiKey"
 _GUARD_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
+
+
+def _header(help: str, *, required: bool = False, **schema: str) -> Object:
+    return {"description": help, **({"required": True} if required else {}), "schema": {"type": "string", **schema}}
+
+
 # Headers for caches and pages, the same in a 200 and a 304.
 _HEADERS: Mapping[str, Object] = {
-    "ETag": {
-        "description": "Identifies the answer in its content coding.",
-        "required": True,
-        "schema": {"type": "string", "pattern": '^"[^"]+"$'},
-    },
-    "Cache-Control": {
-        "description": "How long to cache the answer: until the next snapshot, a day for closed time, or no-store.",
-        "required": True,
-        "schema": {"type": "string"},
-    },
-    "Vary": {
-        "description": "Request headers that the answer depends on.",
-        "required": True,
-        "schema": {"type": "string"},
-    },
-    "Last-Modified": {
-        "description": "Instant of the newest snapshot in the answer, if it shows any.",
-        "schema": {"type": "string"},
-    },
-    "As-Of": {
-        "description": "Instant of the snapshot of each family that the answer is made from: a dictionary of dates "
-        "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`.",
-        "schema": {"type": "string"},
-    },
-    "Link": {
-        "description": 'Path and query of the next page of a history, with rel="next" (RFC 8288), if there is one.',
-        "schema": {"type": "string"},
-    },
+    "ETag": _header("Identifies the answer in its content coding.", required=True, pattern='^"[^"]+"$'),
+    "Cache-Control": _header(
+        "How long to cache the answer: until the next snapshot, a day for closed time, or no-store.", required=True
+    ),
+    "Vary": _header("Request headers that the answer depends on.", required=True),
+    "Last-Modified": _header("Instant of the newest snapshot in the answer, if it shows any."),
+    "As-Of": _header(
+        "Instant of the snapshot of each family that the answer is made from: a dictionary of dates "
+        "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`."
+    ),
+    "Link": _header('Path and query of the next page of a history, with rel="next" (RFC 8288), if there is one.'),
 }
 # Headers of all answers if there is a rate limit. They are not required, because open paths share some responses.
 _LIMIT_HEADERS: Mapping[str, Object] = {
-    POLICY: {
-        "description": "How many requests (q) a client may make in a window of so many seconds (w).",
-        "schema": {"type": "string"},
-    },
-    LEFT: {
-        "description": "How many requests are left (r), and in how many seconds (t) there will be more.",
-        "schema": {"type": "string"},
-    },
+    POLICY: _header("How many requests (q) a client may make in a window of so many seconds (w)."),
+    LEFT: _header("How many requests are left (r), and in how many seconds (t) there will be more."),
 }
-_FILE_HEADERS: Mapping[str, Object] = {
-    "Content-Disposition": {"description": "The name of a file.", "schema": {"type": "string"}},
-}
+_FILE_HEADERS: Mapping[str, Object] = {"Content-Disposition": _header("The name of a file.")}
 _PART_HEADERS: Mapping[str, Object] = {
-    "Content-Range": {
-        "description": "Which bytes of the file these are, and how many it has.",
-        "required": True,
-        "schema": {"type": "string"},
-    },
+    "Content-Range": _header("Which bytes of the file these are, and how many it has.", required=True)
 }
-# Headers of requests: descriptions, and the parts of their schemas besides the type.
-_REQUEST_HEADERS: Mapping[str, tuple[str, Object]] = {
-    "If-None-Match": ("ETags of answers that the client has, separated by commas, or *.", {}),
+# Headers of requests.
+_REQUEST_HEADERS: Mapping[str, Object] = {
+    "If-None-Match": _header("ETags of answers that the client has, separated by commas, or *."),
 }
-_FILE_REQUEST_HEADERS: Mapping[str, tuple[str, Object]] = {
-    "Range": ("Which bytes of the file to send: a single range.", {"pattern": f"^{RANGE.pattern}$"}),
-    "If-Range": ("ETag of the file that the range is of; if it has another one by now, all of it is sent.", {}),
+_FILE_REQUEST_HEADERS: Mapping[str, Object] = {
+    "Range": _header("Which bytes of the file to send: a single range.", pattern=f"^{RANGE.pattern}$"),
+    "If-Range": _header("ETag of the file that the range is of; if it has another one by now, all of it is sent."),
 }
-_RETRY_AFTER: Object = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
+_RETRY_AFTER: Object = {"Retry-After": _header("Seconds.", type="integer")}
 _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
     HTTPStatus.SERVICE_UNAVAILABLE: _RETRY_AFTER,
     HTTPStatus.TOO_MANY_REQUESTS: _RETRY_AFTER,
-    HTTPStatus.METHOD_NOT_ALLOWED: {"Allow": {"description": "Methods.", "schema": {"type": "string"}}},
-    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": {"description": "Bearer.", "schema": {"type": "string"}}},
+    HTTPStatus.METHOD_NOT_ALLOWED: {"Allow": _header("Methods.")},
+    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": _header("Bearer.")},
 }
 
 
@@ -130,7 +107,11 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
     paths = {
         path: _item(path, resource, components, refusals if is_guarded(path) else []) for path, resource in described
     }
-    responses = {_name(HTTPStatus.NOT_MODIFIED): _not_modified(refusals), **_failures(components, refusals)}
+    unchanged = HTTPStatus.NOT_MODIFIED
+    responses = {
+        _name(unchanged): {"description": unchanged.phrase, "headers": _headers(refusals)},
+        **_failures(components, refusals),
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lending market data", "version": "1", "description": about},
@@ -141,8 +122,8 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
             "schemas": dict(sorted(components.schemas.items())),
             "headers": {**_HEADERS, **_limit_headers(refusals), **_FILE_HEADERS, **_PART_HEADERS},
             "parameters": {
-                name: _request_header(name, description, limits)
-                for name, (description, limits) in {**_REQUEST_HEADERS, **_FILE_REQUEST_HEADERS}.items()
+                name: {"name": name, "in": "header", "required": False, **header}
+                for name, header in {**_REQUEST_HEADERS, **_FILE_REQUEST_HEADERS}.items()
             },
             "responses": responses,
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
@@ -247,12 +228,10 @@ def _has_files(resource: Resource) -> bool:
 
 
 def _files(resource: Resource) -> Object:
-    return {media: _file(media) for media in resource.media if media != _MEDIA}
-
-
-def _file(media: str) -> Object:
-    """The schema of a body that is not JSON, but text or binary."""
-    return {"schema": {"type": "string"} if media.startswith("text/") else {"type": "string", "format": "binary"}}
+    """The schemas of bodies that are not JSON, but text or binary."""
+    text, binary = {"type": "string"}, {"type": "string", "format": "binary"}
+    others = (media for media in resource.media if media != _MEDIA)
+    return {media: {"schema": text if media.startswith("text/") else binary} for media in others}
 
 
 def _headers(refusals: Sequence[HTTPStatus], further: Iterable[str] = ()) -> Object:
@@ -261,20 +240,6 @@ def _headers(refusals: Sequence[HTTPStatus], further: Iterable[str] = ()) -> Obj
 
 def _limit_headers(refusals: Sequence[HTTPStatus]) -> Mapping[str, Object]:
     return _LIMIT_HEADERS if HTTPStatus.TOO_MANY_REQUESTS in refusals else {}
-
-
-def _not_modified(refusals: Sequence[HTTPStatus]) -> Object:
-    return {"description": HTTPStatus.NOT_MODIFIED.phrase, "headers": _headers(refusals)}
-
-
-def _request_header(name: str, description: str, limits: Object) -> Object:
-    return {
-        "name": name,
-        "in": "header",
-        "required": False,
-        "description": description,
-        "schema": {"type": "string", **limits},
-    }
 
 
 def _statuses(refusals: Sequence[HTTPStatus]) -> list[HTTPStatus]:

@@ -17,7 +17,7 @@ from analytics_service.http.api_keys import ApiKeys, add_key
 from analytics_service.http.coding import IDENTITY
 from analytics_service.http.guard import Guard
 from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
+from analytics_service.http.middleware import Conventions, CrossOrigin
 from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.requests import client_of
 from analytics_service.http.resource import Resource
@@ -45,7 +45,7 @@ class Service:
         api_keys = ApiKeys(keys) if keys else None
         limit = RateLimit(rate, Counts(), lambda: self.second * 10**9) if rate else None
         guard = Guard(api_keys, limit, trusted(proxies))
-        app = falcon.App(middleware=[CrossOrigin("*"), guard, Negotiation(), Protection()])
+        app = falcon.App(middleware=[CrossOrigin("*"), guard, Conventions()])
         errors.install(app)
         for path in (PATH, "/api/v1/openapi.json", "/healthz"):
             app.add_route(path, Assets())

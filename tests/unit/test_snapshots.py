@@ -20,7 +20,7 @@ from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import Answers
-from analytics_service.http.middleware import Negotiation
+from analytics_service.http.middleware import Conventions
 from analytics_service.resources.snapshots import Resolved, Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
@@ -113,7 +113,7 @@ class Service:
         self.sizes: list[int] = []
         answers = Answers(bound, self.sizes.append)
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Line(1)))
-        app = falcon.App(middleware=[Negotiation()])
+        app = falcon.App(middleware=[Conventions()])
         errors.install(app)
         app.add_route("/api/{address}", self.path)
         app.add_route("/other/{address}", self.path)
