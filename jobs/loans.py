@@ -14,10 +14,9 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from analytics_service.market.events import Action, Event
+from analytics_service.market.events import Action, Event, Totals
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import Usd
-from analytics_service.market.totals import Totals
 from analytics_service.market.values import EXACT, LIMIT, ZERO, quantized_below_limit
 from analytics_service.sources.base import Source
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered

@@ -17,8 +17,8 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.ptoken import Ptoken
-from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.share import Part
+from analytics_service.market.shares import part_of, with_receipt_prices
 from analytics_service.market.values import EXACT, ONE, ZERO, total
 
 Side = Literal["collateral", "debt", "stake"]
@@ -114,10 +114,10 @@ def book_of(items: pl.DataFrame, markets: Mapping[str, Market]) -> Book:
 def _principals(
     digits: Sequence[str], places: Sequence[int], groups: Sequence[Group], markets: Mapping[str, Market]
 ) -> list[int]:
-    """The amount of each item: the part of its market's balance that `principal_of` finds, or what is staked."""
+    """The amount of each item: the part of its market's balance behind its shares, or what is staked."""
     ratios = [_ratio(group, markets.get(group.asset_id)) for group in groups]
     balances, shares = [balance for balance, _ in ratios], [shares for _, shares in ratios]
-    return [int(amount) * balances[place] // shares[place] for amount, place in zip(digits, places, strict=True)]
+    return [part_of(balances[place], int(amount), shares[place]) for amount, place in zip(digits, places, strict=True)]
 
 
 def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
@@ -125,7 +125,7 @@ def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
     if group.side == "stake":
         return 1, 1
     side = market and (market.collateral if group.side == "collateral" else market.debt)
-    return (side.balance, side.shares) if side and side.shares else (0, 1)
+    return (side.balance, side.shares) if side else (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

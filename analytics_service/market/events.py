@@ -1,7 +1,7 @@
 """Events of addresses. Loans originated, liquidations and the histories of addresses are made from them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -104,3 +104,21 @@ class EventQuery:
     previous: str | None = None
     ascending: bool = False
     action: Action | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """USD value of all events of a kind since the protocol began, each at its time: in all, and by asset id."""
+
+    total: Decimal
+    by_asset: Mapping[str, Decimal]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over all users that a source may state itself, because it does not tell all of their events; None for what
+    must be summed from events."""
+
+    loans: Sum | None = None
+    liquidations: Sum | None = None
+    flash_loans: Decimal | None = None

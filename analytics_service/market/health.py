@@ -1,11 +1,13 @@
 """Health of a borrow account (rule 6.4)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from analytics_service.market.markets import GlobalConfig
-from analytics_service.market.values import EXACT, ZERO, fraction, total
+from analytics_service.market.positions import Stake
+from analytics_service.market.ptoken import StakingPool
+from analytics_service.market.values import EXACT, ZERO, exact_value, fraction, total
 
 INFINITE = Decimal("Infinity")
 
@@ -45,3 +47,22 @@ def _boost(collateral: Decimal, staked: Decimal, config: GlobalConfig) -> Decima
     if staked >= required:
         return config.staking_health_modifier
     return fraction(EXACT.multiply(config.staking_health_modifier, staked), required)
+
+
+def health_weighted_value(
+    stakes: Iterable[Stake],
+    account_index: int,
+    pools: Mapping[int, StakingPool],
+    decimals: int,
+    price: Decimal,
+) -> Decimal:
+    """USD value of the stakes on behalf of a borrow account, each times its pool's health weight; not rounded.
+
+    `pools` are by index. Stakes in other pools do not count.
+    """
+    weighted = (
+        EXACT.multiply(exact_value(stake.amount, decimals, price), pools[stake.pool].health_weight)
+        for stake in stakes
+        if stake.account_index == account_index and stake.pool in pools
+    )
+    return total(weighted)

@@ -8,15 +8,13 @@ from operator import attrgetter
 from typing import Literal, Protocol
 
 from analytics_service.market.assets import Asset, unknown_asset
-from analytics_service.market.health import Health, account_health
+from analytics_service.market.health import Health, account_health, health_weighted_value
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, NetRate, net_rate
-from analytics_service.market.receipts import origin_equivalent
 from analytics_service.market.share import Part
-from analytics_service.market.shares import Claim, claim_totals, collateral_claims, debt_claims
-from analytics_service.market.staking import health_weighted_value
+from analytics_service.market.shares import Claim, claim_totals, collateral_claims, debt_claims, origin_equivalent
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
 from analytics_service.market.values import ZERO, exact_value, rounded, total
 

@@ -83,3 +83,12 @@ class SwapContract:
 
     address: Annotated[str, Address("Address of the swap contract", "contract")]
     routes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Addresses with debt, borrow accounts with debt, and addresses that lend."""
+
+    borrower_active: int
+    borrower_account_active: int
+    lender_active: int

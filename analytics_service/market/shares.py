@@ -1,10 +1,22 @@
-"""Amounts behind shares of a collateral or debt market."""
+"""What shares are worth: those of collateral and debt markets, and receipt tokens, which are shares of deposits."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
 
-from analytics_service.market.markets import CollateralMarket, DebtMarket, Market
+from analytics_service.market.assets import Asset
+from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.positions import Holding
+from analytics_service.market.values import EXACT, ONE, fraction, rounded
+
+
+def part_of(balance: int, shares: int, all_shares: int) -> int:
+    """The part of a balance behind some of its shares, in denom units, rounded down; 0 if there are no shares.
+
+    Debts are rounded down too, so that the sum over all accounts never exceeds the balance.
+    """
+    return shares * balance // all_shares if all_shares else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +29,25 @@ class Claim:
 
 
 def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> int:
-    """The part of a market's balance, in denom units, behind shares; 0 without a market or shares in it.
-
-    Debts are rounded down too, so that the sum over all accounts never exceeds the balance.
-    """
-    return shares * market.balance // market.shares if market and market.shares else 0
+    """The part of a market's balance, in denom units, behind shares; 0 without a market or shares in it."""
+    return part_of(market.balance, shares, market.shares) if market else 0
 
 
 def collateral_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
     """Claims on collateral markets; `markets` are by asset id."""
-    return tuple(
-        _claim(holding, market.collateral if market else None) for holding, market in _pairs(holdings, markets)
-    )
+    return _claims(holdings, markets, "collateral")
 
 
 def debt_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
     """Claims on debt markets; `markets` are by asset id."""
-    return tuple(_claim(holding, market.debt if market else None) for holding, market in _pairs(holdings, markets))
+    return _claims(holdings, markets, "debt")
+
+
+def _claims(
+    holdings: Iterable[Holding], markets: Mapping[str, Market], side: Literal["collateral", "debt"]
+) -> tuple[Claim, ...]:
+    sides = ((holding, getattr(markets.get(holding.asset_id), side, None)) for holding in holdings)
+    return tuple(Claim(held.asset_id, principal_of(held.shares, market), held.shares) for held, market in sides)
 
 
 def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
@@ -45,9 +59,56 @@ def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     return tuple(sums[asset_id] for asset_id in sorted(sums))
 
 
-def _pairs(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> Iterator[tuple[Holding, Market | None]]:
-    return ((holding, markets.get(holding.asset_id)) for holding in holdings)
+def redemption_ratio(lend: LendMarket) -> Decimal:
+    """Denom units of principal per denom unit of receipt token, at most 18 decimals; 1 if there are no receipts."""
+    return fraction(lend.principal, lend.receipt_supply) if lend.receipt_supply else ONE
 
 
-def _claim(holding: Holding, market: CollateralMarket | DebtMarket | None) -> Claim:
-    return Claim(holding.asset_id, principal_of(holding.shares, market), holding.shares)
+def origin_equivalent(receipts: int, lend: LendMarket) -> int:
+    """Denom units of the lent asset that an amount of receipt tokens redeems, rounded down."""
+    return part_of(lend.principal, receipts, lend.receipt_supply) if lend.receipt_supply else receipts
+
+
+def receipt_price(origin_price: Decimal, lend: LendMarket) -> Decimal:
+    """Price of a receipt token without an oracle price (rule 4.6), at most 18 decimals.
+
+    The token has as many decimals as its origin.
+    """
+    return rounded(EXACT.multiply(origin_price, redemption_ratio(lend)))
+
+
+def with_receipt_prices(
+    quoted: Mapping[str, Decimal], assets: Mapping[str, Asset], markets: Iterable[Market]
+) -> dict[str, Decimal]:
+    """Prices by asset id: the quoted prices, and prices of receipt tokens that are not quoted but whose origin is.
+
+    `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
+    """
+    prices = dict(quoted)
+    for market in markets:
+        asset = assets.get(market.asset_id)
+        receipt = asset.receipt_asset if asset else None
+        if market.lend and receipt and receipt not in prices and market.asset_id in quoted:
+            prices[receipt] = receipt_price(quoted[market.asset_id], market.lend)
+    return prices
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """The principal that a lend market owes to lenders, and the receipts that they hold, in denom units."""
+
+    principal: int
+    receipts: int
+
+
+def interest_held(lent: Lent) -> int:
+    """Interest in denom units that the outstanding receipts have earned since their redemption ratio was 1."""
+    return max(0, lent.principal - lent.receipts)
+
+
+def interest_since(before: Lent, now: Lent) -> int:
+    """Interest in denom units, rounded down, that the receipts of an earlier snapshot have earned since then.
+
+    It is the rise of the amount that they redeem; 0 if the redemption ratio fell or no receipts are left.
+    """
+    return max(0, part_of(now.principal, before.receipts, now.receipts) - before.principal)

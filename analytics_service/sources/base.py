@@ -6,15 +6,13 @@ from enum import StrEnum
 from typing import Protocol
 
 from analytics_service.errors import SourceError
-from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event
+from analytics_service.market.events import Event, Totals
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
-from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 from analytics_service.market.rates import Rates
-from analytics_service.market.totals import Totals
 
 
 class Sample(StrEnum):

@@ -9,15 +9,13 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from analytics_service.errors import SourceError
-from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event
+from analytics_service.market.events import Event, Totals
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
-from analytics_service.market.totals import Totals
 from analytics_service.sources.base import Sample, Source
 
 log = logging.getLogger(__name__)

@@ -12,16 +12,15 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailable
-from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.share import Part, Share, seconds_left
+from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from analytics_service.market.interest import Lent, interest_held, interest_since
 from analytics_service.market.share import Share
+from analytics_service.market.shares import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, nth_completed, oldest_change
 

@@ -8,11 +8,11 @@ import polars as pl
 from xxhash import xxh3_64_intdigest
 
 from analytics_service.errors import OutOfRange
-from analytics_service.market.activity import Activity
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Text, Time
 from analytics_service.market.positions import (
     Account,
+    Activity,
     Balance,
     Holding,
     LendPosition,

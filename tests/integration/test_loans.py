@@ -11,10 +11,9 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
-from analytics_service.market.events import Action, Event, EventQuery
+from analytics_service.market.events import Action, Event, EventQuery, Sum, Totals
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import Market
-from analytics_service.market.totals import Sum, Totals
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import LOANS

@@ -11,9 +11,9 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SnapshotRefused, StoreUnavailable
-from analytics_service.market.activity import Activity
 from analytics_service.market.positions import (
     Account,
+    Activity,
     Balance,
     Holding,
     LendPosition,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.market.addresses import bech32_address, parse_address
-from analytics_service.market.health import INFINITE, Health, account_health
+from analytics_service.market.health import INFINITE, Health, account_health, health_weighted_value
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -28,7 +28,6 @@ from analytics_service.market.shares import (
     debt_claims,
     principal_of,
 )
-from analytics_service.market.staking import health_weighted_value
 
 D = Decimal
 HALF = D("0.5")

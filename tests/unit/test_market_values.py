@@ -23,7 +23,7 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.rates import MarketRate, NetRate, apy, net_rate
-from analytics_service.market.receipts import origin_equivalent, receipt_price, redemption_ratio, with_receipt_prices
+from analytics_service.market.shares import origin_equivalent, receipt_price, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
 from analytics_service.market.values import fraction, usd_value
 from analytics_service.store.observations import price_frame

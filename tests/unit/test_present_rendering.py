@@ -8,9 +8,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from analytics_service.present.swaps import SWAP_TARGETS
 
-from analytics_service.market.activity import Activity
 from analytics_service.market.markets import LendMarket, Market
+from analytics_service.market.positions import Activity
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.supply import market_supply
 from analytics_service.market.unlocks import UnlockAmounts, UnlockGroup

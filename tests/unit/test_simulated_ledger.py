@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import AssetKind
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.health import Health, account_health
+from analytics_service.market.health import Health, account_health, health_weighted_value
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.positions import Account, Position
-from analytics_service.market.receipts import with_receipt_prices
-from analytics_service.market.shares import collateral_claims, debt_claims
-from analytics_service.market.staking import health_weighted_value
+from analytics_service.market.shares import collateral_claims, debt_claims, with_receipt_prices
 from analytics_service.market.supply import market_supply
 from analytics_service.market.values import exact_value, total
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT

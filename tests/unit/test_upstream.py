@@ -14,9 +14,8 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
-from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.market.events import Leg
+from analytics_service.market.events import Leg, Sum, Totals
 from analytics_service.market.instants import instant
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -28,6 +27,7 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.positions import (
     Account,
+    Activity,
     Balance,
     Holding,
     LendPosition,
@@ -39,7 +39,6 @@ from analytics_service.market.positions import (
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass
 from analytics_service.market.rates import Rates
-from analytics_service.market.totals import Sum, Totals
 from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated.source import SimulatedSource

@@ -19,7 +19,7 @@ from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.receipts import receipt_price, with_receipt_prices
+from analytics_service.market.shares import receipt_price, with_receipt_prices
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
 from analytics_service.sources.checking.findings import Finding, error, listed, note, warning

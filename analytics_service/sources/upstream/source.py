@@ -16,16 +16,14 @@ import httpx
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
-from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event
+from analytics_service.market.events import Event, Totals
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
-from analytics_service.market.totals import Totals
 from analytics_service.sources.base import Source
 from analytics_service.sources.upstream import assets, events, markets, positions, ptoken, totals, unlocks
 from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Refused

@@ -3,9 +3,9 @@
 from datetime import datetime
 from decimal import Decimal
 
-from analytics_service.market.activity import Activity
+from analytics_service.market.events import Sum, Totals
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.totals import Sum, Totals
+from analytics_service.market.positions import Activity
 from analytics_service.sources.upstream.client import Refused
 from analytics_service.sources.upstream.fields import unique
 from analytics_service.sources.upstream.history import Histories
