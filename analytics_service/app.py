@@ -61,7 +61,6 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     """Whether pages of all origins may read the answers."""
 
     def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer a request of either bind."""
         # Falcon has a method of this name of its own, and refuses it before any middleware is called.
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
@@ -150,7 +149,6 @@ def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.
 
 
 def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
-    """The guard, if API keys or a rate limit are set."""
     keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
     limit = RateLimit(settings.rate_limit, counts or Counts()) if settings.rate_limit else None
     return [Guard(keys, limit, settings.trusted_proxies or Networks())] if keys or limit else []

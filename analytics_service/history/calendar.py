@@ -90,7 +90,6 @@ def _midnights_of_year(zone: ZoneInfo, year: int) -> Sequence[range]:
 
 
 def day_of(zone: ZoneInfo, second: int) -> int:
-    """The ordinal of the local date at a unix second."""
     return datetime.fromtimestamp(second, zone).toordinal()
 
 

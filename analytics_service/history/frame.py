@@ -70,7 +70,6 @@ class Frame:
 
     @cached_property
     def indices(self) -> dict[str, int]:
-        """The index of each series."""
         return {asset_id: index for index, asset_id in enumerate(self.ids)}
 
     @property
@@ -80,11 +79,9 @@ class Frame:
 
     @cached_property
     def closes(self) -> pl.LazyFrame:
-        """The keys and last values of all rows."""
         return self.rows.select("key", "close").lazy()
 
     def bases(self, ids: Sequence[str]) -> list[int]:
-        """The keys of these series at the second 0."""
         return [self.indices[asset_id] * _SERIES for asset_id in ids]
 
     @cached_property

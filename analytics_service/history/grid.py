@@ -95,7 +95,6 @@ class Grid:
 
     @property
     def _width(self) -> int:
-        """Width of a bucket, in the units of `_unit_of`."""
         return self.interval * UNITS[self.period]
 
     @cached_property

@@ -55,7 +55,6 @@ class Query:
 
     @property
     def starts(self) -> Sequence[int]:
-        """Starts of the page's buckets."""
         return self.begins[:-1]
 
     @cached_property
@@ -65,7 +64,6 @@ class Query:
 
     @property
     def next_offset(self) -> int | None:
-        """The offset of the next page, if there is one."""
         following = self.offset + self.limit
         return following if following < self.grid.count else None
 
@@ -88,7 +86,6 @@ class Page:
 
     @property
     def starts(self) -> list[int]:
-        """Starts of the page's buckets."""
         return [*self.query.starts]
 
 
@@ -118,7 +115,6 @@ def points_of(reader: HistoryReader, query: Query, head: Head, *, single: bool) 
 
 
 def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, str]) -> list[str]:
-    """The ids of the page's series."""
     ids = [asset_id for asset_id in listed if asset_id != TOTAL] if query.ids is None else as_stored(query.ids, listed)
     for asset_id in ids:
         if asset_id not in listed:

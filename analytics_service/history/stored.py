@@ -36,7 +36,6 @@ class PinnedHistory:
 
     @cached_property
     def ids(self) -> list[str]:
-        """The ids of all series."""
         return list(self.series)
 
     @cached_property
@@ -46,7 +45,6 @@ class PinnedHistory:
 
     @property
     def newest(self) -> int:
-        """The history's newest observation, unix seconds."""
         return self.head.last_observed_at
 
     def frame(self, ids: Sequence[str], bounds: Sequence[int], until: int, *, all_columns: bool = True) -> Frame:

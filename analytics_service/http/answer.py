@@ -53,7 +53,6 @@ class Validators:
     vary: str = "Accept-Encoding"
 
     def etag(self, coding: Coding) -> str:
-        """The strong ETag of the answer in a coding."""
         return f'"{self.tag}{coding.suffix}"'
 
     def headers(self, coding: Coding) -> Headers:
@@ -156,6 +155,5 @@ def success(data: object, count: int | None = None) -> bytes:
 
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
-    """The body of an error."""
     error = {"kind": kind, "scope": scope, "message": message}
     return orjson.dumps(envelope(None, error, status.value, reason(status)))

@@ -28,7 +28,6 @@ class CacheKey(NamedTuple):
 
     @property
     def uncoded(self) -> "CacheKey":
-        """The key of the same answer without a coding."""
         return self._replace(coding=IDENTITY)
 
 

@@ -130,7 +130,6 @@ def _tables(paths: Mapping[str, Schema], examples: Examples) -> str:
 
 
 def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
-    """What introduces the lines for a tool, and the lines."""
     csv, options = f'"{url}&format=csv"', ""
     request = ""
     if asks_for_keys:
@@ -191,7 +190,6 @@ def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], exam
 
 
 def _other_media(content: Iterable[str]) -> str:
-    """The media types that an answer may have beside JSON."""
     others = [f"<code>{escape(media)}</code>" for media in content if media != _MEDIA]
     return f"; or {', '.join(others)}" if others else ""
 

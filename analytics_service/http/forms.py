@@ -36,7 +36,6 @@ def integer(low: int, high: int) -> Callable[[str], int]:
 
 
 def decimal(low: Decimal, high: Decimal) -> Callable[[str], Decimal]:
-    """A decimal from `low` to `high`."""
 
     def parse(value: str) -> Decimal:
         if not re.fullmatch(_DECIMAL, value):
@@ -71,7 +70,6 @@ def _price_change(part: str) -> PriceChange:
 
 
 def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:
-    """The value that a word stands for."""
 
     def parse(value: str) -> _T:
         if value not in choices:
@@ -82,7 +80,6 @@ def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:
 
 
 def one_of(*words: _Word) -> Callable[[str], _Word]:
-    """One of several words, or members of an enumeration."""
     return named({word: word for word in words})
 
 
@@ -93,7 +90,6 @@ def time_zone(value: str) -> ZoneInfo:
 
 
 def asset_id(value: str) -> str:
-    """An asset id."""
     if "," in value:
         raise ValueError("must be one asset id, without commas")
     try:
@@ -109,7 +105,6 @@ def asset_ids(value: str) -> list[str]:
 
 
 def symbols(value: str) -> list[str]:
-    """Symbols of assets separated by commas."""
     names = value.split(",")
     if not all(names):
         raise ValueError("must be symbols of assets, separated by commas")

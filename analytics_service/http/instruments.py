@@ -129,7 +129,6 @@ class Instruments:
             self._answered.inc()
 
     def answered_key(self, name: str, status: int) -> None:
-        """The request that was answered had the API key of this name."""
         self._by_key.labels(name, str(status)).inc()
 
     def unreadable(self, kind: str) -> None:
@@ -138,7 +137,6 @@ class Instruments:
 
     @contextmanager
     def query(self, name: str) -> Iterator[None]:
-        """Measure the query of the block."""
         begun = time.perf_counter()
         try:
             yield
@@ -187,12 +185,10 @@ class _Files(Collector):
         self._folders = folders
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric once."""
         yield from _merged(file for folder in self._folders for file in folder.glob("*.db"))
 
 
 def _merged(files: Iterable[Path]) -> Iterable[Metric]:
-    """The sums of the values in files."""
     begun = [str(file) for file in files if _is_begun(file)]
     return MultiProcessCollector.merge(begun)  # type: ignore[no-untyped-call, no-any-return]
 

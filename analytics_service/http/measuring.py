@@ -27,7 +27,6 @@ class Measuring:
         self._logs = logs
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Start the clock of the request."""
         if OWN_REQUEST not in req.env:
             req.context.begun = time.perf_counter()
             self._instruments.in_flight.inc()
@@ -35,7 +34,6 @@ class Measuring:
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """Measure the request, whatever its answer is."""
         if OWN_REQUEST in req.env:
             return
         self._instruments.in_flight.dec()
@@ -81,7 +79,6 @@ def _cache_outcome(req: falcon.Request, status: int) -> str | None:
 
 
 def _size(req: falcon.Request, resp: falcon.Response, status: int) -> int:
-    """Bytes of the body that is sent."""
     if req.method == "HEAD" or status == _NOT_MODIFIED:
         return 0
     return len(resp.data) if resp.data is not None else int(resp.content_length or 0)

@@ -173,7 +173,6 @@ def _tag(path: str) -> str:
 
 
 def _is_operational(tag: str) -> bool:
-    """Whether a tag is for operators; those tags come last."""
     return tag in ("operations", "status")
 
 

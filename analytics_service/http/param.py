@@ -27,7 +27,6 @@ class Param:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameter's name, and its alternative's."""
         return (self.name, self.alternative) if self.alternative else (self.name,)
 
     @property

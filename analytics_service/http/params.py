@@ -28,20 +28,17 @@ MAX_STEPS = 400
 
 
 def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **options: Any) -> Param:
-    """A whole number from `low` to `high`."""
     examples = {} if example is None else {"examples": [example]}
     schema = {"type": "integer", "minimum": low, "maximum": high, **examples}
     return Param(name, forms.integer(low, high), help, schema=schema, **options)
 
 
 def _decimal(name: str, low: int, high: int, help: str) -> Param:
-    """A decimal from `low` to `high`."""
     schema = {"type": "number", "minimum": low, "maximum": high}
     return Param(name, forms.decimal(Decimal(low), Decimal(high)), help, schema=schema)
 
 
 def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
-    """One of several words."""
     return Param(name, forms.one_of(*choices), help, default=default, schema={"type": "string", "enum": [*choices]})
 
 

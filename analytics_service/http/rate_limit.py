@@ -131,7 +131,6 @@ class RateLimit:
         self._clock = clock
 
     def take(self, client: str) -> Quota:
-        """Count a request of a client."""
         return self._counts.take(client, self.rate, self._clock())
 
     @property
@@ -141,5 +140,4 @@ class RateLimit:
 
     @staticmethod
     def left(quota: Quota) -> str:
-        """The value of the header LEFT."""
         return f'"default";r={quota.remaining};t={quota.seconds}'

@@ -35,7 +35,6 @@ class RequestIds:
     """
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Set the request's id."""
         request_id = req.get_header(HEADER)
         if request_id is None or not _PLAIN.fullmatch(request_id):
             request_id = new_request_id()

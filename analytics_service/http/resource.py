@@ -39,8 +39,7 @@ class Resource(ABC):
             cls.summary = (cls.__doc__ or "").strip().partition("\n")[0]
 
     @abstractmethod
-    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Answer a GET request."""
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None: ...
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Answer the request. A panic of Polars is no Exception, so Falcon would neither answer it nor call middleware
@@ -51,7 +50,6 @@ class Resource(ABC):
             raise RuntimeError("Polars itself failed.") from panic
 
     def on_head(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Answer with the headers of GET."""
         self.on_get(req, resp, **path)
 
     def on_options(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
@@ -65,7 +63,6 @@ class Resource(ABC):
 
     @property
     def in_query(self) -> tuple[Param, ...]:
-        """All query parameters of the path."""
         return (*self.query, *self.common)
 
 
@@ -76,7 +73,6 @@ class Live(Resource):
     """Headers of the answer, besides those for caches."""
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Render and send the body."""
         self.parse(req, path)
         body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
         send(req, resp, Answer(Validators(tag_of(body)), coding, body, self.headers), NO_STORE)
@@ -96,7 +92,6 @@ class Fixed(Resource):
         self._answer = cache(lambda coding: Answer(validators, coding, body, headers))
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the body."""
         self.parse(req, path)
         self._send(req, resp)
 

@@ -66,11 +66,9 @@ class Book:
 
     @property
     def numbers(self) -> pl.Series:
-        """The numbers of all accounts."""
         return pl.int_range(self.accounts.height, dtype=pl.UInt32, eager=True)
 
     def places_of(self, side: Side) -> list[int]:
-        """The groups of one side."""
         return [place for place, group in enumerate(self.groups) if group.side == side]
 
     def items_of(self, account: int) -> Iterable[tuple[int, int]]:
@@ -148,12 +146,10 @@ class AccountValues:
 
     @property
     def collateral(self) -> Decimal:
-        """All collateral."""
         return total(value for value, _ in self.collaterals)
 
     @property
     def secured(self) -> Decimal:
-        """All collateral, each times its liquidation LTV."""
         return total(EXACT.multiply(value, ltv) for value, ltv in self.collaterals)
 
     def health(self, config: GlobalConfig) -> Health:
@@ -174,7 +170,6 @@ class Valuation:
 
     @Part
     def prices(self) -> dict[str, Decimal]:
-        """The price of each asset."""
         return with_receipt_prices(self.quoted, self.terms.assets, self.terms.markets.values())
 
     @Part

@@ -38,7 +38,6 @@ def columns_of(record: Any) -> Mapping[str, Kind]:
 
 
 def row_of(record: Any) -> dict[str, Any]:
-    """A record's values by column."""
     of: Any = type(record)
     return {column: value(record) for column, value in _getters(of).items()}
 

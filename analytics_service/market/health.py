@@ -21,7 +21,6 @@ class Health:
 
     @property
     def result(self) -> Decimal:
-        """The sum of base and boost."""
         return EXACT.add(self.base, self.boost)
 
 

@@ -45,7 +45,6 @@ class Holdings:
         return EXACT.multiply(self.amounts[place], valuation.units[place] or ZERO)
 
     def slice(self, valuation: Valuation) -> Slice:
-        """What they have and owe."""
         collateral, debt = (rounded(self.value(valuation, side)) for side in ("collateral", "debt"))
         return Slice(self.accounts, collateral, debt)
 

@@ -29,24 +29,19 @@ class MarketContext(Protocol):
     """
 
     @property
-    def assets(self) -> Mapping[str, Asset]:
-        """The assets that the service knows."""
+    def assets(self) -> Mapping[str, Asset]: ...
 
     @property
-    def prices(self) -> Mapping[str, Decimal]:
-        """USD for one standard unit."""
+    def prices(self) -> Mapping[str, Decimal]: ...
 
     @property
-    def markets(self) -> Mapping[str, Market]:
-        """The markets."""
+    def markets(self) -> Mapping[str, Market]: ...
 
     @property
-    def config(self) -> GlobalConfig:
-        """The rules of all borrowing."""
+    def config(self) -> GlobalConfig: ...
 
     @property
-    def ptoken(self) -> Ptoken:
-        """The protocol token."""
+    def ptoken(self) -> Ptoken: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,6 @@ class BorrowTotals:
 
     @Part
     def debts_net_rate(self) -> NetRate:
-        """The mean rate of the debts, weighted by value (rule 6.5)."""
         return net_rate((_value(debt.principal, debt.asset_id, self.context), debt.market_rate) for debt in self.debts)
 
 
@@ -86,12 +80,10 @@ class BorrowAccount:
 
     @property
     def index(self) -> int:
-        """The account's position among those of the address."""
         return self.account.index
 
     @Part
     def totals(self) -> BorrowTotals:
-        """The account's collaterals and debts."""
         return _borrow_totals(
             collateral_claims(self.account.collaterals, self.context.markets),
             debt_claims(self.account.debts, self.context.markets),
@@ -100,7 +92,6 @@ class BorrowAccount:
 
     @Part
     def health(self) -> Health:
-        """The account's health (rule 6.4)."""
         return _health(self.index, self.totals, self.stakes, self.context)
 
 
@@ -113,7 +104,6 @@ class SplitAmount:
 
     @property
     def total(self) -> int:
-        """The sum of both parts."""
         return self.held + self.collateralized
 
 
@@ -187,29 +177,24 @@ class Portfolio:
 
     @Part
     def accounts(self) -> tuple[BorrowAccount, ...]:
-        """The borrow accounts."""
         return tuple(BorrowAccount(account, self.position.stakes, self.context) for account in self.position.accounts)
 
     @Part
     def totals(self) -> BorrowTotals:
-        """Collaterals and debts over all accounts, by asset."""
         return _totals_over(self.accounts, self.context)
 
     @Part
     def lends(self) -> tuple[LendPool, ...]:
-        """The lent assets."""
         return tuple(_lend_pool(lend, self.context) for lend in self.position.lends)
 
     @Part
     def lend_net_rate(self) -> NetRate:
-        """The mean rate of the lent assets, weighted by value."""
         return net_rate(
             (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
         )
 
     @Part
     def wallet(self) -> tuple[WalletBalance, ...]:
-        """The balances of the wallet."""
         return tuple(_wallet_balance(balance, self.context) for balance in self.position.wallet)
 
     @Part
@@ -219,7 +204,6 @@ class Portfolio:
 
     @Part
     def staking(self) -> Staking:
-        """The staking of the protocol token."""
         return _staking(self.position, self.context.ptoken)
 
 
@@ -248,12 +232,10 @@ def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime)
 
 
 def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
-    """USD value of an amount in denom units (rule 4.2)."""
     return rounded(_exact_value(amount, asset_id, context))
 
 
 def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
-    """USD value of an amount in denom units, not rounded."""
     asset, price = context.assets.get(asset_id), context.prices.get(asset_id)
     return ZERO if asset is None or price is None else exact_value(amount, asset.decimals_denom, price)
 

@@ -22,7 +22,6 @@ class MarketRate:
 
     @property
     def apy(self) -> Decimal:
-        """The rate with compounding."""
         return apy(self.apr)
 
 
@@ -43,7 +42,6 @@ class Rates:
 
     @classmethod
     def of(cls, markets: Iterable[Market]) -> "Rates":
-        """The rates of markets."""
         listed = list(markets)
         return cls(
             lend={market.asset_id: market.lend.apr for market in listed if market.lend},

@@ -115,7 +115,6 @@ class _Bands:
         self.bad = self._of(range(1, 2 * bands, 2))
 
     def together(self, bands: Iterable[int]) -> Holdings:
-        """The accounts of some bands together."""
         return self._of([2 * band + is_bad for band in bands for is_bad in (0, 1)])
 
     def _of(self, kinds: Sequence[int]) -> Holdings:

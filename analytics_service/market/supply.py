@@ -17,7 +17,6 @@ class SupplyPool:
     shares: Decimal = ZERO
 
     def __add__(self, other: "SupplyPool") -> "SupplyPool":
-        """The exact sum of two pools."""
         return SupplyPool(EXACT.add(self.balance, other.balance), EXACT.add(self.shares, other.shares))
 
 
@@ -30,7 +29,6 @@ class CollateralSupply:
 
     @property
     def total(self) -> SupplyPool:
-        """Collateral in all assets."""
         return self.non_receipt + self.receipt
 
 
@@ -95,7 +93,6 @@ def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices
 
 
 def supply_of(values: Iterable[MarketValues]) -> Supply:
-    """The sums of the values of all assets' markets."""
     pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
     principals: list[Decimal] = []
     for market in values:

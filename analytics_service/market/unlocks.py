@@ -84,7 +84,6 @@ def _split(arrangement: Arrangement, unlocked: int) -> tuple[int, int]:
 
 
 def unlock_totals(amounts: Iterable[UnlockAmounts]) -> UnlockAmounts:
-    """The sum of each amount over all arrangements."""
     columns = zip(*map(_all_amounts, amounts), strict=True)
     return UnlockAmounts(*map(sum, columns))
 

@@ -74,7 +74,6 @@ PRICED_ASSET = Shape(
 
 @lru_cache(maxsize=10_000)
 def asset_info(asset: Asset) -> dict[str, object]:
-    """The AssetInfo object of an asset."""
     info: dict[str, object] = ASSET_INFO.render(asset, Scope())
     return info
 

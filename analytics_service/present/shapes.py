@@ -111,7 +111,6 @@ class Kind(Renderable):
 
     @property
     def bare(self) -> "Kind":
-        """This kind without variants."""
         return replace(self, text=None, value=False, part=False)
 
     @property
@@ -144,13 +143,11 @@ class Field:
 
     @cached_property
     def get(self) -> Get:
-        """The function that reads the field's value from a record."""
         if callable(self.source):
             return self.source
         return _itself if self.source == "" else attrgetter(self.source or self.name)
 
     def scoped(self, write: Write) -> Write:
-        """Adapts a function to the scope of this field."""
         return (lambda value, scope: write(value, scope.receipt)) if self.receipt else write
 
     def within(self, source: str) -> "Field":
@@ -177,17 +174,14 @@ class Shape(Renderable):
 
     @cached_property
     def texts(self) -> tuple[Field, ...]:
-        """Fields in `extra.text`."""
         return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.text)
 
     @cached_property
     def values(self) -> tuple[Field, ...]:
-        """Fields in `extra.value`."""
         return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.value)
 
     @cached_property
     def parts(self) -> tuple[Field, ...]:
-        """Fields in `extra.percent`."""
         return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.part)
 
     @cached_property
@@ -200,7 +194,6 @@ class Shape(Renderable):
         return replace(self, name=name, fields=tuple(_changed(field, changes.get(field.name)) for field in self.fields))
 
     def writer(self, flags: Flags) -> Write:
-        """Renders all fields, then the variants."""
         fields = [(field.name, field.get, field.scoped(field.of.writer(flags))) for field in self.fields]
         if self.has_extra:
             fields.append(("extra", _itself, self._variants(flags)))
@@ -257,7 +250,6 @@ class Many(Renderable):
     items: Get = _itself
 
     def writer(self, flags: Flags) -> Write:
-        """Renders each item."""
         write, items = self.of.writer(flags), self.items
         return lambda record, scope: [None if item is None else write(item, scope) for item in items(record)]
 
@@ -272,7 +264,6 @@ class OneOf(Renderable):
     choices: Mapping[str, Shape]
 
     def writer(self, flags: Flags) -> Write:
-        """Renders in the shape that the record selects."""
         key_of = attrgetter(self.key)
         writers = {key: shape.writer(flags) for key, shape in self.choices.items()}
         return lambda record, scope: writers[key_of(record)](record, scope)
@@ -287,7 +278,6 @@ class ByShape(Renderable):
     choices: "Mapping[Generation, Shape | Many]"
 
     def writer(self, flags: Flags) -> Write:
-        """Renders in the requested generation."""
         return self.choices[flags.shape].writer(flags)
 
 

@@ -31,7 +31,6 @@ def _all_routes(view: View, arguments: Arguments) -> list[_Route]:
 
 
 def _route(view: View, arguments: Arguments) -> _Route:
-    """The denom and its targets."""
     denom, routes = arguments["source_denom"], _contract(view, arguments).routes
     if denom not in routes:
         raise EntityNotFound(f"source_denom: {denom[:100]!r} has no routes at this contract.")

@@ -99,7 +99,6 @@ class Current(SnapshotPath):
         return at + SETTLING_SECONDS if is_settled else None
 
     def record(self, view: View, arguments: Arguments) -> Any:
-        """The declared record."""
         return self._declared.record(view, arguments)
 
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes:

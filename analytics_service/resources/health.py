@@ -16,11 +16,9 @@ class Operational(Live):
     shape: Shape
 
     @abstractmethod
-    def record(self) -> object:
-        """The record of this moment. NotReady if the service is not ready."""
+    def record(self) -> object: ...
 
     def body(self) -> bytes:
-        """The record in the path's shape."""
         return success(self.shape.render(self.record(), Scope()))
 
 
@@ -58,5 +56,4 @@ class Health(Operational):
         self._monitor = monitor
 
     def record(self) -> Status:
-        """The status, never an error."""
         return self._monitor.check()

@@ -102,7 +102,6 @@ class HistoryPath(SnapshotPath):
         return bool(arguments.get("symbols")) or (not self.single and arguments["page"].format.names_assets)
 
     def _file_headers(self, query: Query) -> Headers:
-        """The type and name of a file."""
         parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
         name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
         return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')

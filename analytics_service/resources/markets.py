@@ -52,7 +52,6 @@ def _all_markets(view: View, arguments: Arguments) -> AllMarkets:
 
 
 def _market(view: View, arguments: Arguments) -> Market:
-    """An asset's markets."""
     asset_id = arguments["asset_id"]
     (stored,) = as_stored([asset_id], view.markets)
     if stored not in view.markets:

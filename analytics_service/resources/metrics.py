@@ -33,7 +33,6 @@ class Metrics(Live):
             self._registry.register(collector)
 
     def body(self) -> bytes:
-        """Prometheus' text format."""
         return generate_latest(self._registry)
 
 

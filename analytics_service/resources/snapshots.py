@@ -48,7 +48,6 @@ class Schedule:
         return min((head.at + intervals[head.family] for head in newest if head.family in intervals), default=0)
 
     def now(self) -> int:
-        """The unix second of now."""
         return unix_second(self._clock())
 
     def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
@@ -171,11 +170,9 @@ class SnapshotPath(Resource):
         return tuple(dict.fromkeys((*self.families, *sums, *values)))
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
-        """What the request means."""
         return Resolved()
 
     def view(self, arguments: Arguments) -> View:
-        """The view that the parameters ask for."""
         return self._shared.views.newest()
 
     @abstractmethod
@@ -183,8 +180,7 @@ class SnapshotPath(Resource):
         """The part of a view that the answer shows. EntityNotFound if the parameters name nothing."""
 
     @abstractmethod
-    def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
-        """The body that shows a record."""
+    def body(self, record: Any, view: View, arguments: Arguments) -> bytes: ...
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Further families that the answer depends on, although it does not show their snapshots."""

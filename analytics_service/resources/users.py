@@ -84,7 +84,6 @@ class UserView:
 
     @property
     def account(self) -> BorrowAccount:
-        """The borrow account that the request names."""
         return self._find("index", self.portfolio.accounts, attrgetter("index"), "borrow account")
 
     @property

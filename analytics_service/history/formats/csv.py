@@ -23,7 +23,6 @@ CSV = Format(name="csv", media="text/csv", encode=encode, suffix="csv")
 
 
 def _series(points: Points) -> list[bytes]:
-    """The rows of each series."""
     begins = pl.Series(points.begins, dtype=pl.Int64).cast(pl.String)
     leads = begins + "," + pl.Series(times(points.begins, points.zone), dtype=pl.String) + ","
     assets = [",," if points.single else _asset(asset_id, points.symbols.get(asset_id, "")) for asset_id in points.ids]

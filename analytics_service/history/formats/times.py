@@ -51,13 +51,11 @@ def _offset(second: int, zone: tzinfo) -> int:
 
 @lru_cache(maxsize=4096)
 def _date(day: int) -> str:
-    """A date, given its days since 1970."""
     return date.fromordinal(EPOCH_ORDINAL + day).isoformat()
 
 
 @lru_cache(maxsize=2048)
 def _clock(second: int) -> str:
-    """A time of day, given its second."""
     return time(second // HOUR, second % HOUR // MINUTE, second % MINUTE).isoformat()
 
 
