@@ -1,8 +1,8 @@
 """All borrow accounts of a snapshot in columns, and their values at given prices.
 
 Amounts are whole numbers, and prices multiply them or their sums, so every value that is shown is exact and rounded
-once. To place an account, its values are first worked out in binary floating point, whose relative error is below
-10^-12. Whoever compares them calls `Valuation.values` for accounts within `NEAR` of a bound, which is exact.
+once. To compare an account with a bound, its values are first worked out in binary floating point, whose relative error
+is below 10^-12. Whoever compares them calls `Valuation.values` for accounts within `NEAR` of a bound, which is exact.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,10 +41,10 @@ class Group:
 class Book:
     """The borrow accounts of a snapshot, in the order of address and index; an account's number is its row.
 
-    `items` has the columns account, group (its place in `groups`) and amount (a float), in the order of accounts.
-    `amounts` and `places` are the exact amounts in denom units, none of them 0, and the groups of the items. The items
-    of an account begin at its place in `begins`. `opened` is the number of accounts; others are only stakes for an
-    account that does not exist. A hundred thousand accounts with three items each take about 30 MB.
+    `items` has the columns account, group (its index in `groups`) and amount (a float), in the order of accounts.
+    `amounts` and `item_groups` are the exact amounts in denom units, none of them 0, and the groups of the items. The
+    items of an account begin at its index in `begins`. `opened` is the number of accounts; others are only stakes for
+    an account that does not exist. A hundred thousand accounts with three items each take about 30 MB.
     """
 
     accounts: pl.DataFrame
@@ -52,7 +52,7 @@ class Book:
     groups: tuple[Group, ...]
     items: pl.DataFrame
     amounts: list[int]
-    places: list[int]
+    item_groups: list[int]
     begins: list[int]
 
     @Part
@@ -68,13 +68,13 @@ class Book:
     def numbers(self) -> pl.Series:
         return pl.int_range(self.accounts.height, dtype=pl.UInt32, eager=True)
 
-    def places_of(self, side: Side) -> list[int]:
-        return [place for place, group in enumerate(self.groups) if group.side == side]
+    def groups_of(self, side: Side) -> list[int]:
+        return [index for index, group in enumerate(self.groups) if group.side == side]
 
     def items_of(self, account: int) -> Iterable[tuple[int, int]]:
         """Group and amount of each item of an account."""
         items = slice(self.begins[account], self.begins[account + 1])
-        return zip(self.places[items], self.amounts[items], strict=True)
+        return zip(self.item_groups[items], self.amounts[items], strict=True)
 
     def sums(self, factors: Sequence[float]) -> pl.Series:
         """The sum of each account's amounts, each times the factor of its group."""
@@ -110,12 +110,14 @@ def book_of(items: pl.DataFrame, markets: Mapping[str, Market]) -> Book:
 
 
 def _principals(
-    digits: Sequence[str], places: Sequence[int], groups: Sequence[Group], markets: Mapping[str, Market]
+    digits: Sequence[str], item_groups: Sequence[int], groups: Sequence[Group], markets: Mapping[str, Market]
 ) -> list[int]:
     """The amount of each item: the part of its market's balance behind its shares, or what is staked."""
     ratios = [_ratio(group, markets.get(group.asset_id)) for group in groups]
     balances, shares = [balance for balance, _ in ratios], [shares for _, shares in ratios]
-    return [part_of(balances[place], int(amount), shares[place]) for amount, place in zip(digits, places, strict=True)]
+    return [
+        part_of(balances[group], int(amount), shares[group]) for amount, group in zip(digits, item_groups, strict=True)
+    ]
 
 
 def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
@@ -256,10 +258,10 @@ class Valuation:
         collaterals: list[tuple[Decimal, Decimal]] = []
         debts: list[Decimal] = []
         stakes: list[Decimal] = []
-        for place, amount in self.book.items_of(account):
-            side, value = self.book.groups[place].side, EXACT.multiply(amount, units[place] or ZERO)
+        for group, amount in self.book.items_of(account):
+            side, value = self.book.groups[group].side, EXACT.multiply(amount, units[group] or ZERO)
             if side == "collateral":
-                collaterals.append((value, self.ltvs[place]))
+                collaterals.append((value, self.ltvs[group]))
             else:
                 (debts if side == "debt" else stakes).append(value)
         return AccountValues(collaterals, total(debts), total(stakes))

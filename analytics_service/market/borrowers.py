@@ -8,8 +8,8 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.market.book import NEAR, AccountValues, Valuation
+from analytics_service.market.health_bands import health_of
 from analytics_service.market.liquidation import LiquidationPrice, Liquidations
-from analytics_service.market.placing import health_of
 from analytics_service.market.values import fraction, rounded
 
 # The greatest debt or collateral comes first, but the least health.

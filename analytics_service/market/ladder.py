@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics_service.market.assumptions import changed
 from analytics_service.market.book import Book, Valuation
-from analytics_service.market.placing import Holdings, Placing, Slice, place
+from analytics_service.market.health_bands import HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.risk import LIQUIDATION
 from analytics_service.market.values import EXACT, ONE, ZERO
 
@@ -46,16 +46,16 @@ def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -
     steps = [_at(valuation, asset_id, changed(price, change)) for change in changes]
     sums = _Sums(valuation, steps)
     others = valuation.book.numbers.filter(~sums.is_moving)
-    stays = place(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
-    moves = [place(step, sums.at(step.prices), [LIQUIDATION], sums.accounts) for step in steps]
-    below = _together(valuation.book, stays, moves, lambda placing: (placing.band == 0).fill_null(False))
-    bad = _together(valuation.book, stays, moves, lambda placing: placing.is_bad)
+    stays = health_bands(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
+    moves = [health_bands(step, sums.at(step.prices), [LIQUIDATION], sums.accounts) for step in steps]
+    below = _together(valuation.book, stays, moves, lambda bands: (bands.band == 0).fill_null(False))
+    bad = _together(valuation.book, stays, moves, lambda bands: bands.is_bad)
     return Ladder(
         asset_id,
         price,
         [
-            Step(EXACT.scaleb(change, -2), step.prices[asset_id], some.slice(step), missing.missing(step).value)
-            for change, step, some, missing in zip(changes, steps, below, bad, strict=True)
+            Step(EXACT.scaleb(change, -2), step.prices[asset_id], liquidatable.slice(step), owing.bad_debt(step).value)
+            for change, step, liquidatable, owing in zip(changes, steps, below, bad, strict=True)
         ],
     )
 
@@ -72,8 +72,8 @@ class _Sums:
         prices, groups = valuation.prices, valuation.book.groups
         moved = {name for step in steps for name, price in step.prices.items() if prices.get(name) != price}
         names = [valuation.asset_of(group) for group in groups]
-        places = [number for number, name in enumerate(names) if name in moved]
-        touched = valuation.book.items.filter(pl.col("group").is_in(places))["account"].unique()
+        groups_moved = [index for index, name in enumerate(names) if name in moved]
+        touched = valuation.book.items.filter(pl.col("group").is_in(groups_moved))["account"].unique()
         self.is_moving = pl.zeros(valuation.book.accounts.height, pl.Boolean, eager=True).scatter(touched, True)
         self.accounts = valuation.book.numbers.filter(self.is_moving)
         self._fixed = valuation.sums_at(
@@ -95,17 +95,17 @@ class _Sums:
 
 
 def _together(
-    book: Book, stays: Placing, moves: Sequence[Placing], is_member: Callable[[Placing], pl.Series]
+    book: Book, stays: HealthBands, moves: Sequence[HealthBands], is_member: Callable[[HealthBands], pl.Series]
 ) -> Iterator[Holdings]:
     """The members together at each step. Of accounts that move, only those that come or go since the step before are
     added or subtracted."""
     staying = stays.accounts.filter(is_member(stays))
     changes = [pl.DataFrame({"account": staying}).with_columns(comes=True, step=0)]
-    members = [is_member(placing) for placing in moves]
+    members = [is_member(bands) for bands in moves]
     before = pl.zeros(moves[0].accounts.len(), pl.Boolean, eager=True)
-    for step, (placing, now) in enumerate(zip(moves, members, strict=True)):
+    for step, (bands, now) in enumerate(zip(moves, members, strict=True)):
         moved = (now != before).arg_true()
-        frame = pl.DataFrame({"account": placing.accounts.gather(moved), "comes": now.gather(moved)})
+        frame = pl.DataFrame({"account": bands.accounts.gather(moved), "comes": now.gather(moved)})
         changes.append(frame.with_columns(step=step))
         before = now
     added = [[0] * len(moves) for _ in book.groups]

@@ -45,9 +45,9 @@ class Liquidations:
     def _assets_of(self, account: int) -> list[str]:
         units, groups = self._valuation.units, self._valuation.book.groups
         values: dict[str, dict[str, Decimal]] = {"collateral": {}, "debt": {}}
-        for place, amount in self._valuation.book.items_of(account):
-            if (group := groups[place]).side in values:
-                side, value = values[group.side], _multiply(amount, units[place] or ZERO)
+        for index, amount in self._valuation.book.items_of(account):
+            if (group := groups[index]).side in values:
+                side, value = values[group.side], _multiply(amount, units[index] or ZERO)
                 side[group.asset_id] = _add(side.get(group.asset_id, ZERO), value)
         by_value = (
             asset_id for side in values.values() for asset_id in sorted(side, key=side.__getitem__, reverse=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics_service.market.assumptions import AssumedPrice
 from analytics_service.market.book import Side, Valuation
-from analytics_service.market.placing import BadDebt, Holdings, Placing, Slice, place
+from analytics_service.market.health_bands import BadDebt, HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.values import ONE, rounded
 
 # Accounts of less health can be liquidated.
@@ -62,23 +62,23 @@ class Risk:
 def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence[AssumedPrice] = ()) -> Risk:
     """The risk at a valuation's prices, of which `prices` are assumed. Values are exact, rounded to 18 decimals."""
     bounds = sorted({*BOUNDS, threshold})
-    bands = _Bands(valuation, place(valuation, valuation.sums, bounds, valuation.book.numbers), len(bounds) + 1)
+    bands = _Bands(valuation, health_bands(valuation, valuation.sums, bounds, valuation.book.numbers), len(bounds) + 1)
 
     def below(bound: Decimal) -> Holdings:
         return bands.together(range(bounds.index(bound) + 1))
 
     indebted, at_risk, liquidatable = bands.together(range(len(bounds) + 1)), below(threshold), below(LIQUIDATION)
-    places = [-1, *map(bounds.index, BOUNDS), len(bounds)]
-    ranges = zip((Decimal(0), *BOUNDS), (*BOUNDS, None), pairwise(places), strict=True)
+    indices = [-1, *map(bounds.index, BOUNDS), len(bounds)]
+    ranges = zip((Decimal(0), *BOUNDS), (*BOUNDS, None), pairwise(indices), strict=True)
 
     def by_asset(side: Side) -> list[AssetRisk]:
         return [
             AssetRisk(
-                valuation.book.groups[place].asset_id,
-                *(rounded(some.value_in(valuation, place)) for some in (indebted, at_risk, liquidatable)),
+                valuation.book.groups[group].asset_id,
+                *(rounded(holdings.value_in(valuation, group)) for holdings in (indebted, at_risk, liquidatable)),
             )
-            for place in valuation.book.places_of(side)
-            if indebted.amounts[place]
+            for group in valuation.book.groups_of(side)
+            if indebted.amounts[group]
         ]
 
     return Risk(
@@ -86,7 +86,7 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
         indebted=indebted.slice(valuation),
         at_risk=at_risk.slice(valuation),
         liquidatable=liquidatable.slice(valuation),
-        bad_debt=bands.bad.missing(valuation),
+        bad_debt=bands.bad.bad_debt(valuation),
         unpriced_debt_accounts=valuation.unpriced,
         histogram=[
             HealthRange(begin, end, bands.together(range(first + 1, last + 1)).slice(valuation))
@@ -101,11 +101,11 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
 class _Bands:
     """The amounts of all accounts between two bounds of health, by group; those with bad debt apart."""
 
-    def __init__(self, valuation: Valuation, placing: Placing, bands: int) -> None:
+    def __init__(self, valuation: Valuation, bands_of: HealthBands, bands: int) -> None:
         book = valuation.book
         # The last kind of account is of no interest.
         kinds = 2 * bands + 1
-        kind = pl.select(placing.band * 2 + placing.is_bad.cast(pl.UInt32)).to_series().fill_null(2 * bands)
+        kind = pl.select(bands_of.band * 2 + bands_of.is_bad.cast(pl.UInt32)).to_series().fill_null(2 * bands)
         self._accounts: dict[int, int] = dict(kind.value_counts().iter_rows())
         sums = [0] * (len(book.groups) * kinds)
         slots = (book.items["group"] * kinds + kind.gather(book.items["account"])).to_list()

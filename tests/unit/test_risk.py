@@ -17,10 +17,10 @@ from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.assumptions import PriceChange, assumed, assumed_prices, changed
 from analytics_service.market.book import Valuation, book_of
 from analytics_service.market.borrowers import Order, borrowers_of
+from analytics_service.market.health_bands import BadDebt, Slice
 from analytics_service.market.ladder import ladder_of
 from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
-from analytics_service.market.placing import BadDebt, Slice
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
 from analytics_service.market.risk import Risk, risk_of

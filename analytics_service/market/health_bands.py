@@ -1,4 +1,4 @@
-"""Where accounts stand between bounds of health, and what some of them have and owe together."""
+"""Between which bounds of health accounts are, and what several of them have and owe together."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -38,25 +38,25 @@ class Holdings:
 
     def value(self, valuation: Valuation, side: Side) -> Decimal:
         """The exact USD value of one side, not rounded."""
-        return total(self.value_in(valuation, place) for place in valuation.book.places_of(side))
+        return total(self.value_in(valuation, group) for group in valuation.book.groups_of(side))
 
-    def value_in(self, valuation: Valuation, place: int) -> Decimal:
+    def value_in(self, valuation: Valuation, group: int) -> Decimal:
         """The exact USD value of one group, not rounded; 0 without a price."""
-        return EXACT.multiply(self.amounts[place], valuation.units[place] or ZERO)
+        return EXACT.multiply(self.amounts[group], valuation.units[group] or ZERO)
 
     def slice(self, valuation: Valuation) -> Slice:
         collateral, debt = (rounded(self.value(valuation, side)) for side in ("collateral", "debt"))
         return Slice(self.accounts, collateral, debt)
 
-    def missing(self, valuation: Valuation) -> BadDebt:
+    def bad_debt(self, valuation: Valuation) -> BadDebt:
         """By how much their debt exceeds their collateral."""
         value = EXACT.subtract(self.value(valuation, "debt"), self.value(valuation, "collateral"))
         return BadDebt(self.accounts, rounded(value))
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """Where some `accounts` are: three series with a value for each. `band` is the number of bounds that an account's
+class HealthBands:
+    """How healthy `accounts` are: three series with a value for each. `band` is the number of bounds that an account's
     health reaches; null without debt, or with debt in an asset without a price. `is_bad` says whether its debt is worth
     more than its collateral."""
 
@@ -65,16 +65,18 @@ class Placing:
     is_bad: pl.Series
 
 
-def place(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal], accounts: pl.Series) -> Placing:
-    """Place accounts between ascending bounds, exactly. `sums` are those of the accounts, or an equal frame."""
-    health, debt, missing = pl.col("health"), pl.col("debt"), pl.col("debt") - pl.col("collateral")
+def health_bands(
+    valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal], accounts: pl.Series
+) -> HealthBands:
+    """Between which of the ascending bounds accounts are, exactly. `sums` are those of the accounts, or equal."""
+    health, debt, excess = pl.col("health"), pl.col("debt"), pl.col("debt") - pl.col("collateral")
     edges = [float(bound) for bound in bounds]
     is_near = [(health - edge).abs() <= edge * NEAR for edge in edges]
     is_owing = (debt > 0) & debt.is_not_nan()
     rows = sums.with_columns(health=health_of(valuation.terms.config)).select(
         band=pl.when(is_owing).then(pl.sum_horizontal((health >= edge).cast(pl.UInt32) for edge in edges)),
-        is_bad=is_owing & (missing > 0),
-        is_near=is_owing & pl.any_horizontal(*is_near, missing.abs() <= debt * NEAR),
+        is_bad=is_owing & (excess > 0),
+        is_near=is_owing & pl.any_horizontal(*is_near, excess.abs() <= debt * NEAR),
     )
     band, is_bad, near = rows["band"], rows["is_bad"], rows["is_near"].arg_true()
     if near.len():
@@ -82,7 +84,7 @@ def place(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal], a
         results = [values.health(valuation.terms.config).result for values in exact]
         band = band.scatter(near, [bisect_right(bounds, result) for result in results])
         is_bad = is_bad.scatter(near, [values.debt > values.collateral for values in exact])
-    return Placing(accounts, band, is_bad)
+    return HealthBands(accounts, band, is_bad)
 
 
 def health_of(config: GlobalConfig) -> pl.Expr:
