@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.routes import ASSET, Client, get
+from tests.integration.routes import Client, get
 
 of_each_market = pytest.mark.parametrize("kind", ["lend", "borrow/collaterals", "borrow/debts"])
 
@@ -59,25 +59,6 @@ def test_lists_of_markets_have_two_shapes_and_are_older_by_default(protocol: Cli
     assert {*newer["data"]} == {"supply", "contents"}
     assert "count" not in newer
     assert "shape" in get(protocol, path, "shape=new").json["error"]["message"]
-
-
-@of_each_market
-def test_lookups_of_markets_have_two_shapes_and_are_older_by_default(protocol: Client, kind: str) -> None:
-    for shape in ("older", "newer"):
-        markets = data(protocol, f"markets/{kind}", f"shape={shape}")
-        markets = markets if shape == "older" else markets["contents"]
-        (expected,) = (market for market in markets if market["asset_info"]["asset"]["id"] == "native;uorb")
-        assert data(protocol, f"markets/{kind}/lookup", f"{ASSET}&shape={shape}") == expected
-        if shape == "older":
-            assert data(protocol, f"markets/{kind}/lookup", ASSET) == expected
-
-
-@pytest.mark.parametrize("query", ["", "with_text=true&with_value=true"])
-def test_the_newer_shape_of_borrowing_is_that_of_the_overview(protocol: Client, query: str) -> None:
-    newer = data(protocol, "markets/borrow", f"shape=newer&{query}")
-    assert newer == data(protocol, "markets", query)["borrow"]
-    older = data(protocol, "markets/borrow", f"shape=older&{query}")
-    assert older == data(protocol, "markets/borrow", query) != newer
 
 
 def test_the_older_total_value_locked_is_that_of_the_supply(protocol: Client) -> None:

@@ -202,14 +202,6 @@ def test_a_relative_time_means_the_second_of_each_request(get: Get, clock: Clock
         assert [given(words), given(words), given(encoded)] == [(second - DAY, second)] * 3
 
 
-def test_an_answer_to_a_relative_time_may_be_cached_for_a_second_only(get: Get) -> None:
-    closed = f"start={LAST - 3 * DAY}&end={LAST - 2 * DAY}&period=h"
-    assert get(closed).headers["cache-control"] == "public, max-age=86400"
-    for _ in range(2):
-        assert get("start=now-3d&end=now-2d&period=h").headers["cache-control"] == "public, max-age=1"
-    assert get(closed).headers["cache-control"] == "public, max-age=86400"
-
-
 def test_a_page_may_be_cached_for_a_day_ten_minutes_after_its_end_even_if_observations_lie_ahead(
     get: Get, clock: Clock
 ) -> None:

@@ -58,12 +58,10 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         # tests/unit/test_times.py has all forms of times.
         ("start=yesterday&end=2&period=h", ["start='yesterday'", "2026-01-31T12:00", "now-7d"]),
         ("start=+1&end=2&period=h", ["start=' 1'"]),
-        ("start=0x10&end=2&period=h", ["start='0x10'"]),
         ("start=\u0661&end=2&period=h", ["start='\u0661'"]),
         ("start=1&end=4294967296&period=h", ["end='4294967296'", "from 0 to 4294967295"]),
         ("start=now-60y&end=2&period=h", ["start", "from 0 to 4294967295"]),
         ("start=now&end=now-1h&period=h", ["start", "later than end"]),
-        ("start=5&end=4&period=h", ["start", "later than end"]),
         ("start=1&end=2&period=H", ["period='H'", "min, h, d, w, m, y, auto"]),
         ("start=0&end=4294967295&period=h", ["interval", "1,193,047 buckets", "at most 1,000,000"]),
         ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
@@ -71,7 +69,6 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         ("start=0&end=4294967295&period=auto&points=100", ["points", "137 years, more than 100", "narrow start"]),
         (f"{HISTORY}&points=500", ["points='500'", "is for period=auto only"]),
         (f"{HISTORY}&interval=0", ["interval='0'", "from 1 to 10000"]),
-        (f"{HISTORY}&interval=10001", ["interval='10001'"]),
         (f"{HISTORY}&interval=", ["interval=''"]),
         (f"{HISTORY}&limit=0", ["limit='0'"]),
         (f"{HISTORY}&limit=10001", ["limit='10001'", "from 1 to 10000"]),
@@ -84,11 +81,7 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (f"{HISTORY}&tz=Mars/Olympus", ["tz='Mars/Olympus'", "IANA"]),
         (f"{HISTORY}&tz=../../etc/passwd", ["tz="]),
         (f"{HISTORY}&tz=Factory", ["tz='Factory'", "IANA"]),
-        (f"{HISTORY}&tz=localtime", ["tz='localtime'", "IANA"]),
-        (f"{HISTORY}&tz=posixrules", ["tz='posixrules'", "IANA"]),
-        (f"{HISTORY}&tz=posix/Europe/London", ["tz='posix/Europe/London'", "IANA"]),
         (f"{HISTORY}&tz=right/UTC", ["tz='right/UTC'", "IANA"]),
-        (f"{HISTORY}&tz=", ["tz=''", "IANA"]),
         (f"{HISTORY}&tz=asia/ho chi minh", ["such as Asia/Ho_Chi_Minh."]),
         (f"{HISTORY}&asset_ids=a", ["asset_ids='a'", "asset id"]),
         (f"{HISTORY}&asset_ids=token;a,,token;b", ["asset_ids="]),
@@ -172,11 +165,6 @@ def test_a_well_formed_id_that_names_nothing_is_a_404_that_names_it(
 def test_a_malformed_address_in_the_path_is_refused(protocol: Client, address: str) -> None:
     answer = protocol.simulate_get(f"/api/v1/users/{address}/user")
     assert "checksum" in expect_error(answer, 400, "path_parameter_invalid", "client")
-
-
-def test_hex_addresses_are_case_insensitive(protocol: Client) -> None:
-    lower, upper = (protocol.simulate_get(f"/api/v1/users/0x{byte * 20}/user") for byte in ("ab", "AB"))
-    assert (lower.status_code, lower.json) == (200, upper.json)
 
 
 def test_swaps_take_a_plain_denom_and_a_contract_with_a_valid_checksum(protocol: Client) -> None:

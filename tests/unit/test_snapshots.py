@@ -173,11 +173,6 @@ def test_a_request_that_means_something_else_later_is_kept_for_what_it_means() -
     assert service.get().headers["cache-control"] == "public, max-age=48"
 
 
-def test_without_a_cache_every_answer_is_rendered() -> None:
-    service = Service(bound=0)
-    assert [service.get().content.strip() for _ in range(3)] == [b'"1"', b'"2"', b'"3"']
-
-
 def test_the_etag_is_that_of_the_body_whatever_snapshots_came_in_between() -> None:
     service = Service(kind=Constant)
     first = service.etag()
@@ -245,12 +240,6 @@ def test_a_304_needs_no_rendering_even_if_the_body_is_not_kept(accepted: str) ->
     # The 304 is not cached as if it were the answer.
     assert service.get(Accept_Encoding=accepted).status_code == 200
     assert len(service.get().content) > 2000
-
-
-def test_if_modified_since_is_ignored() -> None:
-    service = Service()
-    modified = service.get().headers["last-modified"]
-    assert service.get(If_Modified_Since=modified).status_code == 200
 
 
 def test_as_of_has_the_instant_of_every_family_that_the_answer_is_made_from() -> None:
