@@ -91,8 +91,9 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
     """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes."""
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
+    # Falcon's `req.if_none_match` takes `"*"` and tags without quotes for matches, and takes three times as long.
     if_none_match = req.get_header("If-None-Match")
-    if if_none_match is not None and (if_none_match.strip() == "*" or lists_tag(if_none_match, answer.etag)):
+    if if_none_match is not None and (if_none_match.strip() == "*" or answer.etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
     else:
         resp.set_headers(answer.content_headers)
@@ -114,15 +115,6 @@ def _send_part(resp: falcon.Response, body: bytes, byte_range: str) -> None:
         resp.status = falcon.HTTP_206
         resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
         resp.data = body[begin:end]
-
-
-def lists_tag(if_none_match: str | None, etag: str) -> bool:
-    """Whether the header lists a tag, weak or not. `*` lists no tag: it matches any answer.
-
-    Falcon's `req.if_none_match` is not used: it takes `"*"` and tags without quotes for matches, and costs 700 ns for
-    a single tag where this costs 250 ns.
-    """
-    return if_none_match is not None and etag in _TAG.findall(if_none_match)
 
 
 def tag_of(body: bytes) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from analytics_service.http.answer import Answer, Validators
+from analytics_service.http.answer import Answer
 from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.market.share import Share
 
@@ -26,16 +26,11 @@ class CacheKey(NamedTuple):
     coding: Coding
     media: str = ""
 
-    @property
-    def uncoded(self) -> "CacheKey":
-        return self._replace(coding=IDENTITY)
-
 
 class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
 
-    Validators stay longer than bodies, in an additional eighth of that size: a caller that has the current answer gets
-    a 304 without another rendering. `measure` is called with the bytes in use when they change.
+    `measure` is called with the bytes in use when they change.
     """
 
     def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
@@ -43,7 +38,6 @@ class Answers:
         self._measure = measure
         # With the size of each.
         self._entries: LRUCache[CacheKey, tuple[Answer, int]] = LRUCache(limit, itemgetter(1))
-        self._validators: LRUCache[CacheKey, tuple[Validators, int]] = LRUCache(limit // _LARGEST_SHARE, itemgetter(1))
         self._rendering: Share[Answer] = Share()
         self._lock = threading.Lock()
 
@@ -52,12 +46,6 @@ class Answers:
         with self._lock:
             answer, _ = self._entries.get(key, (None, 0))
         return answer
-
-    def validators(self, key: CacheKey, state: Hashable) -> Validators | None:
-        """The validators of the answer for a state, even if its body was evicted."""
-        with self._lock:
-            validators, _ = self._validators.get(key.uncoded, (None, 0))
-        return validators if validators is not None and validators.state == state else None
 
     def rendered(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
         """The cached answer for a state, or a new one. Threads that need the same answer render it once, and encode it
@@ -70,21 +58,17 @@ class Answers:
         def make() -> Answer:
             if key.coding == IDENTITY:
                 return render()
-            return self.rendered(key.uncoded, state, render).coded(key.coding)
+            return self.rendered(key._replace(coding=IDENTITY), state, render).coded(key.coding)
 
         return find() or self._rendering.get((key, state), lambda: find() or self._keep(key, make()))
 
     def _keep(self, key: CacheKey, answer: Answer) -> Answer:
         """Cache an answer, unless it is too large, and return it."""
         # The query counts, because callers may send long queries.
-        size = _OVERHEAD + len(key.path) + len(key.query) + len(answer.validators.next or "")
-        complete = size + len(answer.body)
+        size = _OVERHEAD + len(key.path) + len(key.query) + len(answer.validators.next or "") + len(answer.body)
         with self._lock:
-            self._validators.pop(key.uncoded, None)
-            if size <= self._validators.maxsize:
-                self._validators[key.uncoded] = answer.validators, size
             self._entries.pop(key, None)
-            if complete * _LARGEST_SHARE <= self._limit:
-                self._entries[key] = answer, complete
-            self._measure(int(self._entries.currsize + self._validators.currsize))
+            if size * _LARGEST_SHARE <= self._limit:
+                self._entries[key] = answer, size
+            self._measure(int(self._entries.currsize))
         return answer

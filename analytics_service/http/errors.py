@@ -81,9 +81,9 @@ def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/doc
     app.add_error_handler(falcon.HTTPError, partial(_from_falcon, paths))
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
-    app.add_error_handler(EntityNotFound, _entity_not_found)
+    app.add_error_handler(EntityNotFound, partial(_told, "entity_not_found"))
     app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), _store_unavailable)
-    app.add_error_handler((NoSnapshot, NotReady), _unavailable)
+    app.add_error_handler((NoSnapshot, NotReady), partial(_told, "unavailable"))
     app.add_error_handler(Busy, _busy)
 
 
@@ -125,12 +125,8 @@ def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: Parame
     _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}{assignment}: {error}.")
 
 
-def _entity_not_found(req: falcon.Request, resp: falcon.Response, error: EntityNotFound, params: object) -> None:
-    _answer(resp, "entity_not_found", str(error))
-
-
-def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    _answer(resp, "unavailable", str(error))
+def _told(kind: str, req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    _answer(resp, kind, str(error))
 
 
 def _busy(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:

@@ -151,7 +151,7 @@ def _item(path: str, resource: Resource, components: Components, refusals: Seque
 def _operation(path: str, resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
     parameters = [_parameter(param, "path", components) for param in resource.path]
-    parameters += [_parameter(param, "query", components) for param in resource.in_query]
+    parameters += [_parameter(param, "query", components) for param in resource.query]
     statuses = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
     return {
         "operationId": "_".join(["get", *filter(None, words)]),

@@ -23,8 +23,6 @@ class Resource(ABC):
 
     query: tuple[Param, ...] = ()
     """Query parameters of the path; all others are refused."""
-    common: tuple[Param, ...] = ()
-    """Query parameters that all paths of the class have in addition."""
     path: tuple[Param, ...] = ()
     """Parameters in the path itself."""
     shape: Node | None = None
@@ -59,11 +57,7 @@ class Resource(ABC):
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """The values of all declared parameters, in order of declaration. RequestError if one is malformed."""
-        return parse_params(req, self.in_query, self.path, path)
-
-    @property
-    def in_query(self) -> tuple[Param, ...]:
-        return (*self.query, *self.common)
+        return parse_params(req, self.query, self.path, path)
 
 
 class Live(Resource):

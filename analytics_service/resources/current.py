@@ -52,14 +52,13 @@ class StatePath:
 class Current(SnapshotPath):
     """A path that shows the newest state, or the state at the moment `at`."""
 
-    common = params.MOMENT
     shape: Node
 
     def __init__(self, shared: Shared, declared: StatePath) -> None:
         super().__init__(shared)
         self._declared = declared
         self.summary, self.shape = declared.summary, declared.shape
-        self.path, self.query = declared.in_path, declared.query
+        self.path, self.query = declared.in_path, (*declared.query, *params.MOMENT)
         self.families, self.valued_by, self.has_sums = declared.families, declared.valued_by, declared.has_sums
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:

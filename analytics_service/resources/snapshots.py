@@ -4,13 +4,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
 from analytics_service.errors import Superseded
-from analytics_service.http.answer import Answer, Headers, Validators, lists_tag, send, tag_of
+from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
@@ -119,7 +120,7 @@ class SnapshotPath(Resource):
                 answer = self._cached(key)
             if answer is None:
                 req.context.cache = "miss"
-                answer = self._answer(req, key, arguments, resolved)
+                answer = self._answer(key, arguments, resolved)
         send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=resolved.is_moving))
 
     def _cached(self, key: CacheKey) -> Answer | None:
@@ -127,25 +128,18 @@ class SnapshotPath(Resource):
         answer = self._shared.answers.find(key)
         return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
-    def _answer(self, req: falcon.Request, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
-        """The answer for the view that the parameters ask for. If a rewrite supersedes that view, the answer is for the
-        next one."""
+    def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
+        """The answer for the view that the parameters ask for, cached or new. If a rewrite supersedes that view, the
+        answer is for the next one."""
         while True:
             try:
-                return self._answer_for(req, key, arguments, resolved, self.view(arguments))
+                view = self.view(arguments)
+                families = (*self.made_from(view, arguments), *self.described_by(view, arguments))
+                heads = view.heads_of(dict.fromkeys(families))
+                render = partial(self._render, arguments, resolved, view, heads)
+                return self._shared.answers.rendered(key, heads, render)
             except Superseded:
                 self._shared.views.wait_for_rewrite()
-
-    def _answer_for(
-        self, req: falcon.Request, key: CacheKey, arguments: Arguments, resolved: Resolved, view: View
-    ) -> Answer:
-        """The answer for a view, cached or new; without a body if the caller already has it."""
-        answers = self._shared.answers
-        heads = view.heads_of(dict.fromkeys((*self.made_from(view, arguments), *self.described_by(view, arguments))))
-        validators = answers.validators(key, heads)
-        if validators is not None and lists_tag(req.get_header("If-None-Match"), validators.etag(key.coding)):
-            return Answer(validators, key.coding)
-        return answers.rendered(key, heads, lambda: self._render(arguments, resolved, view, heads))
 
     def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""

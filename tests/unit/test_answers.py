@@ -87,20 +87,6 @@ def test_the_limit_includes_keys() -> None:
     assert len(answers._entries) == 11
 
 
-def test_the_limit_of_validators_includes_keys() -> None:
-    answers, renderer = Answers(LIMIT), Renderer(size=10)
-    for number in range(1000):
-        answers.rendered(key("a", f"{number:08000}"), 1, renderer.of(1))
-    # 9,001 bytes each, in an eighth of the limit.
-    assert [number for number in range(1000) if answers.validators(key("a", f"{number:08000}"), 1)] == [999]
-
-
-def test_validators_with_a_key_beyond_their_limit_are_not_kept() -> None:
-    answers, renderer = Answers(LIMIT), Renderer(size=10)
-    answers.rendered(key("a", "x" * LIMIT), 1, renderer.of(1))
-    assert answers.validators(key("a", "x" * LIMIT), 1) is None
-
-
 def test_a_large_answer_does_not_evict_all_others() -> None:
     answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
     answers.rendered(key("a"), 1, small.of(1))

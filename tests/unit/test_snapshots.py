@@ -228,20 +228,6 @@ def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int, draw
     assert min(statuses[200], statuses[304]) > 50
 
 
-@pytest.mark.parametrize("accepted", ["identity", "gzip"])
-def test_a_304_needs_no_rendering_even_if_the_body_is_not_kept(accepted: str) -> None:
-    # An eighth of 20,000 bytes is less than the body takes with its overhead.
-    service = Service(bound=20_000)
-    etag = service.etag(Accept_Encoding=accepted)
-    rendered = service.path.rendered
-    for _ in range(2):
-        answer = service.get(Accept_Encoding=accepted, If_None_Match=etag, If_Modified_Since="x")
-        assert (answer.status_code, answer.content, service.path.rendered) == (304, b"", rendered)
-    # The 304 is not cached as if it were the answer.
-    assert service.get(Accept_Encoding=accepted).status_code == 200
-    assert len(service.get().content) > 2000
-
-
 def test_as_of_has_the_instant_of_every_family_that_the_answer_is_made_from() -> None:
     service = Service(ledger_store().change("prices", at=NOON - 60).change("ptoken", at=NOON - 300))
     answer = service.get()
