@@ -13,7 +13,7 @@ from analytics_service.config.values import Networks
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
-from analytics_service.http.answers import Answers
+from analytics_service.http.answers import AnswerCache
 from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.guard import Guard
 from analytics_service.http.instruments import Instruments
@@ -98,7 +98,7 @@ def create_app(
     heads = heads or Heads(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
-    answers = Answers(settings.answer_memory * _MIB, instruments.memory("answers"))
+    answers = AnswerCache(settings.answer_memory * _MIB, instruments.memory("answers"))
     # Each takes seconds, so half of the threads are left for others.
     large_pages = Line(max(settings.threads // 4, 1), settings.threads // 4)
     shared = Shared(
@@ -111,7 +111,7 @@ def create_app(
         is_configured=settings.source is not None,
         ready_max_age=settings.ready_max_age,
     )
-    routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
+    routes = [*_probes(monitor), ("/api/v1/status/health", health.StatusHealth(monitor)), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, memory)
         routes += _history(shared, reader)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from analytics_service.history.frame import UNIT, Part, candles, last, layout
+from analytics_service.history.frame import UNIT, FrameRange, candles, last, layout
 from analytics_service.market.kinds import DECIMAL
 
 
@@ -31,7 +31,7 @@ _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 
 
 def points(
-    agg: Aggregate, parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], until: int, *, carry: bool
+    agg: Aggregate, parts: Sequence[FrameRange], ids: Sequence[str], begins: Sequence[int], until: int, *, carry: bool
 ) -> tuple[pl.DataFrame, int | None]:
     """The points of the buckets between `begins` (unix s), series by series, from observations before `until`; and the
     time of the last observation among these series before the page's end, unix seconds; None if there is none.
@@ -73,7 +73,7 @@ def _candles(summaries: pl.DataFrame, close: pl.Series, columns: Sequence[str], 
 
 
 def _mean(
-    parts: Sequence[Part],
+    parts: Sequence[FrameRange],
     ids: Sequence[str],
     begins: Sequence[int],
     ends: Sequence[int],

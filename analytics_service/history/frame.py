@@ -97,7 +97,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FrameRange:
     """A frame and the range (since, until] of a page, unix seconds, for which it is used."""
 
     frame: Frame
@@ -105,7 +105,7 @@ class Part:
     until: int
 
 
-def last(parts: Sequence[Part], ids: Sequence[str], instants: Sequence[int]) -> pl.DataFrame:
+def last(parts: Sequence[FrameRange], ids: Sequence[str], instants: Sequence[int]) -> pl.DataFrame:
     """The last `value` of each series before each of the ascending instants, and its `second`, series by series.
 
     All parts have the same series, and nothing was observed before the first one begins, except what its frame carries.
@@ -152,7 +152,9 @@ def _preceding(frame: Frame, bases: Sequence[int], instants: Sequence[int]) -> p
     )
 
 
-def candles(parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
+def candles(
+    parts: Sequence[FrameRange], ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]
+) -> pl.DataFrame:
     """The columns of each bucket between `begins`, series by series; null in a bucket without observations.
 
     No row may lie in two buckets. Cost: proportional to the rows in the range.
@@ -169,7 +171,7 @@ def candles(parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], co
     return buckets.collect(engine="in-memory")
 
 
-def _rows(part: Part, ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.LazyFrame:
+def _rows(part: FrameRange, ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.LazyFrame:
     """The rows of a part that lie in buckets. `slot` is the index of series and bucket."""
     frame, count = part.frame, len(begins) - 1
     second = pl.col("key") & _SECOND

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analytics_service.errors import Superseded
-from analytics_service.history.frame import Frame, Part, last
+from analytics_service.history.frame import Frame, FrameRange, last
 from analytics_service.history.memory import RECENT, Memory
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import DAY, month_start, next_month
@@ -57,7 +57,7 @@ class HistoryReader:
 
     def parts(
         self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], until: int, *, all_columns: bool
-    ) -> list[Part]:
+    ) -> list[FrameRange]:
         """The parts for the buckets of these series between `begins` (unix s, ascending), up to `until`: with all
         columns, or else with last values at least.
 
@@ -75,13 +75,13 @@ class HistoryReader:
             frame = pinned.frame(ids, begins, until, all_columns=all_columns)
             # After the query, so that this page does not wait for the load.
             self._memory.load(pinned, [month for month in months if month not in frames], len(frames))
-            return [Part(frame, frame.begin, until)]
+            return [FrameRange(frame, frame.begin, until)]
         parts = self._joined(pinned, frames, until)
         since = floor(until, QUARTER)
         if since < until and parts[-1].frame.cuts(until):
             frame = pinned.frame(pinned.ids, [since], until)
             parts = [replace(part, until=min(part.until, since)) for part in parts if part.since < since]
-            parts.append(Part(frame, since, until))
+            parts.append(FrameRange(frame, since, until))
         return parts
 
     def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
@@ -94,13 +94,13 @@ class HistoryReader:
         newest = last(parts, pinned.ids, [second + 1])["second"].max()
         return newest if isinstance(newest, int) and newest >= 0 else None
 
-    def _joined(self, pinned: PinnedHistory, frames: Mapping[int, Frame], until: int) -> list[Part]:
+    def _joined(self, pinned: PinnedHistory, frames: Mapping[int, Frame], until: int) -> list[FrameRange]:
         """The frames of consecutive months, and a frame of observations since the newest of them was loaded."""
-        parts: list[Part] = []
+        parts: list[FrameRange] = []
         for month, frame in frames.items():
-            parts.append(Part(frame, month, min(frame.until, until)))
+            parts.append(FrameRange(frame, month, min(frame.until, until)))
             if frame.until < min(next_month(month), until):
-                parts.append(Part(self._recent(pinned, frame.until, until), frame.until, until))
+                parts.append(FrameRange(self._recent(pinned, frame.until, until), frame.until, until))
                 if pinned.newest - frame.until > _MOST_RECENT:
                     self._memory.load(pinned, [stale for stale in frames if stale >= month], len(frames))
                 break

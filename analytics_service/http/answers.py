@@ -27,7 +27,7 @@ class CacheKey(NamedTuple):
     media: str = ""
 
 
-class Answers:
+class AnswerCache:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
 
     `measure` is called with the bytes in use when they change.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from analytics_service.market.positions import Activity
-from analytics_service.present.kinds import AMOUNT, NUMBER, SPEC, USD
+from analytics_service.present.renderings import AMOUNT, NUMBER, SPEC, USD
 from analytics_service.present.shapes import Field, Many, Shape, within
 from analytics_service.store.loans import Loans
 

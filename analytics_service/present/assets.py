@@ -7,8 +7,8 @@ from functools import lru_cache
 from operator import itemgetter
 
 from analytics_service.market.assets import Asset
-from analytics_service.present.kinds import AMOUNT, NUMBER, PRICE, SPEC, STRING, TIME, USD, word
-from analytics_service.present.shapes import Field, Kind, Many, OneOf, Scope, Shape, within
+from analytics_service.present.renderings import AMOUNT, NUMBER, PRICE, SPEC, STRING, TIME, USD, word
+from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, within
 
 ASSET_METADATA = Shape(
     "AssetMetadata",
@@ -80,15 +80,15 @@ def asset_info(asset: Asset) -> dict[str, object]:
 
 # The AssetInfo of the scope's current asset.
 CURRENT_ASSET_INFO = Field(
-    "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.current_asset)), "The asset.", source=""
+    "asset_info", Rendering(ASSET_INFO, lambda _, scope: asset_info(scope.current_asset)), "The asset.", source=""
 )
-_ACTION = Kind(
+_ACTION = Rendering(
     # The enumeration of the parameter `action`.
     {"allOf": [{"$ref": "#/components/schemas/Action"}]},
     lambda action, _: str(action),
     lambda action, _: action.replace("_", " ").capitalize(),
 )
-_UUID = Kind({"type": "string", "format": "uuid"}, lambda uuid, _: uuid)
+_UUID = Rendering({"type": "string", "format": "uuid"}, lambda uuid, _: uuid)
 ACCOUNT_EVENT = Shape(
     "AccountEvent",
     "What an address did.",

@@ -4,7 +4,7 @@ from analytics_service.market.markets import CollateralConfig, DebtConfig, DebtM
 from analytics_service.market.rates import MarketRate
 from analytics_service.market.shares import redemption_ratio
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.kinds import AMOUNT, DECIMAL, NANOSECONDS, RATIO, TIME, declared
+from analytics_service.present.renderings import AMOUNT, DECIMAL, NANOSECONDS, RATIO, TIME, declared
 from analytics_service.present.shapes import ByShape, Field, Shape, within
 
 MARKET_RATE = Shape(

@@ -6,7 +6,6 @@ from operator import attrgetter
 
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.supply import Supply
-from analytics_service.present.kinds import USD
 from analytics_service.present.markets import (
     COLLATERAL_MARKET,
     DEBT_MARKET,
@@ -16,6 +15,7 @@ from analytics_service.present.markets import (
     NEWER_DEBT_MARKET,
     NEWER_LEND_MARKET,
 )
+from analytics_service.present.renderings import USD
 from analytics_service.present.shapes import ByShape, Field, Many, Shape
 
 SUPPLY_POOL = Shape(

@@ -4,7 +4,9 @@ from dataclasses import replace
 from operator import attrgetter
 
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.kinds import (
+from analytics_service.present.markets import MARKET_RATE
+from analytics_service.present.ptoken import STAKING_POOL
+from analytics_service.present.renderings import (
     AMOUNT,
     BOOLEAN,
     DECIMAL,
@@ -16,8 +18,6 @@ from analytics_service.present.kinds import (
     usd_on_request,
     word,
 )
-from analytics_service.present.markets import MARKET_RATE
-from analytics_service.present.ptoken import STAKING_POOL
 from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
 from analytics_service.present.unlocks import USER_UNLOCKS
 

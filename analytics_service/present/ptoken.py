@@ -1,7 +1,7 @@
 """The protocol token in responses: parameters, state and staking."""
 
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.kinds import (
+from analytics_service.present.renderings import (
     AMOUNT,
     DECIMAL,
     DURATION,

@@ -1,7 +1,7 @@
 """The risk of liquidations in responses."""
 
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.kinds import DECIMAL, HEALTH, NUMBER, PRICE, RATIO, SPEC, STRING, USD
+from analytics_service.present.renderings import DECIMAL, HEALTH, NUMBER, PRICE, RATIO, SPEC, STRING, USD
 from analytics_service.present.shapes import Field, Many, Shape, within
 
 _SLICE = (

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from analytics_service.present.kinds import PRICE, RATIO, USD
-from analytics_service.present.shapes import Alternatives, Field, Kind, Many, Node, Shape
+from analytics_service.present.renderings import PRICE, RATIO, USD
+from analytics_service.present.shapes import Alternatives, Field, Many, Node, Rendering, Shape
 
 Schema = dict[str, object]
 
@@ -13,7 +13,7 @@ def schema_of(node: Node) -> Schema:
     """The schema of a declaration; objects are references to components."""
     if isinstance(node, Many):
         return {"type": "array", "items": schema_of(node.of)}
-    if isinstance(node, Kind):
+    if isinstance(node, Rendering):
         return dict(node.schema) if isinstance(node.schema, Mapping) else schema_of(node.schema)
     return _reference(node.name)
 
@@ -134,5 +134,5 @@ def _texts(node: Shape | Alternatives) -> dict[str, tuple[str, ...]]:
     return {variant: names for variant, names in texts.items() if names or variant == "text"}
 
 
-def _described(kind: Kind, field: Field, how: str) -> Schema:
+def _described(kind: Rendering, field: Field, how: str) -> Schema:
     return {**schema_of(kind), "description": f"{field.name} {how}."}

@@ -3,13 +3,13 @@
 import orjson
 
 from analytics_service.history.grid import Period
-from analytics_service.present.kinds import ASSET_SPEC, DECIMAL, NUMBER, STRING, word
+from analytics_service.present.renderings import ASSET_SPEC, DECIMAL, NUMBER, STRING, word
 from analytics_service.present.schema import or_null, schema_of
-from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
+from analytics_service.present.shapes import Field, Many, Node, OneOf, Rendering, Shape
 
 # USD for prices and values, a fraction for APRs and utilization.
 _VALUE = DECIMAL
-_OPTIONAL_VALUE = Kind(or_null(schema_of(_VALUE)), _VALUE.json)
+_OPTIONAL_VALUE = Rendering(or_null(schema_of(_VALUE)), _VALUE.json)
 VALUE_POINT = Shape(
     "Point",
     "A bucket and its value.",
@@ -39,9 +39,9 @@ OHLC_POINT = Shape(
 POINT = OneOf("HistoryPoint", "A bucket of a history.", key="agg", choices={"last": VALUE_POINT, "ohlc": OHLC_POINT})
 
 
-def _encoded(node: Node) -> Kind:
+def _encoded(node: Node) -> Rendering:
     """A list that is already encoded as JSON: history/formats encodes points a hundred times as fast."""
-    return Kind(Many(node), lambda fragment, _: orjson.Fragment(fragment))
+    return Rendering(Many(node), lambda fragment, _: orjson.Fragment(fragment))
 
 
 INTERVAL = Shape(
@@ -79,7 +79,7 @@ SERIES = Shape(
 )
 _RANGE = Field("range", RANGE, "The requested range.", source="query")
 _PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="query")
-_ARRAY = Kind(Many(NUMBER), lambda numbers, _: numbers)
+_ARRAY = Rendering(Many(NUMBER), lambda numbers, _: numbers)
 _VALUES = Many(_OPTIONAL_VALUE)
 COLUMN_SERIES = Shape(
     "ColumnSeries",

@@ -96,11 +96,11 @@ class Renderable(ABC):
 
 
 @dataclass(frozen=True)
-class Kind(Renderable):
-    """The kind of value that a field holds: its JSON, its schema and, optionally, its text.
+class Rendering(Renderable):
+    """How a field's value is rendered: its JSON, its schema and, optionally, its text.
 
-    A kind with `value` has a USD value in `extra.value`. A kind that is a `part` has its fraction of the object's
-    `amount` in `extra.percent`.
+    With `value`, there is a USD value in `extra.value`; with `part`, a fraction of the object's `amount` in
+    `extra.percent`.
     """
 
     schema: "Mapping[str, object] | Node"
@@ -110,12 +110,12 @@ class Kind(Renderable):
     part: bool = False
 
     @property
-    def bare(self) -> "Kind":
+    def bare(self) -> "Rendering":
         return replace(self, text=None, value=False, part=False)
 
     @property
-    def text_only(self) -> "Kind":
-        """This kind with no variant but its text."""
+    def text_only(self) -> "Rendering":
+        """This rendering with no variant but its text."""
         return replace(self, value=False, part=False)
 
     def writer(self, flags: Flags) -> Write:
@@ -160,7 +160,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Shape(Renderable):
-    """A response object. It has an `extra` if a field's kind has variants, or if `extra` is set.
+    """A response object. It has an `extra` if a field has variants, or if `extra` is set.
 
     `asset` names the record's attribute that holds the id of the asset its amounts are in; None means the asset of the
     enclosing object.
@@ -174,19 +174,19 @@ class Shape(Renderable):
 
     @cached_property
     def texts(self) -> tuple[Field, ...]:
-        return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.text)
+        return tuple(field for field in self.fields if isinstance(field.of, Rendering) and field.of.text)
 
     @cached_property
     def values(self) -> tuple[Field, ...]:
-        return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.value)
+        return tuple(field for field in self.fields if isinstance(field.of, Rendering) and field.of.value)
 
     @cached_property
     def parts(self) -> tuple[Field, ...]:
-        return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.part)
+        return tuple(field for field in self.fields if isinstance(field.of, Rendering) and field.of.part)
 
     @cached_property
     def has_extra(self) -> bool:
-        """Whether the object has an `extra`. Every kind with variants has a text."""
+        """Whether the object has an `extra`. Every field with variants has a text."""
         return self.extra or bool(self.texts)
 
     def derive(self, name: str, **changes: "str | Node") -> "Shape":
@@ -212,7 +212,7 @@ class Shape(Renderable):
         return _object([(name, _itself, write) for name, write in variants.items()])
 
     def _texts(self) -> Write:
-        kinds = ((field, field.of.text) for field in self.texts if isinstance(field.of, Kind))
+        kinds = ((field, field.of.text) for field in self.texts if isinstance(field.of, Rendering))
         return _object([(field.name, field.get, field.scoped(write)) for field, write in kinds if write], text.NONE)
 
     def _percent(self, flags: Flags) -> Write:
@@ -282,7 +282,7 @@ class ByShape(Renderable):
 
 
 Alternatives = OneOf | ByShape
-Node = Kind | Shape | Many | Alternatives
+Node = Rendering | Shape | Many | Alternatives
 
 
 def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:

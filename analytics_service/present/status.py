@@ -1,6 +1,6 @@
 """How the service is, in responses of its operational routes and in `status --json` (rules 1.3 and 1.6)."""
 
-from analytics_service.present.kinds import BOOLEAN, NUMBER, STRING, TIME, word
+from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, word
 from analytics_service.present.shapes import Field, Many, Shape
 
 ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "Always `up`.", lambda record: "up"),))
@@ -36,7 +36,7 @@ STATUS = Shape(
     "Status",
     "The state of everything that the service depends on.",
     (
-        Field("healthy", BOOLEAN, "Whether there is no fault."),
+        Field("healthy", BOOLEAN, "Whether nothing is wrong."),
         Field("faults", Many(STRING), "What is wrong, in plain words."),
         Field("at", TIME.bare, "When the state was checked."),
         Field("simulated", BOOLEAN, "Whether the store has simulated data: made up, not observed."),
@@ -166,7 +166,7 @@ OPERATIONS = Shape(
     "How every part of the service is. What is unknown is null.",
     (
         Field("at", TIME.bare, "When this was found out."),
-        Field("healthy", BOOLEAN, "Whether there is no fault."),
+        Field("healthy", BOOLEAN, "Whether nothing is wrong."),
         Field("faults", Many(STRING), "What is wrong, in plain words."),
         Field("simulated", BOOLEAN, "Whether the store has simulated data."),
         Field("service", _SERVICE, "This service.", source=""),

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from analytics_service.market.ptoken import Arrangement
 from analytics_service.market.unlocks import UnlockGroup
-from analytics_service.present.kinds import (
+from analytics_service.present.renderings import (
     AMOUNT,
     BOOLEAN,
     DURATION,

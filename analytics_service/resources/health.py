@@ -47,7 +47,7 @@ class Ready(Operational):
         return self._monitor.check()
 
 
-class Health(Operational):
+class StatusHealth(Operational):
     """How the service is, part by part."""
 
     shape = STATUS

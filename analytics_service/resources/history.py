@@ -25,7 +25,7 @@ from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import SETTLING_SECONDS, Arguments, Resolved, Shared, SnapshotPath
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
-from analytics_service.store.histories import Path
+from analytics_service.store.histories import HistoryRoute
 
 _SCOPE = Scope()
 # A page with more points is large (rule 2.13).
@@ -39,7 +39,7 @@ class HistoryPath(SnapshotPath):
     media = MEDIA
     shape: OneOf
 
-    def __init__(self, shared: Shared, reader: HistoryReader, path: Path) -> None:
+    def __init__(self, shared: Shared, reader: HistoryReader, path: HistoryRoute) -> None:
         super().__init__(shared)
         self.single = path is reader.history.total
         self.summary = path.summary

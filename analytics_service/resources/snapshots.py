@@ -12,7 +12,7 @@ import falcon
 
 from analytics_service.errors import Superseded
 from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
-from analytics_service.http.answers import Answers, CacheKey
+from analytics_service.http.answers import AnswerCache, CacheKey
 from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
@@ -42,7 +42,7 @@ class Schedule:
 
         An import may bring observations of the near future, which say nothing about when jobs run.
         """
-        newest = [present for head in heads if (present := head.present) is not None]
+        newest = [newest for head in heads if (newest := head.newest_while_open) is not None]
         if any(head.at > self.now() for head in newest):
             return 0
         intervals = self._intervals()
@@ -85,7 +85,7 @@ class Shared:
     history are made one after the other in `large_pages` (rule 2.13)."""
 
     views: Views
-    answers: Answers
+    answers: AnswerCache
     schedule: Schedule
     large_pages: Line
     zone: ZoneInfo = ZoneInfo("UTC")

@@ -6,7 +6,7 @@ from analytics_service.market.kinds import Kind, Price, Rate, Ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class HistoryRoute:
     """The path of a history below /api/v1, and a one-line description."""
 
     path: str
@@ -27,8 +27,8 @@ class History:
     value: str
     kind: Kind
     meaning: str
-    by_asset: Path | None = None
-    total: Path | None = None
+    by_asset: HistoryRoute | None = None
+    total: HistoryRoute | None = None
 
     @property
     def slug(self) -> str:
@@ -36,7 +36,7 @@ class History:
         return self.name.removesuffix("_usd").replace("_", "-")
 
     @property
-    def paths(self) -> list[Path]:
+    def paths(self) -> list[HistoryRoute]:
         """The paths at which it is served."""
         return [path for path in (self.by_asset, self.total) if path]
 
@@ -47,7 +47,7 @@ PRICES = History(
     "price",
     Price(),
     "USD per standard unit of the asset",
-    by_asset=Path("/assets/price-history", "History of prices."),
+    by_asset=HistoryRoute("/assets/price-history", "History of prices."),
 )
 LEND_RATES = History(
     "lend_rate",
@@ -55,7 +55,7 @@ LEND_RATES = History(
     "apr",
     Rate(),
     "Yearly rate that lenders of the asset earn, without compounding, as a fraction: 0.05 means 5 %",
-    by_asset=Path("/markets/lend/rate-history", "History of lend APRs."),
+    by_asset=HistoryRoute("/markets/lend/rate-history", "History of lend APRs."),
 )
 BORROW_RATES = History(
     "borrow_rate",
@@ -63,7 +63,7 @@ BORROW_RATES = History(
     "apr",
     Rate(),
     "Yearly rate that borrowers of the asset owe, without compounding, as a fraction: 0.05 means 5 %",
-    by_asset=Path("/markets/borrow/rate-history", "History of borrow APRs."),
+    by_asset=HistoryRoute("/markets/borrow/rate-history", "History of borrow APRs."),
 )
 LOANS = History(
     "loans_originated",
@@ -71,10 +71,10 @@ LOANS = History(
     "usd",
     Ratio(),
     "USD value of all loans so far, each at the time of the loan",
-    by_asset=Path(
+    by_asset=HistoryRoute(
         "/analytics/market/history/loans-originated/by-asset", "Value of all loans of each asset since its first."
     ),
-    total=Path(
+    total=HistoryRoute(
         "/analytics/market/history/loans-originated", "Value of all loans since the first, in USD of their time."
     ),
 )
@@ -84,11 +84,11 @@ LIQUIDATIONS = History(
     "usd",
     Ratio(),
     "USD value of all debt that liquidations have repaid so far, each at the time of the liquidation",
-    by_asset=Path(
+    by_asset=HistoryRoute(
         "/analytics/market/history/liquidations/by-asset",
         "Value of all debt of each asset that liquidations have repaid since its first.",
     ),
-    total=Path(
+    total=HistoryRoute(
         "/analytics/market/history/liquidations",
         "Value of all debt that liquidations have repaid since the first, in USD of their time.",
     ),
@@ -99,7 +99,7 @@ TVL = History(
     "usd",
     Ratio(),
     "USD value of all deposits, and of all collateral that is no receipt token",
-    total=Path("/markets/history/tvl", "History of the total value locked, in USD."),
+    total=HistoryRoute("/markets/history/tvl", "History of the total value locked, in USD."),
 )
 NET_TVL = History(
     "net_tvl",
@@ -107,7 +107,7 @@ NET_TVL = History(
     "usd",
     Ratio(),
     "The total value locked less the USD value of all debt",
-    total=Path("/markets/history/net-tvl", "History of the total value locked less debt, in USD."),
+    total=HistoryRoute("/markets/history/net-tvl", "History of the total value locked less debt, in USD."),
 )
 DEPOSITS = History(
     "deposits_usd",
@@ -115,7 +115,7 @@ DEPOSITS = History(
     "usd",
     Ratio(),
     "USD value of what is deposited for lending",
-    by_asset=Path("/markets/history/deposits", "History of deposits for lending, in USD."),
+    by_asset=HistoryRoute("/markets/history/deposits", "History of deposits for lending, in USD."),
 )
 COLLATERAL = History(
     "collateral_usd",
@@ -123,7 +123,7 @@ COLLATERAL = History(
     "usd",
     Ratio(),
     "USD value of the collateral posted",
-    by_asset=Path("/markets/history/collateral", "History of collateral posted, in USD."),
+    by_asset=HistoryRoute("/markets/history/collateral", "History of collateral posted, in USD."),
 )
 DEBT = History(
     "debt_usd",
@@ -131,7 +131,7 @@ DEBT = History(
     "usd",
     Ratio(),
     "USD value of the debt, with interest",
-    by_asset=Path("/markets/history/debt", "History of debt with interest, in USD."),
+    by_asset=HistoryRoute("/markets/history/debt", "History of debt with interest, in USD."),
 )
 UTILIZATION = History(
     "utilization",
@@ -139,7 +139,7 @@ UTILIZATION = History(
     "ratio",
     Ratio(),
     "Debt divided by the principal owed to lenders, as a fraction: 0.5 means 50 %",
-    by_asset=Path("/markets/history/utilization", "History of debt divided by deposits."),
+    by_asset=HistoryRoute("/markets/history/utilization", "History of debt divided by deposits."),
 )
 DEBT_AT_RISK = History(
     "debt_at_risk",
@@ -147,7 +147,9 @@ DEBT_AT_RISK = History(
     "usd",
     Ratio(),
     "USD value of the debt of borrow accounts whose health is below 1.1",
-    total=Path("/analytics/market/history/debt-at-risk", "History of debt in accounts of a health below 1.1, in USD."),
+    total=HistoryRoute(
+        "/analytics/market/history/debt-at-risk", "History of debt in accounts of a health below 1.1, in USD."
+    ),
 )
 ACCOUNTS_AT_RISK = History(
     "accounts_at_risk",
@@ -155,7 +157,7 @@ ACCOUNTS_AT_RISK = History(
     "accounts",
     Ratio(),
     "Number of borrow accounts whose health is below 1.1",
-    total=Path(
+    total=HistoryRoute(
         "/analytics/market/history/accounts-at-risk", "History of the number of accounts of a health below 1.1."
     ),
 )
@@ -165,7 +167,9 @@ LIQUIDATABLE_DEBT = History(
     "usd",
     Ratio(),
     "USD value of the debt of borrow accounts that can be liquidated, as their health is below 1",
-    total=Path("/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."),
+    total=HistoryRoute(
+        "/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."
+    ),
 )
 HISTORIES = (
     PRICES,

@@ -105,7 +105,7 @@ class Head:
         return self.at if self.at != VALUES_ONLY else self.last_observed_at
 
     @property
-    def present(self) -> "Head | None":
+    def newest_while_open(self) -> "Head | None":
         """The family's newest head, as long as newer runs may change what this head shows."""
         return self
 
@@ -134,7 +134,7 @@ class PastHead(Head):
     open_with: Head | None = None
 
     @property
-    def present(self) -> Head | None:
+    def newest_while_open(self) -> Head | None:
         """The family's newest head, until no job can be late for the moment."""
         return self.open_with
 

@@ -8,7 +8,7 @@ import pytest
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http.answer import Answer, Validators
-from analytics_service.http.answers import Answers, CacheKey
+from analytics_service.http.answers import AnswerCache, CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
 
 # Room for nine bodies of 10,000 bytes with their overhead, but not for ten.
@@ -35,13 +35,13 @@ class Renderer:
         return render
 
 
-def kept(answers: Answers, paths: str) -> str:
+def kept(answers: AnswerCache, paths: str) -> str:
     """The paths with a cached answer. Looking does not count as use."""
     return "".join(path for path in paths if key(path) in answers._entries)
 
 
 def test_an_answer_is_rendered_once_per_state() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = AnswerCache(LIMIT), Renderer()
     first = answers.rendered(key("a"), 1, renderer.of(1))
     assert answers.rendered(key("a"), 1, renderer.of(1)) is first
     assert answers.find(key("a")) is first
@@ -51,7 +51,7 @@ def test_an_answer_is_rendered_once_per_state() -> None:
 
 
 def test_path_query_and_coding_identify_an_answer() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = AnswerCache(LIMIT), Renderer()
     keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding("gzip"))]
     for one in keys:
         answers.rendered(one, 1, renderer.of(1))
@@ -60,7 +60,7 @@ def test_path_query_and_coding_identify_an_answer() -> None:
 
 
 def test_the_least_recently_used_answer_is_evicted_first() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = AnswerCache(LIMIT), Renderer()
     for path in "abcdefghi":
         answers.rendered(key(path), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abcdefghi"
@@ -71,7 +71,7 @@ def test_the_least_recently_used_answer_is_evicted_first() -> None:
 
 
 def test_an_answer_for_another_state_replaces_the_one_before() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = AnswerCache(LIMIT), Renderer()
     for state in range(50):
         answers.rendered(key("a"), state, renderer.of(state))
         answers.rendered(key("b"), 0, renderer.of(0))
@@ -80,7 +80,7 @@ def test_an_answer_for_another_state_replaces_the_one_before() -> None:
 
 
 def test_the_limit_includes_keys() -> None:
-    answers, renderer = Answers(LIMIT), Renderer(size=10)
+    answers, renderer = AnswerCache(LIMIT), Renderer(size=10)
     for number in range(1000):
         answers.rendered(key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,011 bytes each.
@@ -88,7 +88,7 @@ def test_the_limit_includes_keys() -> None:
 
 
 def test_a_large_answer_does_not_evict_all_others() -> None:
-    answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
+    answers, small, large = AnswerCache(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
     answers.rendered(key("a"), 1, small.of(1))
     for _ in range(2):
         assert len(answers.rendered(key("b"), 1, large.of(1)).body) == LIMIT // 4
@@ -96,21 +96,21 @@ def test_a_large_answer_does_not_evict_all_others() -> None:
 
 
 def test_an_answer_that_grew_too_large_is_no_longer_kept() -> None:
-    answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
+    answers, small, large = AnswerCache(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
     answers.rendered(key("a"), 1, small.of(1))
     answers.rendered(key("a"), 2, large.of(2))
     assert answers.find(key("a")) is None
 
 
 def test_a_limit_of_0_keeps_nothing() -> None:
-    answers, renderer = Answers(0), Renderer(size=0)
+    answers, renderer = AnswerCache(0), Renderer(size=0)
     for _ in range(3):
         answers.rendered(key("a"), 1, renderer.of(1))
     assert (renderer.count, answers.find(key("a"))) == (3, None)
 
 
 def test_an_error_is_raised_and_not_kept() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = AnswerCache(LIMIT), Renderer()
 
     def fail() -> Answer:
         raise EntityNotFound("nothing of that name")
@@ -123,7 +123,7 @@ def test_an_error_is_raised_and_not_kept() -> None:
 
 
 def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it() -> None:
-    answers, started, resumed = Answers(LIMIT), threading.Event(), threading.Event()
+    answers, started, resumed = AnswerCache(LIMIT), threading.Event(), threading.Event()
     renderer = Renderer()
 
     def render_slowly() -> Answer:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics_service.history.candles import Aggregate, points
 from analytics_service.history.formats.base import decimal_strings
-from analytics_service.history.frame import Frame, Part, last
+from analytics_service.history.frame import Frame, FrameRange, last
 from tests import oracle
 
 YEAR = 365 * 86_400
@@ -82,7 +82,7 @@ def frame_of(series: dict[str, Seen], begin: int, until: int, cuts: Sequence[int
 
 
 def shown(
-    agg: Aggregate, parts: Sequence[Part], ids: Sequence[str], grid: list[int], until: int, *, carry: bool = True
+    agg: Aggregate, parts: Sequence[FrameRange], ids: Sequence[str], grid: list[int], until: int, *, carry: bool = True
 ) -> list[list[dict[str, object]]]:
     """The points of each series, as answers have them."""
     found, _ = points(agg, parts, ids, grid, until, carry=carry)
@@ -107,7 +107,7 @@ def test_points_are_what_a_walk_over_the_observations_finds(
     starts = sorted({min(grid[0], until), *data.draw(st.lists(st.sampled_from(cuts), max_size=2))})
     starts = [start for start in starts if grid[0] <= start < until]
     spans = pairwise([*starts, until])
-    parts = [Part(frame_of(named, begin, stop, cuts), begin, stop) for begin, stop in spans]
+    parts = [FrameRange(frame_of(named, begin, stop, cuts), begin, stop) for begin, stop in spans]
     ids = data.draw(
         st.permutations(list(named)).flatmap(lambda some: st.integers(1, len(some)).map(lambda n: some[:n]))
     )
@@ -119,13 +119,13 @@ def test_points_are_what_a_walk_over_the_observations_finds(
                 assert own == [{name: one for name, one in point.items() if name != "t"} for point in page], agg
 
 
-def one_bucket(*held: tuple[int, int]) -> list[Part]:
+def one_bucket(*held: tuple[int, int]) -> list[FrameRange]:
     """Values in units of 10^-18 that hold for some seconds, one after the other from the second 0 on."""
     at, rows = 0, []
     for value, length in held:
         rows.append((at, exact(value)))
         at += length
-    return [Part(frame_of({"a": rows}, 0, at, range(1, at)), 0, at)]
+    return [FrameRange(frame_of({"a": rows}, 0, at, range(1, at)), 0, at)]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from analytics_service.http.errors import CASES
 from analytics_service.http.openapi import document, published
 from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
-from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD
+from analytics_service.present.renderings import AMOUNT, RATIO, STRING, USD
 from analytics_service.present.shapes import Field, Many, Shape
 
 MARKET = Shape(

@@ -15,7 +15,6 @@ from analytics_service.market.supply import market_supply
 from analytics_service.market.unlocks import UnlockAmounts, UnlockGroup
 from analytics_service.present.analytics import MARKET_STATE, MarketState
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
-from analytics_service.present.kinds import AMOUNT
 from analytics_service.present.markets import (
     COLLATERAL_LOOKUP,
     COLLATERAL_MARKET,
@@ -36,6 +35,7 @@ from analytics_service.present.overview import (
 )
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
+from analytics_service.present.renderings import AMOUNT
 from analytics_service.present.schema import Components, schema_of
 from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
 from analytics_service.present.status import STATUS

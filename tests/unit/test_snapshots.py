@@ -19,7 +19,7 @@ from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
-from analytics_service.http.answers import Answers
+from analytics_service.http.answers import AnswerCache
 from analytics_service.http.middleware import Conventions
 from analytics_service.resources.snapshots import Resolved, Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
@@ -111,7 +111,7 @@ class Service:
         self.heads = Heads(self.ledger, interval=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
         self.sizes: list[int] = []
-        answers = Answers(bound, self.sizes.append)
+        answers = AnswerCache(bound, self.sizes.append)
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Line(1)))
         app = falcon.App(middleware=[Conventions()])
         errors.install(app)

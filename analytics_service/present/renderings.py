@@ -1,4 +1,4 @@
-"""Kinds of values in responses, each with its JSON, text and schema (rules 4.1 to 4.7)."""
+"""How values of each kind are rendered: JSON, text and schema (rules 4.1 to 4.7)."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -13,7 +13,7 @@ from analytics_service.market.instants import shown
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
-from analytics_service.present.shapes import Field, Kind, Scope, Shape
+from analytics_service.present.shapes import Field, Rendering, Scope, Shape
 
 _NANOS = 10**9
 _UNITS = r"^[0-9]+$"
@@ -38,50 +38,52 @@ def _amount_text(amount: int, scope: Scope) -> str:
     return text.amount(_standard(amount, scope), asset.decimals_display, asset.symbol)
 
 
-def word(*choices: str) -> Kind:
-    """A kind of words, without a text."""
+def word(*choices: str) -> Rendering:
+    """Words, without a text."""
     # Generators make a class for each enumeration, even for a single word.
     allowed = {"const": choices[0]} if len(choices) == 1 else {"enum": [*choices]}
-    return Kind({"type": "string", **allowed}, _unscoped(str))
+    return Rendering({"type": "string", **allowed}, _unscoped(str))
 
 
-MEMBER_CLASS = Kind({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))
-STRING = Kind({"type": "string"}, _unscoped(str))
-BOOLEAN = Kind({"type": "boolean"}, _unscoped(bool))
-NUMBER = Kind({"type": "integer"}, _unscoped(int))
+MEMBER_CLASS = Rendering({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))
+STRING = Rendering({"type": "string"}, _unscoped(str))
+BOOLEAN = Rendering({"type": "boolean"}, _unscoped(bool))
+NUMBER = Rendering({"type": "integer"}, _unscoped(int))
 # A number that may have more bits than orjson encodes. JSON has no limit.
-LARGE_NUMBER = Kind(NUMBER.schema, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number))))
+LARGE_NUMBER = Rendering(
+    NUMBER.schema, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number)))
+)
 # A position in an order: a number whose text is its digits.
-INDEX = Kind({"type": "integer"}, _unscoped(int), _unscoped(str))
-TIME = Kind(
+INDEX = Rendering({"type": "integer"}, _unscoped(int), _unscoped(str))
+TIME = Rendering(
     {"title": "time", "type": "string", "format": "date-time", "examples": ["2025-03-01T12:00:00Z"]},
     _unscoped(shown),
     _unscoped(text.time),
 )
-DURATION = Kind({"type": "integer", "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
-NANOSECONDS = Kind(
+DURATION = Rendering({"type": "integer", "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
+NANOSECONDS = Rendering(
     {"type": "integer"},
     _unscoped(int),
     lambda value, _: text.duration(Decimal(value) / _NANOS),
 )
 
 # An amount in denom units of the scope's current asset.
-AMOUNT = Kind(
+AMOUNT = Rendering(
     {"title": "amount", "type": "string", "pattern": _UNITS, "examples": ["1234500000"]},
     _unscoped(str),
     _amount_text,
     value=True,
 )
 # An amount that is also shown as a fraction of the object's `amount`.
-PART = Kind(AMOUNT.schema, AMOUNT.json, AMOUNT.text, value=True, part=True)
+PART = Rendering(AMOUNT.schema, AMOUNT.json, AMOUNT.text, value=True, part=True)
 # The same amount in standard units.
-SCALED = Kind(_decimal("decimal", "1234.5"), lambda value, scope: text.plain(_standard(value, scope)))
+SCALED = Rendering(_decimal("decimal", "1234.5"), lambda value, scope: text.plain(_standard(value, scope)))
 
 # A number without a unit or a text: weights and accumulators.
-DECIMAL = Kind(_decimal("decimal", "1.5"), _unscoped(text.plain))
-RATIO = Kind(_decimal("ratio", "0.1234"), _unscoped(text.plain), _unscoped(text.percent))
+DECIMAL = Rendering(_decimal("decimal", "1.5"), _unscoped(text.plain))
+RATIO = Rendering(_decimal("ratio", "0.1234"), _unscoped(text.plain), _unscoped(text.percent))
 # A ratio without a bound: health is Infinity without debt.
-HEALTH = Kind(
+HEALTH = Rendering(
     {
         "title": "ratio",
         "type": "string",
@@ -91,13 +93,13 @@ HEALTH = Kind(
     _unscoped(text.plain),
     _unscoped(text.percent),
 )
-USD = Kind(_decimal("USD", "1234.56"), _unscoped(text.plain), _unscoped(text.usd))
-PRICE = Kind(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(text.price))
+USD = Rendering(_decimal("USD", "1234.56"), _unscoped(text.plain), _unscoped(text.usd))
+PRICE = Rendering(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(text.price))
 
 
-def usd_on_request(of: Callable[[Any], Decimal]) -> Kind:
+def usd_on_request(of: Callable[[Any], Decimal]) -> Rendering:
     """A sum of USD values of a record. Like every USD value, it is calculated and shown on request only."""
-    return Kind(
+    return Rendering(
         USD.schema,
         lambda record, scope: text.plain(of(record)) if scope.flags.value else None,
         lambda record, scope: text.usd(of(record)) if scope.flags.value else text.NONE,
@@ -115,9 +117,9 @@ ASSET_SPEC = Shape(
     ),
 )
 # A field that holds an asset id and shows its AssetSpec.
-SPEC = Kind(ASSET_SPEC, _unscoped(asset_spec))
+SPEC = Rendering(ASSET_SPEC, _unscoped(asset_spec))
 
-# Kinds of responses for the kinds that records declare.
+# How the kinds that records declare are rendered.
 _DECLARED = {
     kinds.Amount: AMOUNT,
     kinds.AssetId: SPEC,
@@ -129,10 +131,10 @@ _DECLARED = {
 }
 
 
-def declared(record: type, **others: Kind) -> tuple[Field, ...]:
-    """A field for each that a record declares, with its meaning there, and of its kind there unless in `others`."""
-    fields = [(name, kind) for name, kind in kinds_of(record).items() if isinstance(kind, kinds.Kind)]
+def declared(record: type, **others: Rendering) -> tuple[Field, ...]:
+    """A field for each that a record declares, with its meaning there, rendered as its kind unless in `others`."""
     return tuple(
         Field(name, others.get(name) or _DECLARED[type(kind)], f"{kind.meaning}.", optional=kind.nullable)
-        for name, kind in fields
+        for name, kind in kinds_of(record).items()
+        if isinstance(kind, kinds.Kind)
     )
