@@ -84,10 +84,6 @@ class Page:
     body: bytes
     as_of: int | None
 
-    @property
-    def starts(self) -> list[int]:
-        return [*self.query.starts]
-
 
 def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str], *, single: bool) -> Page:
     """A page as of a head: a series for each asset, or with `single` the total over all; `symbols` are by asset id.

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, values
@@ -109,8 +109,6 @@ class Instruments:
             ["process"],
         )
         self._answered: Gauge | None = None
-        # Looking up a metric by its labels takes longer than counting.
-        self._labelled = lru_cache(4096)(self._with_labels)
 
     def begin_worker(self) -> None:
         """This process answers requests from now on."""
@@ -120,11 +118,10 @@ class Instruments:
 
     def answered(self, route: str, status: int, seconds: float, size: int, outcome: str | None) -> None:
         """A request was answered. `outcome` is that of the cache, for paths that have one."""
-        requests, sent, cache = self._labelled(route, status, outcome)
-        requests.observe(seconds)
-        sent.inc(size)
-        if cache is not None:
-            cache.inc()
+        self._requests.labels(route, str(status)).observe(seconds)
+        self._bytes.labels(route).inc(size)
+        if outcome is not None:
+            self._cache.labels(outcome).inc()
         if self._answered is not None:
             self._answered.inc()
 
@@ -172,10 +169,6 @@ class Instruments:
         """Everything that was measured, by all processes."""
         folders = [Path(folder) for folder in (self._folder, os.environ.get(JOBS_FOLDER)) if folder]
         return [*([self._registry] if self._registry else []), *([_Files(folders)] if folders else [])]
-
-    def _with_labels(self, route: str, status: int, outcome: str | None) -> tuple[Histogram, Counter, Counter | None]:
-        cache = None if outcome is None else self._cache.labels(outcome)
-        return self._requests.labels(route, str(status)), self._bytes.labels(route), cache
 
 
 class _Files(Collector):

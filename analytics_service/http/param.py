@@ -29,11 +29,6 @@ class Param:
     def names(self) -> tuple[str, ...]:
         return (self.name, self.alternative) if self.alternative else (self.name,)
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether one of the names must be given."""
-        return self.required or self.alternative is not None
-
 
 def parse_params(
     req: falcon.Request, in_query: Sequence[Param], in_path: Sequence[Param] = (), path: Mapping[str, str] | None = None
@@ -45,7 +40,9 @@ def parse_params(
     raw = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
     _require_declared(raw, [param.name for param in in_query])
     for param in in_query:
-        if param.is_needed and not any(value for name in param.names for value in raw.get(name, [])):
+        if (param.required or param.alternative) and not any(
+            value for name in param.names for value in raw.get(name, [])
+        ):
             raise RequestError(
                 "query_parameter_missing",
                 f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",

@@ -1,23 +1,9 @@
 """The market analytics state in responses: how much the markets have been used."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 
-from analytics_service.market.positions import Activity
 from analytics_service.present.renderings import AMOUNT, NUMBER, SPEC, USD
 from analytics_service.present.shapes import Field, Many, Shape, within
-from analytics_service.store.loans import Loans
-
-
-@dataclass(frozen=True, slots=True)
-class MarketState:
-    """Use of the markets so far. Interest is in denom units, by asset id."""
-
-    activity: Activity
-    loans: Loans
-    lend_interest_paid: Mapping[str, int]
-
 
 _ASSET = Field("asset", SPEC, "The asset.", source=itemgetter(0))
 _COUNTS = (
@@ -62,7 +48,7 @@ MARKET_STATE = Shape(
             "assets",
             Many(ASSET_INTEREST),
             "Interest by asset.",
-            source=lambda state: state.lend_interest_paid.items(),
+            source=lambda view: view.interest_paid.items(),
         ),
     ),
 )

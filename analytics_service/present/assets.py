@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
 from operator import itemgetter
 
 from analytics_service.market.assets import Asset
@@ -72,15 +71,12 @@ PRICED_ASSET = Shape(
 )
 
 
-@lru_cache(maxsize=10_000)
-def asset_info(asset: Asset) -> dict[str, object]:
-    info: dict[str, object] = ASSET_INFO.render(asset, Scope())
-    return info
-
-
 # The AssetInfo of the scope's current asset.
 CURRENT_ASSET_INFO = Field(
-    "asset_info", Rendering(ASSET_INFO, lambda _, scope: asset_info(scope.current_asset)), "The asset.", source=""
+    "asset_info",
+    Rendering(ASSET_INFO, lambda _, scope: ASSET_INFO.render(scope.current_asset, Scope())),
+    "The asset.",
+    source="",
 )
 _ACTION = Rendering(
     # The enumeration of the parameter `action`.

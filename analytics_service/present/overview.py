@@ -1,11 +1,10 @@
-"""Several markets together in responses: lists, supply, TVL and the two overviews (rule 5.2)."""
+"""Several markets together in responses: lists, supply, TVL and the two overviews (rule 5.2). Records are views."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from operator import attrgetter
+from typing import Any
 
-from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.supply import Supply
+from analytics_service.market.markets import Market
 from analytics_service.present.markets import (
     COLLATERAL_MARKET,
     DEBT_MARKET,
@@ -71,25 +70,10 @@ SUPPLY = Shape(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AllMarkets:
-    """All markets in a snapshot, with their sums where these are shown."""
-
-    markets: Sequence[Market]
-    supply: Supply | None
-
-
-@dataclass(frozen=True, slots=True)
-class Overview(AllMarkets):
-    """All markets in a snapshot, with sums and rules."""
-
-    config: GlobalConfig
-
-
-def _markets_with(part: str) -> Callable[[AllMarkets], list[Market]]:
+def _markets_with(part: str) -> Callable[[Any], list[Market]]:
     """A function that reads the markets with this part: lend, collateral or debt."""
     of = attrgetter(part)
-    return lambda all_markets: [market for market in all_markets.markets if of(market) is not None]
+    return lambda view: [market for market in view.markets.values() if of(market) is not None]
 
 
 def _part(name: str, supply: Shape, source: str, market: Shape, part: str) -> Shape:

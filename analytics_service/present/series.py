@@ -106,7 +106,7 @@ COLUMNS = Shape(
     "A page of histories by column, with format=columns.",
     (
         _RANGE,
-        Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source="starts"),
+        Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source=lambda page: [*page.query.starts]),
         Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source="body"),
         _PAGINATION,
     ),

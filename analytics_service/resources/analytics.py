@@ -11,17 +11,13 @@ from analytics_service.market.assumptions import assumed, assumed_prices
 from analytics_service.market.borrowers import Borrowers, borrowers_of
 from analytics_service.market.ladder import Ladder, ladder_of
 from analytics_service.market.unlocks import unlock_groups
-from analytics_service.present.analytics import MARKET_STATE, MarketState
+from analytics_service.present.analytics import MARKET_STATE
 from analytics_service.present.risk import BORROWER, RISK, RISK_LADDER
 from analytics_service.present.shapes import Many
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.resources.current import VALUED, StatePath
 from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
-
-
-def _state(view: View, arguments: Arguments) -> MarketState:
-    return MarketState(view.activity, view.loans, view.interest_paid)
 
 
 def _risk(view: View, arguments: Arguments) -> risk.Risk:
@@ -74,7 +70,7 @@ PATHS = (
         "analytics/market/state",
         "How much the markets have been used so far.",
         MARKET_STATE,
-        _state,
+        lambda view, arguments: view,
         ("markets", "loans", "positions"),
         describes_assets=False,
     ),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import falcon
 
@@ -22,7 +21,6 @@ from analytics_service.store.ledger import PastHead
 
 # Today's date is always in the future.
 _TODAY_HINT = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
-_SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
 VALUED = (params.WITH_TEXT, params.WITH_VALUE)
 
 
@@ -107,8 +105,7 @@ class Current(SnapshotPath):
         return success(data, self._declared.count(record) if self._declared.count else listed)
 
     def _scope(self, view: View, arguments: Arguments) -> Scope:
-        """The rendering context: the requested variants, assets, and prices if values are shown. It is cached with the
-        view."""
+        """The rendering context: the requested variants, assets, and prices if values are shown."""
         flags = Flags(
             text=arguments.get("with_text", False),
             value=arguments.get("with_value", False),
@@ -117,13 +114,11 @@ class Current(SnapshotPath):
         )
         if not self._declared.describes_assets:
             return Scope(flags)
+        if not flags.value:
+            return Scope(flags, view.assets)
         # Markets determine the prices of receipt tokens. Paths without receipt tokens need no snapshot of markets.
-        if "markets" not in self.made_from(view, arguments):
-            return Scope(flags, view.assets, view.quoted if flags.value else {})
-        scopes = _SCOPES.setdefault(view, {})
-        if flags not in scopes:
-            scopes[flags] = Scope(flags, view.assets, view.prices if flags.value else {})
-        return scopes[flags]
+        has_markets = "markets" in self.made_from(view, arguments)
+        return Scope(flags, view.assets, view.prices if has_markets else view.quoted)
 
     def _moment(self, arguments: Arguments) -> Moment | None:
         if arguments["at"] is None:

@@ -9,9 +9,9 @@ from analytics_service.http.coding import Coding, negotiate
 from analytics_service.http.docs import POLICY, page
 from analytics_service.http.openapi import Object, published
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
-from analytics_service.resources.examples import Values, values
+from analytics_service.resources.examples import values
 from analytics_service.state.heads import ShownHeads
-from analytics_service.state.view import Views
+from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import any_simulated
 
 
@@ -42,30 +42,30 @@ class Docs(Resource):
         """
         self.parse(req, path)
         coding = negotiate(req.get_header("Accept-Encoding"))
-        heads = self._heads()
+        view = self._view()
+        heads = None if view is None else view.heads
         rendered_for, answer = self._cache.get(coding, (None, None))
         if answer is None or rendered_for is not heads:
-            complete = self._page()
+            complete = None if view is None else self._page(view)
             body = (complete or page(self._document, lambda path: {})).encode()
             answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
             self._cache[coding] = heads if complete else None, answer
         send(req, resp, answer, DESCRIPTIVE)
 
-    def _heads(self) -> ShownHeads | None:
-        """The heads whose data the examples show; None while the store cannot be read."""
+    def _view(self) -> View | None:
+        """The view whose data the examples show; None while the store cannot be read."""
         try:
-            return self._views.newest().heads
+            return self._views.newest()
         except AnalyticsError:
             return None
 
-    def _page(self) -> str | None:
+    def _page(self, view: View) -> str | None:
         """The web page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
-            view = self._views.newest()
-
-            def examples(path: str) -> Values:
-                return {} if self._asks_for_keys else values(path, view)
-
-            return page(self._document, examples, simulated=any_simulated(view.heads.origins))
+            return page(
+                self._document,
+                lambda path: {} if self._asks_for_keys else values(path, view),
+                simulated=any_simulated(view.heads.origins),
+            )
         except AnalyticsError:
             return None

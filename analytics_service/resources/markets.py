@@ -6,7 +6,6 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.market.assets import as_stored
 from analytics_service.market.markets import Market
-from analytics_service.market.supply import Supply
 from analytics_service.present.markets import (
     COLLATERAL_LOOKUP,
     DEBT_LOOKUP,
@@ -22,8 +21,6 @@ from analytics_service.present.overview import (
     OLDER_TVL,
     OVERVIEW,
     SUPPLY,
-    AllMarkets,
-    Overview,
 )
 from analytics_service.present.shapes import ByShape, Many
 from analytics_service.resources.current import VALUED, StatePath
@@ -37,18 +34,9 @@ def _markets(view: View, arguments: Arguments) -> list[Market]:
     return list(view.markets.values())
 
 
-def _sums(view: View, arguments: Arguments) -> Supply | None:
-    """The sums, which need prices; none for the older shape, which does not show them."""
-    return view.supply if arguments["shape"] == "newer" else None
-
-
-def _overview(view: View, arguments: Arguments) -> Overview:
-    return Overview(_markets(view, arguments), _sums(view, arguments), view.config)
-
-
-def _all_markets(view: View, arguments: Arguments) -> AllMarkets:
-    """All markets; the shape picks the kinds that it shows."""
-    return AllMarkets(_markets(view, arguments), _sums(view, arguments))
+def _view(view: View, arguments: Arguments) -> View:
+    """All markets with their sums and rules; the shape reads what it shows."""
+    return view
 
 
 def _market(view: View, arguments: Arguments) -> Market:
@@ -71,7 +59,7 @@ def _market_of_kind(kind: str, view: View, arguments: Arguments) -> Market:
 
 def _list(path: str, summary: str, shape: ByShape) -> StatePath:
     query = (*VALUED, params.LIST_SHAPE)
-    return StatePath(f"markets/{path}", summary, shape, _all_markets, _FAMILIES, query, has_sums=True)
+    return StatePath(f"markets/{path}", summary, shape, _view, _FAMILIES, query, has_sums=True)
 
 
 def _lookup(path: str, summary: str, shape: ByShape, kind: str) -> StatePath:
@@ -84,7 +72,7 @@ PATHS = (
         "markets",
         "All markets, with their sums and rules.",
         OVERVIEW,
-        _overview,
+        _view,
         _FAMILIES,
         (*VALUED, params.SHAPE),
         has_sums=True,

@@ -25,7 +25,7 @@ from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats import FORMATS
 from analytics_service.history.formats.base import Points, decimal_strings
-from analytics_service.history.formats.times import times
+from analytics_service.history.formats.csv import times
 from tests import oracle
 
 HOUR = 3600

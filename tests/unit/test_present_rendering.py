@@ -3,6 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema_rs
@@ -13,7 +14,7 @@ from analytics_service.market.positions import Activity
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.supply import market_supply
 from analytics_service.market.unlocks import UnlockAmounts, UnlockGroup
-from analytics_service.present.analytics import MARKET_STATE, MarketState
+from analytics_service.present.analytics import MARKET_STATE
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
 from analytics_service.present.markets import (
     COLLATERAL_LOOKUP,
@@ -31,7 +32,6 @@ from analytics_service.present.overview import (
     OLDER_TVL,
     OVERVIEW,
     SUPPLY,
-    Overview,
 )
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
@@ -61,7 +61,7 @@ from tests.unit.small_protocol import (
 D = Decimal
 
 MARKET_SUPPLY = market_supply(MARKETS.values(), ASSETS, PRICES)
-ALL_MARKETS = Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG)
+ALL_MARKETS = SimpleNamespace(markets=MARKETS, supply=MARKET_SUPPLY, config=CONFIG)
 GROUP = UnlockGroup(
     MemberClass.TEAM,
     UnlockAmounts(
@@ -77,7 +77,11 @@ GROUP = UnlockGroup(
     held=0,
 )
 EMPTY_GROUP = UnlockGroup(MemberClass.ADVISOR, UnlockAmounts(), staked=0, held=0)
-LOANS = MarketState(Activity(1, 2, 3), Loans(D("100.5"), {USDT: D("0.5"), PTK: D(100)}, D("12.5")), {USDT: 10**36})
+LOANS = SimpleNamespace(
+    activity=Activity(1, 2, 3),
+    loans=Loans(D("100.5"), {USDT: D("0.5"), PTK: D(100)}, D("12.5")),
+    interest_paid={USDT: 10**36},
+)
 
 SAMPLES: tuple[tuple[Node, Any], ...] = (
     (Many(ASSET_INFO), ASSETS.values()),

@@ -1,16 +1,18 @@
 """Points as CSV (RFC 4180): a row for each point, series by series."""
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
 import polars as pl
 
 from analytics_service.history.formats.base import Format, Points, decimal_strings, joined
-from analytics_service.history.formats.times import times
 from analytics_service.history.frame import layout
 from analytics_service.market.spreadsheets import csv_field
 
 _HEAD = ("t", "time", "asset_id", "symbol")
 _END = "\r\n"
+_MINUTE = timedelta(minutes=1)
 
 
 def encode(points: Points) -> bytes:
@@ -31,6 +33,23 @@ def _series(points: Points) -> list[bytes]:
     rows = pl.DataFrame([leads[bucket].alias("lead"), pl.Series("asset", assets, dtype=pl.String)[series], *columns])
     form = "{}{}" + ",".join("{}" for _ in columns)
     return joined(rows.select_seq(pl.format(form, *rows.columns)).to_series(), len(assets), _END)
+
+
+def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:
+    """Instants as RFC 3339 in a zone, with its offset; in UTC where the zone is in another year than 0001 to 9999.
+
+    Historical offsets have seconds, which the format cannot express: they are rounded to minutes. The time of day is
+    that at the rounded offset, so the instant is exact.
+    """
+    return [datetime.fromtimestamp(second, _minutes(second, zone)).isoformat() for second in seconds]
+
+
+def _minutes(second: int, zone: tzinfo) -> timezone:
+    try:
+        offset = datetime.fromtimestamp(second, zone).utcoffset() or timedelta()
+    except (OverflowError, ValueError):
+        offset = timedelta()
+    return timezone(round(offset / _MINUTE) * _MINUTE)
 
 
 @lru_cache(maxsize=10_000)
