@@ -42,6 +42,14 @@ def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
     return Param(name, forms.one_of(*choices), help, default=default, schema={"type": "string", "enum": [*choices]})
 
 
+def _flag(name: str, help: str) -> Param:
+    return Param(name, flag, help, default=False, schema={"type": "boolean"})
+
+
+def _time(name: str, help: str, example: object, **options: Any) -> Param:
+    return Param(name, times.parse_time, help, schema={**times.SCHEMA, "examples": [example]}, **options)
+
+
 def _zone(help: str) -> Param:
     help = f"{help}: by default the service's own, which is UTC unless its operator chose another."
     schema = {"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]}
@@ -58,33 +66,14 @@ _TIMES = (
     "unix seconds, a date (its first second), a time such as 2026-01-31T12:00, in tz or with Z or an offset, now, or "
     "now-7d (units min, h, d, w, m, y)."
 )
-_BOOLEAN = {"type": "boolean"}
 _ID = r"(native|token);[^,]+"
-WITH_TEXT = Param("with_text", flag, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN)
-WITH_VALUE = Param(
-    "with_value",
-    flag,
-    "true adds USD values, and the prices they were calculated with, in extra.value.",
-    default=False,
-    schema=_BOOLEAN,
-)
-WITH_PERCENT = Param(
-    "with_percent", flag, "true adds fractions of the amount in extra.percent.", default=False, schema=_BOOLEAN
-)
+WITH_TEXT = _flag("with_text", "true adds human-readable texts in extra.text.")
+WITH_VALUE = _flag("with_value", "true adds USD values, and the prices they were calculated with, in extra.value.")
+WITH_PERCENT = _flag("with_percent", "true adds fractions of the amount in extra.percent.")
 RANGE = (
-    Param(
-        "start",
-        times.parse_time,
-        f"inclusive start of the range: {_TIMES}",
-        required=True,
-        schema={**times.SCHEMA, "examples": [1764547200]},
-    ),
-    Param(
-        "end",
-        times.parse_time,
-        "inclusive end of the range, in the same forms; a date is its last second.",
-        required=True,
-        schema={**times.SCHEMA, "examples": [1767225599]},
+    _time("start", f"inclusive start of the range: {_TIMES}", 1764547200, required=True),
+    _time(
+        "end", "inclusive end of the range, in the same forms; a date is its last second.", 1767225599, required=True
     ),
     Param(
         "period",
@@ -129,12 +118,11 @@ FORMAT = Param(
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 MOMENT = (
-    Param(
+    _time(
         "at",
-        times.parse_time,
         "shows the state of this moment, not the newest: unix seconds, a date (its last second), a time such as "
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
-        schema={**times.SCHEMA, "examples": ["now-1h"]},
+        "now-1h",
     ),
     _zone("IANA zone in which at is read"),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
@@ -11,7 +11,7 @@ from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored
 from analytics_service.market.by_asset import AssetPosition, by_asset
 from analytics_service.market.events import EventList, EventQuery
-from analytics_service.market.portfolio import BorrowAccount, Portfolio, StakedPool, Unlocks, User, unlocks_at
+from analytics_service.market.portfolio import Portfolio, Unlocks, User, unlocks_at
 from analytics_service.present.assets import ACCOUNT_EVENT
 from analytics_service.present.positions import (
     ACCOUNT_HEALTH,
@@ -50,15 +50,6 @@ _WALLET, _WALLET_VALUE = ("positions",), ("prices", "markets")
 _PERCENT = (*VALUED, params.WITH_PERCENT)
 
 
-class _HasAsset(Protocol):
-    @property
-    def asset_id(self) -> str: ...
-
-
-_T = TypeVar("_T")
-_AssetItem = TypeVar("_AssetItem", bound=_HasAsset)
-
-
 @dataclass(frozen=True, slots=True)
 class UserView:
     """The data of the address that a request names, with the request's parameters."""
@@ -83,24 +74,24 @@ class UserView:
         return by_asset(self.portfolio)
 
     @property
-    def account(self) -> BorrowAccount:
+    def account(self) -> Any:
         return self._find("index", self.portfolio.accounts, attrgetter("index"), "borrow account")
 
     @property
-    def pool(self) -> StakedPool:
+    def pool(self) -> Any:
         """The staking pool that the request names; the first of several with the same duration."""
         name = "index" if self.arguments["duration"] is None else "duration"
         return self._find(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "staking pool with a stake")
 
-    def find_asset(self, items: Iterable[_AssetItem], what: str) -> _AssetItem:
+    def find_asset(self, items: Iterable[Any], what: str) -> Any:
         """The item of the asset that the request names, in any case (rule 3.4)."""
         candidates = list(items)
         (asset_id,) = as_stored([self.arguments["asset_id"]], [item.asset_id for item in candidates])
         return self._find("asset_id", candidates, attrgetter("asset_id"), what, asset_id)
 
     def _find(
-        self, parameter: str, items: Iterable[_T], name_of: Callable[[_T], object], what: str, stored: object = None
-    ) -> _T:
+        self, parameter: str, items: Iterable[Any], name_of: Callable[[Any], object], what: str, stored: object = None
+    ) -> Any:
         """The first item with a parameter's value, or with its `stored` form, as its name. EntityNotFound if there is
         none (rule 6.6)."""
         name = stored or self.arguments[parameter]
