@@ -40,7 +40,7 @@ class TableContent:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class BackupFamily:
     """The newest snapshot of a family in a backup. Instants are unix seconds."""
 
     at: int
@@ -58,7 +58,7 @@ class Manifest:
     clickhouse: str
     origins: Sequence[str]
     migrations: Sequence[Applied]
-    families: Mapping[str, Snapshot]
+    families: Mapping[str, BackupFamily]
     tables: Mapping[str, TableContent]
 
     def to_json(self) -> str:
@@ -70,7 +70,7 @@ class Manifest:
         """The manifest from a file of this format."""
         fields: dict[str, Any] = json.loads(document)
         fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
-        fields["families"] = {name: Snapshot(**each) for name, each in fields["families"].items()}
+        fields["families"] = {name: BackupFamily(**each) for name, each in fields["families"].items()}
         fields["tables"] = {name: TableContent(**each) for name, each in fields["tables"].items()}
         return cls(**fields)
 

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 
 import polars as pl
 
-from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
+from analytics_service.backups.archive import ArchiveReader, BackupFamily, Manifest
 from analytics_service.backups.taking import NOT_SAVED
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
 from analytics_service.store.admission import read_side
@@ -138,7 +138,7 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
     # Schedulers that wrote to the original store do not write to this one.
     migrate(beside, is_alone=True)
     heads = read_ledger(beside).heads.values()
-    if {head.family: Snapshot(head.at, head.last_observed_at, head.version) for head in heads} != manifest.families:
+    if {head.family: BackupFamily(head.at, head.last_observed_at, head.version) for head in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")
 
 

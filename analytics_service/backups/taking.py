@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from analytics_service.backups.archive import FORMAT, ArchiveWriter, Manifest, Snapshot, TableContent, writing
+from analytics_service.backups.archive import FORMAT, ArchiveWriter, BackupFamily, Manifest, TableContent, writing
 from analytics_service.config.settings import service_version
 from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
@@ -63,7 +63,7 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
         clickhouse=store.server_version(),
         origins=sorted(map(str, ledger.origins)),
         migrations=[Applied(migration.number, migration.name, migration.checksum) for migration in shipped()],
-        families={head.family: Snapshot(head.at, head.last_observed_at, head.version) for head in heads},
+        families={head.family: BackupFamily(head.at, head.last_observed_at, head.version) for head in heads},
         tables=contents,
     )
     archive.finish(manifest)

@@ -14,7 +14,7 @@ from analytics_service.cli.signals import explaining_stop
 from analytics_service.errors import ExportRefused
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, FORMATS, Export, Selection, Summary
+from analytics_service.exports.writing import FOREVER, FORMATS, Export, ExportSummary, Selection
 from analytics_service.history.times import Edge
 from analytics_service.market.instants import EPOCH, instant, unix_second
 
@@ -66,7 +66,7 @@ def export(
     _report(files.summary, folder)
 
 
-def _report(summary: Summary, folder: Path) -> None:
+def _report(summary: ExportSummary, folder: Path) -> None:
     written, unchanged = summary.written, summary.files - summary.written.keys()
     size = sum(written.values())
     click.echo(f"Files in {folder}: {len(written):,} written ({size:,} bytes), {len(unchanged):,} unchanged.")

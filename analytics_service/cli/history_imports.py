@@ -12,7 +12,7 @@ from analytics_service.cli.import_command import import_options
 from analytics_service.cli.import_report import report, understood
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
-from analytics_service.imports.layout import Choice
+from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.numerals import Mark, NumberRules
 from analytics_service.imports.opening import within_memory
 from analytics_service.imports.presets import Preset
@@ -84,7 +84,7 @@ def _history_request(preset: Preset, options: Mapping[str, Any]) -> HistoryReque
     return HistoryRequest(
         preset,
         within_memory(expanded(options["files"])),
-        Choice(options["time"], options["value"], options["asset"], options["symbol"], options["wide"]),
+        ColumnChoice(options["time"], options["value"], options["asset"], options["symbol"], options["wide"]),
         TimeRules(options["zone"], options["time_unit"], options["date_order"]),
         NumberRules(mark, bool(percent)),
         percent is False,

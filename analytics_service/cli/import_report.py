@@ -9,7 +9,7 @@ from analytics_service.cli.context import store_location
 from analytics_service.config.settings import Settings
 from analytics_service.history.formats.base import decimal_strings
 from analytics_service.imports.history_files import Loaded, Summary
-from analytics_service.imports.layout import Layout
+from analytics_service.imports.layout import TableFields
 from analytics_service.imports.reading import ReadFile
 from analytics_service.imports.rejected import SHOWN, with_rest
 from analytics_service.market.assets import Asset
@@ -61,7 +61,7 @@ def _values(file: ReadFile) -> str:
     return f"{column}{file.notation}"
 
 
-def _asset(layout: Layout, file: ReadFile) -> str:
+def _asset(layout: TableFields, file: ReadFile) -> str:
     if layout.asset is not None:
         return f"column {file.table.title(layout.asset)!r}"
     names = [name for name, _ in layout.values if name is not None]

@@ -19,7 +19,7 @@ _MODE = 0o666
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """What a file has: the rows of [start, end) (unix seconds) as of a state of the store.
 
     `heads` are the version and the number of runs of each family that the rows may depend on, `definitions` is the
@@ -36,7 +36,7 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     bytes: int
-    content: Content
+    content: FileContent
 
 
 class ExportFolder:
@@ -60,14 +60,14 @@ class ExportFolder:
         except OSError as error:
             raise ExportRefused(f"{path} cannot be written to ({error.strerror or error}). {_OTHER}") from error
 
-    def content(self, name: str) -> Content | None:
+    def content(self, name: str) -> FileContent | None:
         """What the file of that name has; None if it is missing or not whole."""
         entry, path = self._entries.get(name), self.path / name
         whole = entry and path.is_file() and path.stat().st_size == entry.bytes
         return entry.content if entry and whole else None
 
     @contextmanager
-    def writing(self, name: str, content: Content) -> Iterator[BinaryIO]:
+    def writing(self, name: str, content: FileContent) -> Iterator[BinaryIO]:
         """A new file, which gets its name, and is listed, when the block ends. After an error nothing of it is left.
 
         ExportFailed when the system refuses, for example because the disk is full.
@@ -81,7 +81,7 @@ class ExportFolder:
             self._entries[name] = _Entry(path.stat().st_size, content)
             self._save()
 
-    def listed(self, view: str, suffix: str) -> dict[str, Content]:
+    def listed(self, view: str, suffix: str) -> dict[str, FileContent]:
         """The listed files of a view in a format, by name."""
         names = [name for name in self._entries if name.startswith((f"{view}/", f"{view}.")) and name.endswith(suffix)]
         return {name: self._entries[name].content for name in names}
@@ -131,5 +131,5 @@ def _entries(document: str) -> dict[str, _Entry]:
             raise ValueError(name)
         heads = {family: (int(version), int(runs)) for family, (version, runs) in fields.pop("heads").items()}
         size, numbers = int(fields.pop("bytes")), {field: int(number) for field, number in fields.items()}
-        entries[name] = _Entry(size, Content(heads=heads, **numbers))
+        entries[name] = _Entry(size, FileContent(heads=heads, **numbers))
     return entries

@@ -22,7 +22,7 @@ _SAME = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ExportedView:
     """A view that can be exported: its columns with their types in ClickHouse, and its history if it is of one."""
 
     name: str
@@ -62,13 +62,13 @@ def _converted(name: str, kind: str, suffix: str) -> str:
     return f"toDate32({column})" if kind == "Date" else f"toString({column})"
 
 
-def exported_views(store: Store, names: Sequence[str]) -> list[View]:
+def exported_views(store: Store, names: Sequence[str]) -> list[ExportedView]:
     """The views with these names, slugs of histories, or `all`. ExportRefused if there is no such view."""
     columns: dict[str, dict[str, str]] = {}
     for view, name, kind in store.frame("export_columns").iter_rows():
         columns.setdefault(view, {})[name] = kind
     histories = {history.name: history for history in HISTORIES}
-    views = {name: View(name, columns[name], histories.get(name)) for name in columns}
+    views = {name: ExportedView(name, columns[name], histories.get(name)) for name in columns}
     slugs = {history.slug: history.name for history in HISTORIES if history.name in views}
     known = slugs | {name: name for name in views}
     chosen = views if ALL in names else dict.fromkeys(_known(name, known) for name in names)

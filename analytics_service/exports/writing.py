@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from analytics_service.errors import ExportFailed, StoreUnavailable, Superseded
-from analytics_service.exports.folder import Content, ExportFolder
-from analytics_service.exports.views import View
+from analytics_service.exports.folder import ExportFolder, FileContent
+from analytics_service.exports.views import ExportedView
 from analytics_service.market.instants import instant, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
@@ -35,7 +35,7 @@ class Selection:
 
 
 @dataclass(slots=True)
-class Summary:
+class ExportSummary:
     """The outcome of an export: bytes of the files that were written, by name; all files; and views without rows."""
 
     written: dict[str, int] = field(default_factory=dict)
@@ -51,9 +51,9 @@ class Export:
         self._folder = folder
         self._selection = selection
         self._reporter = reporter
-        self.summary = Summary()
+        self.summary = ExportSummary()
 
-    def add(self, view: View) -> None:
+    def add(self, view: ExportedView) -> None:
         """Export a view. ExportFailed when the store is rewritten again and again while a file is read."""
         attempts = _ATTEMPTS
         while attempts:
@@ -64,7 +64,7 @@ class Export:
             attempts = attempts - 1 if len(self.summary.written) == before else _ATTEMPTS
         raise ExportFailed("The store is changed again and again while it is read. Export when that is over.")
 
-    def _add(self, view: View) -> None:
+    def _add(self, view: ExportedView) -> None:
         """Write the files of a view that would differ, and remove those of months that have no rows any more.
 
         Superseded when a rewrite was announced meanwhile.
@@ -74,7 +74,7 @@ class Export:
         since, until = (self._selection.since, self._selection.until) if view.time else (0, FOREVER)
         versions = {family: (head.version, head.runs) for family, head in heads.items()}
         columns = crc32(repr(view.columns).encode())
-        as_of = Content(since, min(until, _reach(view, heads)), definitions, versions, columns)
+        as_of = FileContent(since, min(until, _reach(view, heads)), definitions, versions, columns)
         suffix, files = self._selection.suffix, set()
         months = self._store.frame("export_months", view.parts(suffix), since=as_of.start, until=as_of.end)
         self._reporter.stage(view.name, int(months["rows"].sum()))
@@ -93,7 +93,7 @@ class Export:
         if not files:
             self.summary.empty.append(view.name)
 
-    def _is_current(self, name: str, content: Content, heads: Mapping[str, Head], view: View) -> bool:
+    def _is_current(self, name: str, content: FileContent, heads: Mapping[str, Head], view: ExportedView) -> bool:
         """Whether the file of that name has what it would be written with."""
         before = self._folder.content(name)
         if before is None or before == content or view.history is None:
@@ -105,7 +105,7 @@ class Export:
         change = oldest_change(self._store, replace(head, version=version, runs=runs), head)
         return change is not None and change >= content.end
 
-    def _write(self, name: str, content: Content, heads: Mapping[str, Head], view: View) -> None:
+    def _write(self, name: str, content: FileContent, heads: Mapping[str, Head], view: ExportedView) -> None:
         suffix = self._selection.suffix
         with self._folder.writing(name, content) as file:
             rows = self._store.stream(
@@ -121,12 +121,12 @@ class Export:
         self.summary.written[name] = size
 
 
-def _heads(view: View, heads: Mapping[str, Head]) -> Mapping[str, Head]:
+def _heads(view: ExportedView, heads: Mapping[str, Head]) -> Mapping[str, Head]:
     """The heads of the families that the rows of a view may depend on."""
     return {family: head for family, head in heads.items() if not view.history or family == view.history.family}
 
 
-def _reach(view: View, heads: Mapping[str, Head]) -> int:
+def _reach(view: ExportedView, heads: Mapping[str, Head]) -> int:
     """The instant from which on a view has no rows for readers: later ones of a history are of runs that have not
     ended."""
     if view.history is None:

@@ -17,7 +17,7 @@ from analytics_service.imports.layout import TIMES, column_of, field_of
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.reading import note_times
 from analytics_service.imports.tables import Table
-from analytics_service.imports.times import Kind, TimeRules, read_times
+from analytics_service.imports.times import TimeRules, TimeStyle, read_times
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
@@ -87,7 +87,7 @@ class EventFile:
     events: list[Event] = field(default_factory=list)
     read: int = 0
     rejected: int = 0
-    kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
+    kinds: dict[TimeStyle, tuple[int, str]] = field(default_factory=dict)
     ids: Counter[str] = field(default_factory=Counter)
 
     @property

@@ -31,7 +31,7 @@ _CANDLES = {"o", "h", "l", "c", "n"}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ColumnChoice:
     """What the caller says about the columns of files: their names, the symbol or id of the one asset, or that each
     column but the time is an asset. None or False of what was not said."""
 
@@ -43,7 +43,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableFields:
     """The fields of a table that an import reads, and the names of the columns that it ignores.
 
     `values` are the fields of values by their name in the preset, with the name of the asset that all of their rows
@@ -65,7 +65,7 @@ class Layout:
     switches: Mapping[str, str] = field(default_factory=dict)
 
 
-def lay_out(table: Table, preset: Preset, choice: Choice) -> Layout:
+def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     """The layout of a table. ImportRefused, with the option that settles it, if columns are missing or if several could
     be meant."""
     _require_consistent(preset, choice)
@@ -95,10 +95,10 @@ def lay_out(table: Table, preset: Preset, choice: Choice) -> Layout:
     ignored = [] if own else _unused(table, {time, value, asset, symbol})
     same = _candidates(table, _DISTINCT) if asset is None else ()
     values = [(choice.symbol, {"value": value})]
-    return Layout(time, values, asset, None if symbol == asset else symbol, ignored, own, same=same)
+    return TableFields(time, values, asset, None if symbol == asset else symbol, ignored, own, same=same)
 
 
-def _as_preset(table: Table, preset: Preset, choice: Choice) -> Layout:
+def _as_preset(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     """The layout with the columns that a preset names, unless the caller names others."""
     said = {"time": choice.time, "asset": choice.asset}
     named = {**preset.columns, **{role: name for role, name in said.items() if name is not None}}
@@ -107,7 +107,7 @@ def _as_preset(table: Table, preset: Preset, choice: Choice) -> Layout:
     values = {name: fields[name] for name in preset.histories}
     ignored = _unused(table, {*fields.values(), *switches.values()})
     described = fields["symbol"], fields["decimals"]
-    return Layout(
+    return TableFields(
         fields["time"], [(None, values)], fields["asset"], described[0], ignored,
         decimals=described[1], switches=switches,
     )  # fmt: skip
@@ -117,7 +117,7 @@ def _unused(table: Table, used: Collection[str | None]) -> list[str]:
     return [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
 
 
-def _time_named(table: Table, choice: Choice) -> str | None:
+def _time_named(table: Table, choice: ColumnChoice) -> str | None:
     """The name of the column of times: as the caller says, or else that of an unnamed first column, as data frames
     write their index, if no other may be meant."""
     if choice.time is None and table.columns[:1] == [""] and not _candidates(table, TIMES):
@@ -125,7 +125,7 @@ def _time_named(table: Table, choice: Choice) -> str | None:
     return choice.time
 
 
-def _require_consistent(preset: Preset, choice: Choice) -> None:
+def _require_consistent(preset: Preset, choice: ColumnChoice) -> None:
     """ImportRefused if options contradict each other or what is imported."""
     history = preset.history
     named = {"--symbol": choice.symbol, "--asset": choice.asset, "--wide": choice.wide or None, "--value": choice.value}
@@ -141,7 +141,7 @@ def _require_consistent(preset: Preset, choice: Choice) -> None:
         raise ImportRefused("With --wide each column but the time is an asset. Leave out --value.")
 
 
-def _wide(table: Table, time: str) -> Layout:
+def _wide(table: Table, time: str) -> TableFields:
     columns = {
         field: column
         for column, field in zip(table.columns, table.fields, strict=True)
@@ -152,7 +152,7 @@ def _wide(table: Table, time: str) -> Layout:
     if not columns:
         raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
     values = [(column, {"value": field}) for field, column in columns.items()]
-    return Layout(time, values, None, None, _unused(table, {time, *columns}), wide=True)
+    return TableFields(time, values, None, None, _unused(table, {time, *columns}), wide=True)
 
 
 def _asset(table: Table, history: History, named: str | None) -> str | None:

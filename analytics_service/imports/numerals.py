@@ -27,7 +27,7 @@ class Mark(StrEnum):
     COMMA = ","
 
 
-class Shape(StrEnum):
+class NumberStyle(StrEnum):
     """How a number is written, if that matters for how others are to be read."""
 
     COMMA = "decimal comma"
@@ -39,10 +39,10 @@ class Shape(StrEnum):
 # The first pattern that a number fits tells its shape.
 _SHAPES = (
     (_PLAIN, None),
-    (_EITHER, Shape.EITHER),
-    (_SPACED, Shape.SPACED),
-    (_GROUPED, Shape.GROUPED),
-    (f"{_COMMA_PLAIN}|{_COMMA_GROUPED}", Shape.COMMA),
+    (_EITHER, NumberStyle.EITHER),
+    (_SPACED, NumberStyle.SPACED),
+    (_GROUPED, NumberStyle.GROUPED),
+    (f"{_COMMA_PLAIN}|{_COMMA_GROUPED}", NumberStyle.COMMA),
 )
 
 

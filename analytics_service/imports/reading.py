@@ -14,12 +14,12 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.imports import judging
 from analytics_service.imports.judging import first_reason, may_be_percent
-from analytics_service.imports.layout import Choice, Layout
+from analytics_service.imports.layout import ColumnChoice, TableFields
 from analytics_service.imports.names import AssetNames, Named
-from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
+from analytics_service.imports.numerals import Mark, NumberRules, NumberStyle, read_numbers
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
-from analytics_service.imports.times import Kind, TimeRules, last_second, mixed, order_that_fits, read_times
+from analytics_service.imports.times import TimeRules, TimeStyle, last_second, mixed, order_that_fits, read_times
 from analytics_service.market.kinds import DECIMAL, RATE_LIMIT
 
 _FLAG = {"true": True, "false": False}
@@ -35,7 +35,7 @@ class HistoryRequest:
 
     preset: Preset
     files: Sequence[Path]
-    choice: Choice = field(default_factory=Choice)
+    choice: ColumnChoice = field(default_factory=ColumnChoice)
     times: TimeRules = field(default_factory=TimeRules)
     numbers: NumberRules = field(default_factory=NumberRules)
     fraction: bool = False
@@ -56,14 +56,14 @@ class ReadFile:
     must name the same asset in all rows. `at` is the present instant: observations more than a day later are bad."""
 
     table: Table
-    layout: Layout
+    layout: TableFields
     rules: HistoryRequest
     at: datetime
     good: list[pl.DataFrame] = field(default_factory=list)
     read: int = 0
     rejected: int = 0
-    kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
-    shapes: dict[Shape, tuple[int, str]] = field(default_factory=dict)
+    kinds: dict[TimeStyle, tuple[int, str]] = field(default_factory=dict)
+    shapes: dict[NumberStyle, tuple[int, str]] = field(default_factory=dict)
     percents: int = 0
     dotted: tuple[int, str] | None = None
     pointed: bool = False
@@ -77,14 +77,14 @@ class ReadFile:
     @property
     def zone(self) -> str:
         """The zone in which times without one were read, in words after a comma; empty without such times."""
-        return f", zone {self.rules.times.zone}" if {Kind.LOCAL, Kind.DATE} & set(self.kinds) else ""
+        return f", zone {self.rules.times.zone}" if {TimeStyle.LOCAL, TimeStyle.DATE} & set(self.kinds) else ""
 
     @property
     def notation(self) -> str:
         """How numbers are written, in words after a comma; empty for plain numbers."""
         numbers = self.rules.numbers
         comma = ", decimal comma" if numbers.mark is Mark.COMMA else ""
-        thousands = ", with marks of thousands" if {Shape.GROUPED, Shape.SPACED} & set(self.shapes) else ""
+        thousands = ", with marks of thousands" if {NumberStyle.GROUPED, NumberStyle.SPACED} & set(self.shapes) else ""
         unit = ", in percent" if self.percents or numbers.percent else ", as fractions (0.05 means 5 %)"
         return f"{comma}{thousands}{unit if self.rules.is_ratio else ''}"
 
@@ -134,7 +134,7 @@ def _add(
     return file.table.rejected(bad)
 
 
-def _stored(layout: Layout, name: str) -> pl.Expr:
+def _stored(layout: TableFields, name: str) -> pl.Expr:
     """A value; null where its switch says that 0 is none."""
     value = pl.col(f"{name} value").alias(name)
     switch = layout.switches.get(name)
@@ -174,7 +174,7 @@ def _reason(file: ReadFile, fields: Mapping[str, str]) -> pl.Expr:
     return pl.coalesce(reasons)
 
 
-def _with_assets(layout: Layout, rows: pl.DataFrame, asset: str | None, names: AssetNames) -> pl.DataFrame:
+def _with_assets(layout: TableFields, rows: pl.DataFrame, asset: str | None, names: AssetNames) -> pl.DataFrame:
     """The rows with the code of the `asset` of each, or the `fault` for which it has none."""
     if layout.asset is None:
         named = Named(names.total) if asset is None else names.named(asset)
@@ -189,7 +189,7 @@ def _with_assets(layout: Layout, rows: pl.DataFrame, asset: str | None, names: A
     return rows.join(pl.concat([distinct, codes], how="horizontal"), on=keys, how="left", maintain_order="left")
 
 
-def _require_distinct(table: Table, layout: Layout, names: AssetNames) -> None:
+def _require_distinct(table: Table, layout: TableFields, names: AssetNames) -> None:
     """ImportRefused if several columns of values are of the same asset."""
     columns: dict[int, str] = {}
     for column, _ in layout.values:
@@ -226,31 +226,31 @@ class FileRead(Protocol):
     table: Table
     read: int
     rejected: int
-    kinds: dict[Kind, tuple[int, str]]
+    kinds: dict[TimeStyle, tuple[int, str]]
 
 
 def note_times(file: FileRead, rows: pl.DataFrame, column: str, times: pl.DataFrame, rules: TimeRules) -> None:
     """Note how times of a column are written. ImportRefused if that leaves open what they mean."""
     for name, index in _firsts(times["kind"]):
-        file.kinds.setdefault(Kind(name), (rows["line"][index], rows[column][index]))
+        file.kinds.setdefault(TimeStyle(name), (rows["line"][index], rows[column][index]))
     kinds, where, path = file.kinds, file.table.where, file.table.path
     if mixed(list(kinds)):
         both = " and ".join(f"{kind} ({where(seen)})" for kind, seen in list(kinds.items())[:2])
         raise ImportRefused(f"{path} mixes {both}. Write all times in one way.")
-    if Kind.SMALL in kinds:
+    if TimeStyle.SMALL in kinds:
         raise ImportRefused(
-            f"The times of {path} are too small to tell their unit: {where(kinds[Kind.SMALL])}. If they are dates such "
-            "as 20260131, say --date-order ymd; if days as spreadsheets count them, save the column as dates; if unix "
-            "times of before 1973-03, say --time-unit."
+            f"The times of {path} are too small to tell their unit: {where(kinds[TimeStyle.SMALL])}. If they are dates "
+            "such as 20260131, say --date-order ymd; if days as spreadsheets count them, save the column as dates; if "
+            "unix times of before 1973-03, say --time-unit."
         )
-    if Kind.ORDERLESS in kinds and rules.order not in ("dmy", "mdy"):
+    if TimeStyle.ORDERLESS in kinds and rules.order not in ("dmy", "mdy"):
         fits = order_that_fits(rows[column])
         both = "Say which with --date-order dmy or --date-order mdy."
         raise ImportRefused(
-            f"{path} has dates in which the day or the month may come first, {where(kinds[Kind.ORDERLESS])}. "
+            f"{path} has dates in which the day or the month may come first, {where(kinds[TimeStyle.ORDERLESS])}. "
             f"{f'Its first rows allow --date-order {fits} only; say so, if it is right.' if fits else both}"
         )
-    for kind in (Kind.LOCAL, Kind.DATE, Kind.ORDERLESS):
+    for kind in (TimeStyle.LOCAL, TimeStyle.DATE, TimeStyle.ORDERLESS):
         if kind in kinds and rules.zone is None:
             raise ImportRefused(
                 f"{path} has {kind}, {where(kinds[kind])}. Say in which zone they are: --zone UTC, or such as "
@@ -261,11 +261,11 @@ def note_times(file: FileRead, rows: pl.DataFrame, column: str, times: pl.DataFr
 def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: HistoryRequest) -> None:
     """Note how numbers are written. ImportRefused where decimals follow a comma and nobody said so."""
     for name, index in _firsts(rows["shape"]):
-        file.shapes.setdefault(Shape(name), (rows["line"][index], rows["written"][index]))
-    if Shape.COMMA in file.shapes:
+        file.shapes.setdefault(NumberStyle(name), (rows["line"][index], rows["written"][index]))
+    if NumberStyle.COMMA in file.shapes:
         raise ImportRefused(
             f"{file.table.path} has numbers that make sense only if decimals follow a comma, "
-            f"{file.table.where(file.shapes[Shape.COMMA])}. If so, say --decimal-comma."
+            f"{file.table.where(file.shapes[NumberStyle.COMMA])}. If so, say --decimal-comma."
         )
     if file.table.delimiter == ";" and rules.numbers.mark is None:
         # Such files come from where decimals follow a comma, and a point may separate thousands.
@@ -289,10 +289,10 @@ def _firsts(names: pl.Series) -> Iterator[tuple[str, int]]:
 def _require_clear(file: ReadFile, rules: HistoryRequest) -> None:
     """ImportRefused if numbers of the file can be read in two ways."""
     path, where, shapes = file.table.path, file.table.where, file.shapes
-    if Shape.EITHER in shapes and Shape.GROUPED not in shapes:
+    if NumberStyle.EITHER in shapes and NumberStyle.GROUPED not in shapes:
         raise ImportRefused(
             f"{path} has numbers in which the comma may separate thousands or decimals, "
-            f"{where(shapes[Shape.EITHER])}. Say which with --decimal-point or --decimal-comma."
+            f"{where(shapes[NumberStyle.EITHER])}. Say which with --decimal-point or --decimal-comma."
         )
     if file.dotted and not file.pointed:
         raise ImportRefused(

@@ -40,7 +40,7 @@ _PATTERNS = {
 }
 
 
-class Kind(StrEnum):
+class TimeStyle(StrEnum):
     """How a time is written."""
 
     SECONDS = "unix seconds"
@@ -54,8 +54,8 @@ class Kind(StrEnum):
     ORDERLESS = "dates such as 01/02/2026"
 
 
-NUMBERS: Mapping[Unit, Kind] = dict(
-    zip(UNITS, (Kind.SECONDS, Kind.MILLISECONDS, Kind.MICROSECONDS, Kind.NANOSECONDS), strict=True)
+NUMBERS: Mapping[Unit, TimeStyle] = dict(
+    zip(UNITS, (TimeStyle.SECONDS, TimeStyle.MILLISECONDS, TimeStyle.MICROSECONDS, TimeStyle.NANOSECONDS), strict=True)
 )
 
 
@@ -94,7 +94,7 @@ def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
 def _of_numbers(unit: Unit | None) -> Iterator[pl.Expr]:
     """`second` and `kind` of numbers, in a unit or in that of their size."""
     number = pl.col("number")
-    second, kind = pl.lit(None, pl.Int64), pl.lit(str(Kind.SMALL))
+    second, kind = pl.lit(None, pl.Int64), pl.lit(str(TimeStyle.SMALL))
     for name, least in {unit: 0}.items() if unit else _FROM.items():
         second = pl.when(number >= least).then(number // UNITS[name]).otherwise(second)
         kind = pl.when(number >= least).then(pl.lit(str(NUMBERS[name]))).otherwise(kind)
@@ -114,8 +114,8 @@ def _walls(rows: pl.DataFrame, rules: TimeRules) -> pl.DataFrame:
     walls = parts.select(wall=wall, offset=_offset())
     valid, zoned = walls["wall"].is_not_null(), walls["offset"].is_not_null()
     unclear = parts["orderless"] if rules.order in (None, "ymd") else pl.lit(value=False)
-    kinds = (unclear, Kind.ORDERLESS), (~valid, None), (zoned, Kind.ZONED), (has_clock, Kind.LOCAL)
-    kind: pl.Expr = pl.lit(str(Kind.DATE))
+    kinds = (unclear, TimeStyle.ORDERLESS), (~valid, None), (zoned, TimeStyle.ZONED), (has_clock, TimeStyle.LOCAL)
+    kind: pl.Expr = pl.lit(str(TimeStyle.DATE))
     for applies, name in reversed(kinds):
         kind = pl.when(applies).then(pl.lit(name, pl.String)).otherwise(kind)
     local = _local_seconds(walls["wall"], has_clock, rules.zone)
@@ -195,6 +195,6 @@ def last_second(at: datetime) -> int:
     return min(unix_second(at) + _AHEAD, TIME_LIMIT - 1)
 
 
-def mixed(kinds: Sequence[Kind]) -> bool:
+def mixed(kinds: Sequence[TimeStyle]) -> bool:
     """Whether kinds of times may not stand in one file: numbers of several units, or numbers beside text."""
-    return len({kind if kind in NUMBERS.values() or kind is Kind.SMALL else "" for kind in kinds}) > 1
+    return len({kind if kind in NUMBERS.values() or kind is TimeStyle.SMALL else "" for kind in kinds}) > 1

@@ -20,7 +20,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, Export, Selection, Summary
+from analytics_service.exports.writing import FOREVER, Export, ExportSummary, Selection
 from analytics_service.market.spreadsheets import escaped
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
@@ -40,7 +40,7 @@ EXACT = Decimal("12345678901234567890.123456789012345678")
 
 def export(
     store: Store, folder: Path, *names: str, since: int = 0, until: int = FOREVER, suffix: str = "parquet"
-) -> Summary:
+) -> ExportSummary:
     done = Export(store, ExportFolder(folder), Selection(since, until, suffix), Progress())
     for view in exported_views(store, names):
         done.add(view)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from analytics_service.imports.history_files import Loaded, load_history
-from analytics_service.imports.layout import Choice
+from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.numerals import NumberRules
 from analytics_service.imports.presets import preset_of
 from analytics_service.imports.reading import HistoryRequest
@@ -15,7 +15,7 @@ from analytics_service.store.histories import History
 
 AT = datetime(2026, 10, 1, tzinfo=UTC)
 HEADER = "time,symbol,price\n"
-BY_NAME, BY_SIZE, AS_WRITTEN = Choice(), TimeRules(), NumberRules()
+BY_NAME, BY_SIZE, AS_WRITTEN = ColumnChoice(), TimeRules(), NumberRules()
 IN_UTC = TimeRules(zone="UTC")
 
 Rows = list[tuple[str, int, Decimal]]
@@ -34,7 +34,7 @@ class Silent:
 def loaded(
     *paths: Path,
     history: History = histories.PRICES,
-    choice: Choice = BY_NAME,
+    choice: ColumnChoice = BY_NAME,
     times: TimeRules = BY_SIZE,
     numbers: NumberRules = AS_WRITTEN,
     fraction: bool = False,

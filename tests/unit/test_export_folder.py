@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from analytics_service.errors import ExportFailed, ExportRefused
-from analytics_service.exports.folder import MANIFEST, Content, ExportFolder
+from analytics_service.exports.folder import MANIFEST, ExportFolder, FileContent
 from tests.files import no_file_larger_than
 
 NAME = "price/2026-01.parquet"
-CONTENT = Content(0, 100, 7, {"prices": (2**63, 5)})
+CONTENT = FileContent(0, 100, 7, {"prices": (2**63, 5)})
 
 
-def add(folder: ExportFolder, content: Content = CONTENT) -> None:
+def add(folder: ExportFolder, content: FileContent = CONTENT) -> None:
     with folder.writing(NAME, content) as file:
         file.write(b"rows")
 
@@ -32,7 +32,7 @@ def test_what_a_file_has_is_known_to_the_next_export(tmp_path: Path) -> None:
 def test_a_file_that_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     folder = ExportFolder(tmp_path)
     add(folder)
-    other = Content(0, 200, 7, {})
+    other = FileContent(0, 200, 7, {})
     with (
         pytest.raises(ExportFailed, match=r"2026-01.parquet cannot be written \(File too large\)"),
         no_file_larger_than(2**10),

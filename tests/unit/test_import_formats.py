@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import expanded
-from analytics_service.imports.layout import Choice
+from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.opening import within_memory
 from tests.unit.history_files import HEADER, IN_UTC, loaded, rows_of, written
 
@@ -259,7 +259,7 @@ def test_what_unpacks_to_more_than_memory_may_hold_is_refused(
     with pytest.raises(ImportRefused, match=reason):
         loaded(
             written(tmp_path, gzip.compress(content) if name != "a.parquet" else content, name),
-            choice=Choice("t", "t", symbol="ETH"),
+            choice=ColumnChoice("t", "t", symbol="ETH"),
         )
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.layout import Choice
+from analytics_service.imports.layout import ColumnChoice
 from analytics_service.store import histories
 from analytics_service.store.histories import History
 from tests.unit.history_files import BY_NAME, IN_UTC, loaded, rows_of, written
 
 SECOND = 1_704_067_200
 ETH = ("native;ETH", SECOND, Decimal("1.5"))
-OF_ETH = Choice(symbol="ETH")
+OF_ETH = ColumnChoice(symbol="ETH")
 
 
 @pytest.mark.parametrize(
@@ -26,18 +26,18 @@ OF_ETH = Choice(symbol="ETH")
         ("snapped_at,price,market_cap,total_volume\n2024-01-01 00:00:00 UTC,1.5,2.5e9,\n", OF_ETH),
         (
             "open_time;open;high;low;close;close_time\n1704067200000;9;9;9;1.5;1704070799999\n",
-            Choice("Open Time", symbol="ETH"),
+            ColumnChoice("Open Time", symbol="ETH"),
         ),
-        (",ETH,BTC\n2024-01-01,1.5,\n", Choice(wide=True)),
+        (",ETH,BTC\n2024-01-01,1.5,\n", ColumnChoice(wide=True)),
         ("blockTime,assetId,usdPrice\n1704067200,ETH,1.5\n", BY_NAME),
         ("id,time,price\n1,1704067200,1.5\n", OF_ETH),
         ("time,symbol,price\n1704067200,ETHUSD,1.5\n", OF_ETH),
-        ("time,symbol,Price,price\n1704067200,ETH,9,1.5\n", Choice(value="price")),
-        ("Date,,ETH,BTC\n2024-01-01,7,1.5,\n", Choice(wide=True)),
-        ("Date,ETH\n2024-01-01,1.5\n2024-01-02,\n", Choice(wide=True)),
+        ("time,symbol,Price,price\n1704067200,ETH,9,1.5\n", ColumnChoice(value="price")),
+        ("Date,,ETH,BTC\n2024-01-01,7,1.5,\n", ColumnChoice(wide=True)),
+        ("Date,ETH\n2024-01-01,1.5\n2024-01-02,\n", ColumnChoice(wide=True)),
     ],
 )
-def test_columns_are_known_by_name_or_named(tmp_path: Path, text: str, choice: Choice) -> None:
+def test_columns_are_known_by_name_or_named(tmp_path: Path, text: str, choice: ColumnChoice) -> None:
     assert rows_of(loaded(written(tmp_path, text), choice=choice, times=IN_UTC)) == [ETH]
 
 
@@ -55,21 +55,21 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
         ("t,symbol,cost", BY_NAME, r"usual name of the value\. Name it with --value; if each column .* --wide"),
         ("t,symbol,price,close", BY_NAME, r"could be the value: price, close\. Name it with --value"),
         ("t,symbol,price,price", BY_NAME, "several columns 'price'. Give each column a name of its own"),
-        ("t,symbol,price,price", Choice(value="price"), "Give each column a name of its own"),
+        ("t,symbol,price,price", ColumnChoice(value="price"), "Give each column a name of its own"),
         ("t,price", BY_NAME, r"usual name of the asset\. Name it with --asset; .* say --symbol .* say --wide"),
         ("t,symbol,asset_address,price", BY_NAME, r"could be the asset: symbol, asset_address\. Name it with --asset"),
-        ("t,symbol,price", Choice(value="apr"), "has no column 'apr'; it has 't, symbol, price'"),
+        ("t,symbol,price", ColumnChoice(value="apr"), "has no column 'apr'; it has 't, symbol, price'"),
         ("t,asset_id,symbol,o,h,l,c,n", BY_NAME, "Ask for a page without agg=ohlc"),
-        ("t", Choice(wide=True), "has no column but the time"),
-        ("t,ETH,eth", Choice(wide=True), "columns 'ETH' and 'eth' of .* are of the same asset"),
-        ("t,ETH,ETH", Choice(wide=True), "are of the same asset"),
-        ("t,symbol,price", Choice(symbol="ETH", wide=True), "--symbol and --wide exclude each other"),
-        ("t,symbol,price", Choice(symbol="ETH", asset="symbol"), "--symbol and --asset exclude each other"),
-        ("t,symbol,price", Choice(value="price", wide=True), "Leave out --value"),
+        ("t", ColumnChoice(wide=True), "has no column but the time"),
+        ("t,ETH,eth", ColumnChoice(wide=True), "columns 'ETH' and 'eth' of .* are of the same asset"),
+        ("t,ETH,ETH", ColumnChoice(wide=True), "are of the same asset"),
+        ("t,symbol,price", ColumnChoice(symbol="ETH", wide=True), "--symbol and --wide exclude each other"),
+        ("t,symbol,price", ColumnChoice(symbol="ETH", asset="symbol"), "--symbol and --asset exclude each other"),
+        ("t,symbol,price", ColumnChoice(value="price", wide=True), "Leave out --value"),
     ],
 )
 def test_columns_that_are_not_clear_are_refused_with_the_way_out(
-    tmp_path: Path, header: str, choice: Choice, message: str
+    tmp_path: Path, header: str, choice: ColumnChoice, message: str
 ) -> None:
     with pytest.raises(ImportRefused, match=message):
         loaded(written(tmp_path, f"{header}\n"), choice=choice)
@@ -84,12 +84,12 @@ ASSETS = "t,symbol,usd\n1704067200,ETH,1\n1704067200,BTC,2\n"
         (histories.LOANS, OF_ETH, "line 2: 'ETH' and line 3: 'BTC'. Leave out --symbol"),
         (histories.TVL, BY_NAME, "line 2: 'ETH' and line 3: 'BTC'. The history tvl has no assets"),
         (histories.TVL, OF_ETH, "The history tvl has no assets. Leave out --symbol"),
-        (histories.TVL, Choice(wide=True), "The history tvl has no assets. Leave out --wide"),
-        (histories.TVL, Choice(asset="symbol"), "The history tvl has no assets. Leave out --asset"),
+        (histories.TVL, ColumnChoice(wide=True), "The history tvl has no assets. Leave out --wide"),
+        (histories.TVL, ColumnChoice(asset="symbol"), "The history tvl has no assets. Leave out --asset"),
     ],
 )
 def test_assets_are_never_taken_for_each_other_or_for_their_sum(
-    tmp_path: Path, history: History, choice: Choice, message: str
+    tmp_path: Path, history: History, choice: ColumnChoice, message: str
 ) -> None:
     with pytest.raises(ImportRefused, match=message):
         loaded(written(tmp_path, ASSETS), history=history, choice=choice)
@@ -109,7 +109,7 @@ def test_rows_of_a_view_need_no_options(tmp_path: Path) -> None:
     exact = rates.replace("apr", "apr,value_exact").replace("1.5", "1.4999999999999998,1.5")
     assert rows_of(loaded(written(tmp_path, exact), history=histories.LEND_RATES)) == [ETH]
     named = loaded(
-        written(tmp_path, exact.replace(",1.5", ",7")), history=histories.LEND_RATES, choice=Choice(value="apr")
+        written(tmp_path, exact.replace(",1.5", ",7")), history=histories.LEND_RATES, choice=ColumnChoice(value="apr")
     )
     assert rows_of(named)[0][2] == Decimal("1.4999999999999998")
     loans = rates.replace("apr", "usd") + '"","",2024-01-01T00:00:00.000Z,7\n'

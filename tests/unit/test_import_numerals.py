@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
+from analytics_service.imports.numerals import Mark, NumberRules, NumberStyle, read_numbers
 
 AS_WRITTEN = NumberRules()
 POINT, COMMA = NumberRules(Mark.POINT), NumberRules(Mark.COMMA)
@@ -15,7 +15,7 @@ EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)
 DIGITS = st.text("0123456789", min_size=1, max_size=45)
 
 
-def read(text: str, rules: NumberRules = AS_WRITTEN) -> tuple[Decimal | None, Shape | None]:
+def read(text: str, rules: NumberRules = AS_WRITTEN) -> tuple[Decimal | None, NumberStyle | None]:
     row = read_numbers(pl.Series([text], dtype=pl.String), rules).row(0, named=True)
     return row["value"], row["shape"]
 
@@ -50,22 +50,22 @@ def test_a_plain_number_is_read_exactly(text: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shape", "with_point", "with_comma"),
     [
-        ("1,234", Shape.EITHER, "1234", "1.234"),
-        ("1,234.5", Shape.GROUPED, "1234.5", None),
-        ("1,234,567", Shape.GROUPED, "1234567", None),
-        ("1 234 567", Shape.SPACED, "1234567", "1234567"),
-        ("1 234.5", Shape.GROUPED, "1234.5", None),
-        ("1\u2019234\u2019567", Shape.SPACED, "1234567", "1234567"),
-        ("1,5", Shape.COMMA, None, "1.5"),
-        ("1.234,5", Shape.COMMA, None, "1234.5"),
-        ("1.234.567", Shape.COMMA, None, "1234567"),
-        ("1\u202f234,5", Shape.COMMA, None, "1234.5"),
-        ("0,123", Shape.COMMA, None, "0.123"),
+        ("1,234", NumberStyle.EITHER, "1234", "1.234"),
+        ("1,234.5", NumberStyle.GROUPED, "1234.5", None),
+        ("1,234,567", NumberStyle.GROUPED, "1234567", None),
+        ("1 234 567", NumberStyle.SPACED, "1234567", "1234567"),
+        ("1 234.5", NumberStyle.GROUPED, "1234.5", None),
+        ("1\u2019234\u2019567", NumberStyle.SPACED, "1234567", "1234567"),
+        ("1,5", NumberStyle.COMMA, None, "1.5"),
+        ("1.234,5", NumberStyle.COMMA, None, "1234.5"),
+        ("1.234.567", NumberStyle.COMMA, None, "1234567"),
+        ("1\u202f234,5", NumberStyle.COMMA, None, "1234.5"),
+        ("0,123", NumberStyle.COMMA, None, "0.123"),
         ("12,34,567", None, None, None),
     ],
 )
 def test_marks_are_read_as_the_rules_say_and_noted_without_rules(
-    text: str, shape: Shape | None, with_point: str | None, with_comma: str | None
+    text: str, shape: NumberStyle | None, with_point: str | None, with_comma: str | None
 ) -> None:
     assert read(text)[1] == shape
     assert read(text, POINT)[0] == (with_point and Decimal(with_point))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.history_files import load_history
-from analytics_service.imports.layout import Choice
+from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.numerals import Mark, NumberRules
 from analytics_service.imports.presets import PRICES, preset_of
 from analytics_service.imports.reading import HistoryRequest
@@ -107,7 +107,7 @@ def test_numbers_that_can_be_read_in_two_ways_are_refused_with_the_option(
 ) -> None:
     path = written(tmp_path, HEADER + "".join(f'1704067200,ETH,"{value}"\n' for value in values))
     with pytest.raises(ImportRefused, match=message):
-        loaded(path, history=history, choice=Choice(value="price"))
+        loaded(path, history=history, choice=ColumnChoice(value="price"))
 
 
 def test_points_in_a_file_with_semicolons_may_separate_thousands(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_any_text_is_imported_or_refused(
     text = end.join(delimiter.join(row) for row in [header, *rows])
     path = written(tmp_path_factory.mktemp("any"), text.encode("utf-8", "surrogatepass") + end.encode())
     history = histories.LEND_RATES if is_rate else histories.PRICES
-    request = HistoryRequest(preset_of(history), [path], Choice(wide=wide), IN_UTC, new_assets=True)
+    request = HistoryRequest(preset_of(history), [path], ColumnChoice(wide=wide), IN_UTC, new_assets=True)
     for skip in (False, True):
         try:
             content = load_history(None, replace(request, skip_invalid=skip), AT, Silent(), keep_rejected=False)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.imports.times import UNITS, Kind, TimeRules, Unit, read_times
+from analytics_service.imports.times import UNITS, TimeRules, TimeStyle, Unit, read_times
 from tests.oracle import ZONES
 
 # 2024-01-02T03:04:05Z
@@ -19,7 +19,7 @@ IN_UTC = TimeRules("UTC")
 WALLS = st.datetimes(datetime.fromisoformat("1971-01-01"), datetime.fromisoformat("2037-12-31"))
 
 
-def read(text: str, rules: TimeRules = AS_WRITTEN) -> tuple[int | None, Kind | None, bool]:
+def read(text: str, rules: TimeRules = AS_WRITTEN) -> tuple[int | None, TimeStyle | None, bool]:
     row = read_times(pl.Series([text]), rules).row(0, named=True)
     return row["second"], row["kind"], row["twice"]
 
@@ -57,32 +57,32 @@ def first_second(day: date, zone: ZoneInfo) -> int | None:
     ],
 )
 def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
-    assert read(text) == (second, Kind.ZONED, False)
-    assert read(text, TimeRules("Asia/Kolkata")) == (second, Kind.ZONED, False)
+    assert read(text) == (second, TimeStyle.ZONED, False)
+    assert read(text, TimeRules("Asia/Kolkata")) == (second, TimeStyle.ZONED, False)
 
 
 @pytest.mark.parametrize(
     ("text", "rules", "second", "kind"),
     [
-        ("2024-01-02 03:04:05", IN_UTC, SECOND, Kind.LOCAL),
-        ("2024-01-02", IN_UTC, MIDNIGHT, Kind.DATE),
-        ("Jan 2, 2024", IN_UTC, MIDNIGHT, Kind.DATE),
-        ("01/02/2024", TimeRules("UTC", order="mdy"), MIDNIGHT, Kind.DATE),
-        ("02.01.2024", TimeRules("UTC", order="dmy"), MIDNIGHT, Kind.DATE),
-        ("01/02/2024", IN_UTC, None, Kind.ORDERLESS),
-        ("2024-01-02", AS_WRITTEN, None, Kind.DATE),
-        ("2024-01-02 03:04:05", AS_WRITTEN, None, Kind.LOCAL),
+        ("2024-01-02 03:04:05", IN_UTC, SECOND, TimeStyle.LOCAL),
+        ("2024-01-02", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("Jan 2, 2024", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("01/02/2024", TimeRules("UTC", order="mdy"), MIDNIGHT, TimeStyle.DATE),
+        ("02.01.2024", TimeRules("UTC", order="dmy"), MIDNIGHT, TimeStyle.DATE),
+        ("01/02/2024", IN_UTC, None, TimeStyle.ORDERLESS),
+        ("2024-01-02", AS_WRITTEN, None, TimeStyle.DATE),
+        ("2024-01-02 03:04:05", AS_WRITTEN, None, TimeStyle.LOCAL),
         # Years, days of Excel, and dates without marks might all be unix seconds.
-        ("2024", IN_UTC, None, Kind.SMALL),
-        ("45293.5", IN_UTC, None, Kind.SMALL),
-        ("20240102", IN_UTC, None, Kind.SMALL),
-        ("20240102", TimeRules("UTC", order="ymd"), MIDNIGHT, Kind.DATE),
-        ("01/02/2024", TimeRules("UTC", order="ymd"), None, Kind.ORDERLESS),
-        ("45293", TimeRules(unit="s"), 45293, Kind.SECONDS),
+        ("2024", IN_UTC, None, TimeStyle.SMALL),
+        ("45293.5", IN_UTC, None, TimeStyle.SMALL),
+        ("20240102", IN_UTC, None, TimeStyle.SMALL),
+        ("20240102", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
+        ("01/02/2024", TimeRules("UTC", order="ymd"), None, TimeStyle.ORDERLESS),
+        ("45293", TimeRules(unit="s"), 45293, TimeStyle.SECONDS),
     ],
 )
 def test_what_a_time_leaves_open_follows_from_the_rules(
-    text: str, rules: TimeRules, second: int | None, kind: Kind
+    text: str, rules: TimeRules, second: int | None, kind: TimeStyle
 ) -> None:
     assert read(text, rules) == (second, kind, False)
 

@@ -12,9 +12,9 @@ from analytics_service.errors import SourceError
 from analytics_service.market.instants import EPOCH, shown
 from analytics_service.sources.base import Source
 from analytics_service.sources.checking.findings import Finding, error, note, sentence, warning
-from analytics_service.sources.checking.judging import Answers, judge, judge_past_prices, judge_unmoved_prices
+from analytics_service.sources.checking.judging import SourceAnswers, judge, judge_past_prices, judge_unmoved_prices
 from analytics_service.sources.checking.misfits import misfits
-from analytics_service.sources.checking.parts import EVENTS, PARTS, PRICES, Part, Records, difference, misfit
+from analytics_service.sources.checking.parts import EVENTS, PARTS, PRICES, Records, SourcePart, difference, misfit
 
 # How long ago the past instants are; a source with history is asked for its beginning, too.
 _AGO = (timedelta(hours=1), timedelta(days=1))
@@ -88,11 +88,11 @@ class _Check:
         self._has_history = False
         # The past instants, the newest first.
         self.instants: list[datetime] = []
-        self._answers: dict[tuple[Part, datetime], Records] = {}
+        self._answers: dict[tuple[SourcePart, datetime], Records] = {}
         # Parts that had no answer, or one that cannot be stored: each is told once.
-        self._refusing: set[Part] = set()
+        self._refusing: set[SourcePart] = set()
         # Parts whose past is not that of its time, and those that were slow: each is told once.
-        self._unsteady: set[Part] = set()
+        self._unsteady: set[SourcePart] = set()
         self._slow: set[str] = set()
 
     def attributes(self) -> Iterator[Step]:
@@ -129,7 +129,7 @@ class _Check:
                 yield error(f"{part.name}: there are none, so there is no snapshot.")
             elif not answer:
                 yield note(f"{part.name}: there are none, so {part.without}.")
-        yield from judge(Answers(now, **usable))
+        yield from judge(SourceAnswers(now, **usable))
 
     def past(self, at: datetime) -> Iterator[Step]:
         """What the source says of a past instant. A part without a usable answer before is not asked."""
@@ -142,14 +142,14 @@ class _Check:
             if not answer:
                 yield note(f"prices: there are none as of {shown(at)}, so history begins later.")
             elif part not in self._unsteady:
-                for fault in judge_past_prices(Answers(at, prices=answer)):
+                for fault in judge_past_prices(SourceAnswers(at, prices=answer)):
                     self._unsteady.add(part)
                     yield fault
 
     def unmoved(self) -> Iterator[Step]:
         """Whether the prices of the past are those of now."""
         answers = [
-            Answers(at, prices=self._answers[PRICES, at])
+            SourceAnswers(at, prices=self._answers[PRICES, at])
             for at in (self._plan.now, *self.instants)
             if self._answers.get((PRICES, at))
         ]
@@ -209,7 +209,7 @@ class _Check:
                 "(after, until], and is read once."
             )
 
-    def _first(self, part: Part, at: datetime) -> Asking:
+    def _first(self, part: SourcePart, at: datetime) -> Asking:
         """Ask for a part as of an instant, and remember the answer if it can be stored."""
         began = self._plan.clock()
         answer = yield from self._ask(part, at)
@@ -224,7 +224,7 @@ class _Check:
         self._answers[part, at] = answer
         return answer
 
-    def _ask(self, part: Part, at: datetime) -> Asking:
+    def _ask(self, part: SourcePart, at: datetime) -> Asking:
         """Ask for a part as of an instant."""
         began = self._plan.clock()
         try:
@@ -245,7 +245,7 @@ class _Check:
             yield slow
         return records
 
-    def _refused(self, part: Part, at: datetime, reason: str) -> Finding:
+    def _refused(self, part: SourcePart, at: datetime, reason: str) -> Finding:
         if at == self._plan.now:
             return error(f"{part.name}: {sentence(reason)} If this lasts, there is no snapshot.")
         level = warning if self._has_history else note
@@ -253,7 +253,7 @@ class _Check:
             f"{part.name}: no answer as of {shown(at)}, so there is no backfill of that time. {sentence(reason)}"
         )
 
-    def _delay(self, part: Part, seconds: float) -> Finding | None:
+    def _delay(self, part: SourcePart, seconds: float) -> Finding | None:
         """What to say of the time that an answer took, if it was long."""
         every, timeout = getattr(self._plan.settings, f"{part.job}_every"), self._plan.settings.source_timeout
         if part.name == EVENTS.name:

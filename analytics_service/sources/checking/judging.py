@@ -43,7 +43,7 @@ _SUMMED = (Action.BORROW, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN)
 
 
 @dataclass(frozen=True)
-class Answers:
+class SourceAnswers:
     """A source's answers about an instant, as far as the store can hold them."""
 
     at: datetime
@@ -72,7 +72,7 @@ class Answers:
         return with_receipt_prices(quoted(self.prices), self.by_id, self.markets)
 
 
-def judge(answers: Answers) -> Iterator[Finding]:
+def judge(answers: SourceAnswers) -> Iterator[Finding]:
     """Everything that is wrong, or looks wrong, in a source's answers about an instant."""
     yield from judge_assets(answers)
     yield from judge_prices(answers)
@@ -83,7 +83,7 @@ def judge(answers: Answers) -> Iterator[Finding]:
     yield from judge_others(answers)
 
 
-def judge_assets(answers: Answers) -> Iterator[Finding]:
+def judge_assets(answers: SourceAnswers) -> Iterator[Finding]:
     """Ids, symbols, decimals, and the assets that others refer to."""
     assets, by_id = answers.assets, answers.by_id
     if twice := _repeated(asset.id for asset in assets):
@@ -107,7 +107,7 @@ def judge_assets(answers: Answers) -> Iterator[Finding]:
         yield warning(f"assets: receipt and liquid-staking tokens without origin_asset: {listed(lone)}.")
 
 
-def judge_prices(answers: Answers) -> Iterator[Finding]:
+def judge_prices(answers: SourceAnswers) -> Iterator[Finding]:
     """Times, ranges and units of prices, and the assets that have none."""
     prices, by_id = answers.prices, answers.by_id
     yield from _times_of_prices(answers)
@@ -128,7 +128,7 @@ def judge_prices(answers: Answers) -> Iterator[Finding]:
     yield from _receipts(answers, quoted(prices))
 
 
-def judge_past_prices(answers: Answers) -> Iterator[Finding]:
+def judge_past_prices(answers: SourceAnswers) -> Iterator[Finding]:
     """Prices that claim to be later than the instant that they were asked for."""
     if late := [price for price in answers.prices if price.observed_at > answers.at + _CLOCKS]:
         yield error(
@@ -137,7 +137,7 @@ def judge_past_prices(answers: Answers) -> Iterator[Finding]:
         )
 
 
-def judge_unmoved_prices(now: Answers, earlier: Sequence[Answers]) -> Iterator[Finding]:
+def judge_unmoved_prices(now: SourceAnswers, earlier: Sequence[SourceAnswers]) -> Iterator[Finding]:
     """Prices that have been the same for days, although each has a time of its own. `earlier` has the newest first.
     Prices of 1 USD do not count, because that of a stablecoin may stay."""
     present = {price.asset_id: price for price in now.prices if price.usd != ONE}
@@ -152,7 +152,7 @@ def judge_unmoved_prices(now: Answers, earlier: Sequence[Answers]) -> Iterator[F
         )
 
 
-def _times_of_prices(answers: Answers) -> Iterator[Finding]:
+def _times_of_prices(answers: SourceAnswers) -> Iterator[Finding]:
     prices, at = answers.prices, answers.at
     yield from judge_past_prices(answers)
     if unit := [f"{price.asset_id} ({shown(price.observed_at)})" for price in prices if price.observed_at < _OLDEST]:
@@ -163,7 +163,7 @@ def _times_of_prices(answers: Answers) -> Iterator[Finding]:
         yield note(f"prices: fractions of a second in observed_at, which are cut off: {listed(parts)}.")
 
 
-def _receipts(answers: Answers, usd: Mapping[str, Decimal]) -> Iterator[Finding]:
+def _receipts(answers: SourceAnswers, usd: Mapping[str, Decimal]) -> Iterator[Finding]:
     """Receipt tokens whose price is not what they redeem for."""
     for market in answers.markets:
         asset = answers.by_id.get(market.asset_id)
@@ -178,7 +178,7 @@ def _receipts(answers: Answers, usd: Mapping[str, Decimal]) -> Iterator[Finding]
             )
 
 
-def judge_markets(answers: Answers) -> Iterator[Finding]:
+def judge_markets(answers: SourceAnswers) -> Iterator[Finding]:
     """Ids, rates, ratios and amounts of markets."""
     markets = answers.markets
     if twice := _repeated(market.asset_id for market in markets):
@@ -217,7 +217,7 @@ def _is_overlent(market: Market) -> bool:
     return lend is not None and debt is not None and debt.balance > lend.principal * 101 // 100
 
 
-def _amounts(answers: Answers) -> Iterator[Finding]:
+def _amounts(answers: SourceAnswers) -> Iterator[Finding]:
     """Amounts of whole markets that are hardly in denom units."""
     small, large = [], []
     for market in answers.markets:
@@ -237,7 +237,7 @@ def _amounts(answers: Answers) -> Iterator[Finding]:
         yield warning(f"markets: worth more than 10^13 USD: {listed(large)}. Check decimals_denom and the price.")
 
 
-def judge_rules(answers: Answers) -> Iterator[Finding]:
+def judge_rules(answers: SourceAnswers) -> Iterator[Finding]:
     """Fees, and the assets that the rules name."""
     yield from _above_one("config", (("the rules", config) for config in answers.config))
     for config in answers.config:
@@ -246,7 +246,7 @@ def judge_rules(answers: Answers) -> Iterator[Finding]:
             yield note(f"config: not among the assets: {listed(undefined)}.")
 
 
-def judge_events(answers: Answers) -> Iterator[Finding]:
+def judge_events(answers: SourceAnswers) -> Iterator[Finding]:
     """Ids, order, times, values and addresses of events."""
     events = answers.events
     if twice := _repeated(event.id for event in events):
@@ -290,7 +290,7 @@ def _torn_liquidations(events: Iterable[Event]) -> list[str]:
     ]
 
 
-def _values_of_events(answers: Answers) -> Iterator[Finding]:
+def _values_of_events(answers: SourceAnswers) -> Iterator[Finding]:
     wrong = []
     for event in answers.events:
         asset = answers.by_id.get(event.asset_id)
@@ -304,7 +304,7 @@ def _values_of_events(answers: Answers) -> Iterator[Finding]:
         yield warning(f"events: usd is not amount times price: {listed(wrong)}. Amounts are in denom units.")
 
 
-def judge_positions(answers: Answers) -> Iterator[Finding]:
+def judge_positions(answers: SourceAnswers) -> Iterator[Finding]:
     """Addresses, assets and shares of positions."""
     positions, markets = answers.positions, {market.asset_id: market for market in answers.markets}
     if twice := _repeated(position.address.lower() for position in positions):
@@ -344,7 +344,7 @@ def judge_positions(answers: Answers) -> Iterator[Finding]:
         yield warning(f"positions: stakes in pools that ptoken does not have: {listed(lost)}.")
 
 
-def judge_others(answers: Answers) -> Iterator[Finding]:
+def judge_others(answers: SourceAnswers) -> Iterator[Finding]:
     """The protocol token, unlocks and swap routes."""
     for ptoken in answers.ptoken:
         if not ptoken.pools:

@@ -22,7 +22,7 @@ Records = Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """A part of a source, whose records are of the type `of`. `job` names the job that asks for it, and `without` says
     what is not shown when it is empty."""
 
@@ -34,8 +34,8 @@ class Part:
     has_past: bool = True
 
 
-PRICES = Part("prices", Price, "prices", lambda source, at: source.prices(at))
-EVENTS = Part(
+PRICES = SourcePart("prices", Price, "prices", lambda source, at: source.prices(at))
+EVENTS = SourcePart(
     "events",
     Event,
     "loans",
@@ -43,26 +43,26 @@ EVENTS = Part(
     "loans originated, liquidations and the histories of addresses are empty",
 )
 PARTS = (
-    Part("assets", Asset, "prices", lambda source, at: source.assets(at)),
+    SourcePart("assets", Asset, "prices", lambda source, at: source.assets(at)),
     PRICES,
-    Part(
+    SourcePart(
         "markets",
         Market,
         "markets",
         lambda source, at: source.markets(at),
         "rates, markets and the total value locked are empty",
     ),
-    Part("config", GlobalConfig, "markets", lambda source, at: [source.config(at)]),
+    SourcePart("config", GlobalConfig, "markets", lambda source, at: [source.config(at)]),
     EVENTS,
-    Part("ptoken", Ptoken, "ptoken", lambda source, at: [source.ptoken(at)]),
-    Part(
+    SourcePart("ptoken", Ptoken, "ptoken", lambda source, at: [source.ptoken(at)]),
+    SourcePart(
         "arrangements",
         Arrangement,
         "ptoken",
         lambda source, at: source.arrangements(at),
         "there are no unlocks",
     ),
-    Part(
+    SourcePart(
         "positions",
         Position,
         "positions",
@@ -70,11 +70,11 @@ PARTS = (
         "every address is without accounts, deposits and wallet, and there is no risk",
         has_past=False,
     ),
-    Part("swaps", SwapContract, "routes", lambda source, at: source.swaps(at), "there are no swap routes"),
+    SourcePart("swaps", SwapContract, "routes", lambda source, at: source.swaps(at), "there are no swap routes"),
 )
 
 
-def misfit(part: Part, records: Records) -> Finding | None:
+def misfit(part: SourcePart, records: Records) -> Finding | None:
     """What is wrong with the type or range of a record, if anything is: then the part's snapshot is lost."""
     for record in records:
         for path, problem in misfits(record, part.of):

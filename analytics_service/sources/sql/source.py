@@ -20,7 +20,7 @@ from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool, no_ptoken
 from analytics_service.sources.base import Source
 from analytics_service.sources.sql import views
-from analytics_service.sources.sql.views import MARKETS, REQUIRED, VIEWS, View, column_of
+from analytics_service.sources.sql.views import MARKETS, REQUIRED, VIEWS, SourceView, column_of
 from analytics_service.store.connection import Store
 from analytics_service.store.positions import KINDS, POSITION_COLUMNS, position_of
 
@@ -116,14 +116,14 @@ class SqlSource(Source):
             raise SettingError(f"{self._spec} cannot be read: {'; '.join(faults)}. {_HELP}")
         return columns
 
-    def _single(self, view: View, at: datetime) -> dict[str, Any] | None:
+    def _single(self, view: SourceView, at: datetime) -> dict[str, Any] | None:
         """The only row of a view as of an instant; None without the view. SourceError if there is not exactly one."""
         rows = list(self._rows(view, at))
         if view.name in self._columns and len(rows) != 1:
             raise SourceError(f"{self._spec}: {view.name} has {len(rows)} rows as of {shown(at)}, and must have one.")
         return rows[0] if rows else None
 
-    def _rows(self, view: View, at: datetime | None = None, **parameters: int) -> Iterator[dict[str, Any]]:
+    def _rows(self, view: SourceView, at: datetime | None = None, **parameters: int) -> Iterator[dict[str, Any]]:
         """The rows of a view as of an instant, or for other parameters of its query. None without the view."""
         present = self._columns.get(view.name)
         if present is None:
@@ -137,7 +137,9 @@ class SqlSource(Source):
         for row in self._frame(view, query, present, parameters).iter_rows(named=True):
             yield self._decoded(view, common | row)
 
-    def _frame(self, view: View, query: str, present: Iterable[str], parameters: Mapping[str, int]) -> pl.DataFrame:
+    def _frame(
+        self, view: SourceView, query: str, present: Iterable[str], parameters: Mapping[str, int]
+    ) -> pl.DataFrame:
         columns = (f"{view.columns[name].kind.select.format(name)} AS {name}" for name in present)
         placeholders = {"columns": ", ".join(columns), "key": ", ".join(f"v.{name}" for name in view.key)}
         try:
@@ -151,7 +153,7 @@ class SqlSource(Source):
         except AnalyticsError as error:
             raise SourceError(f"{self._spec}: the view {view.name} cannot be read: {error}") from error
 
-    def _decoded(self, view: View, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _decoded(self, view: SourceView, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used."""
         values: dict[str, Any] = {}
 

@@ -33,7 +33,7 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ViewColumn:
     """A column of a view."""
 
     kind: Kind
@@ -41,12 +41,12 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SourceView:
     """A view of a source. `query` selects its rows as of an instant; `key` are the columns of which it takes the newest
     row each. A view without a column `observed_at` has the same rows at every instant."""
 
     name: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ViewColumn]
     query: str = "source_snapshot"
     key: tuple[str, ...] = ()
     required: bool = False
@@ -100,15 +100,15 @@ def _needed_for(name: str, value: str) -> Default:
     return _needed(f" where {name} is {value}", f"where {name} is {value}", lambda row: row.get(name) == value)
 
 
-def _columns(kinds: Mapping[str, Kind], **defaults: Default) -> dict[str, Column]:
+def _columns(kinds: Mapping[str, Kind], **defaults: Default) -> dict[str, ViewColumn]:
     """Columns of these kinds. What may be null is null by default, and all else without a default is required."""
     return {
-        name: Column(kind, defaults.get(name, _NULL if kind.nullable else REQUIRED)) for name, kind in kinds.items()
+        name: ViewColumn(kind, defaults.get(name, _NULL if kind.nullable else REQUIRED)) for name, kind in kinds.items()
     }
 
 
-_OBSERVED_AT = {"observed_at": Column(Time("Instant from which the row holds, until the next one"), _AT)}
-_SNAPSHOT = {"observed_at": Column(Time("Instant of the snapshot; the newest counts, with all its rows"), _AT)}
+_OBSERVED_AT = {"observed_at": ViewColumn(Time("Instant from which the row holds, until the next one"), _AT)}
+_SNAPSHOT = {"observed_at": ViewColumn(Time("Instant of the snapshot; the newest counts, with all its rows"), _AT)}
 
 # The markets of an asset: the record of each, and the column without whose value there is none.
 MARKETS = {
@@ -124,7 +124,7 @@ def column_of(market: str, field: str) -> str:
     return f"{market}_{field}" if market == "lend" or _FIELDS[field] > 1 else field
 
 
-def _market_columns() -> dict[str, Column]:
+def _market_columns() -> dict[str, ViewColumn]:
     defaults = {
         "lend_receipt_supply": _same_as("lend_principal"),
         "collateral_shares": _same_as("collateral_balance"),
@@ -138,7 +138,7 @@ def _market_columns() -> dict[str, Column]:
         "time_last_distributed_interest": _same_as("observed_at"),
         "utilization_accumulator": _plain(_ZERO),
     }
-    columns: dict[str, Column] = {}
+    columns: dict[str, ViewColumn] = {}
     for market, (record, amount) in MARKETS.items():
         kinds = {column_of(market, field): kind for field, kind in columns_of(record).items()}
         needed = {name: _needed_with(amount) for name, kind in kinds.items() if not kind.nullable}
@@ -146,7 +146,7 @@ def _market_columns() -> dict[str, Column]:
     return columns
 
 
-ASSET = View(
+ASSET = SourceView(
     "source_asset",
     _columns(
         {
@@ -162,22 +162,22 @@ ASSET = View(
     ),
     required=True,
 )
-PRICE = View("source_price", _columns(columns_of(Price)), query="source_newest", key=("asset_id",), required=True)
-MARKET = View(
+PRICE = SourceView("source_price", _columns(columns_of(Price)), query="source_newest", key=("asset_id",), required=True)
+MARKET = SourceView(
     "source_market",
-    {"asset_id": Column(AssetId("Asset id"), REQUIRED), **_OBSERVED_AT, **_market_columns()},
+    {"asset_id": ViewColumn(AssetId("Asset id"), REQUIRED), **_OBSERVED_AT, **_market_columns()},
     query="source_newest",
     key=("asset_id",),
 )
-CONFIG = View(
+CONFIG = SourceView(
     "source_config",
     _OBSERVED_AT
     | _columns(columns_of(GlobalConfig), **{name: _plain(value) for name, value in row_of(NO_CONFIG).items()}),
 )
-EVENT = View(
+EVENT = SourceView(
     "source_event", _columns(columns_of(Event), contract=_plain(""), tx_hash=_plain("")), query="source_events"
 )
-POSITION = View(
+POSITION = SourceView(
     "source_position",
     _SNAPSHOT
     | _columns(
@@ -190,7 +190,7 @@ POSITION = View(
     ),
 )
 _UNSTATED = ("emission_rate", "tokens_per_weight", "total_issued", "total_claimed", "total_locked")
-PTOKEN = View(
+PTOKEN = SourceView(
     "source_ptoken",
     _OBSERVED_AT
     | _columns(
@@ -200,7 +200,7 @@ PTOKEN = View(
         stake_acc=_plain(_ZERO),
     ),
 )
-POOL = View(
+POOL = SourceView(
     "source_pool",
     _SNAPSHOT
     | _columns(
@@ -209,7 +209,7 @@ POOL = View(
         total_bonded=_plain(0),
     ),
 )
-ARRANGEMENT = View(
+ARRANGEMENT = SourceView(
     "source_arrangement",
     _SNAPSHOT
     | _columns(
@@ -220,6 +220,6 @@ ARRANGEMENT = View(
         admin=_plain(""),
     ),
 )
-ROUTE = View("source_route", _SNAPSHOT | _columns(ROUTES.columns))
+ROUTE = SourceView("source_route", _SNAPSHOT | _columns(ROUTES.columns))
 
 VIEWS = {view.name: view for view in (ASSET, PRICE, MARKET, CONFIG, EVENT, POSITION, PTOKEN, POOL, ARRANGEMENT, ROUTE)}

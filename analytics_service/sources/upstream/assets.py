@@ -3,12 +3,12 @@
 from analytics_service.market.assets import Asset, AssetKind, split_id
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.sources.upstream.fields import Field, optional, unique
+from analytics_service.sources.upstream.fields import AnswerField, optional, unique
 
 _PRICE = {"observed_at": ("last_updated_at",), "usd": ("price",)}
 
 
-def read_assets(data: Field) -> list[Asset]:
+def read_assets(data: AnswerField) -> list[Asset]:
     """Every AssetInfo of a list."""
     assets: dict[str, Asset] = {}
     for item in data.items():
@@ -17,7 +17,7 @@ def read_assets(data: Field) -> list[Asset]:
     return list(assets.values())
 
 
-def _asset(info: Field) -> Asset:
+def _asset(info: AnswerField) -> Asset:
     group, key = split_id(info["asset"].asset_id())
     classification = info["classification"]
     return info["metadata"].record(
@@ -25,12 +25,12 @@ def _asset(info: Field) -> Asset:
         group=group,
         group_key=key,
         kind=classification["kind"].word(AssetKind),
-        origin_asset=optional(classification.get("origin_asset"), Field.asset_id),
-        receipt_asset=optional(classification.get("protocol_receipt_asset"), Field.asset_id),
+        origin_asset=optional(classification.get("origin_asset"), AnswerField.asset_id),
+        receipt_asset=optional(classification.get("protocol_receipt_asset"), AnswerField.asset_id),
     )
 
 
-def read_prices(data: Field) -> list[Price]:
+def read_prices(data: AnswerField) -> list[Price]:
     """The price of every asset that has one."""
     prices: dict[str, Price] = {}
     for item in data.items():
@@ -41,7 +41,7 @@ def read_prices(data: Field) -> list[Price]:
     return list(prices.values())
 
 
-def read_routes(address: str, data: Field) -> SwapContract:
+def read_routes(address: str, data: AnswerField) -> SwapContract:
     """The routes of a swap contract."""
     routes: dict[str, tuple[str, ...]] = {}
     for item in data.items():

@@ -19,7 +19,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from analytics_service.config.settings import service_version
 from analytics_service.errors import SourceError
-from analytics_service.sources.upstream.fields import Field
+from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import Names
 from analytics_service.sources.upstream.pace import Pace
 
@@ -68,11 +68,11 @@ class _Passing(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class UpstreamAnswer:
     """The payload of an answer, its count, and the instant (unix s) of the snapshot of each family, where it says."""
 
-    data: Field
-    count: Field | None
+    data: AnswerField
+    count: AnswerField | None
     as_of: Mapping[str, int]
 
 
@@ -110,7 +110,7 @@ class Client:
         """Close all connections."""
         self._http.close()
 
-    def get(self, path: str, **params: str | int) -> Answer:
+    def get(self, path: str, **params: str | int) -> UpstreamAnswer:
         """The answer of a path below /api/v1. Failures that may pass are retried, with pauses that grow, or those that
         upstream asks for. Refused if it answers with another error."""
         retrying = Retrying(
@@ -123,7 +123,7 @@ class Client:
         whose = f"{self.url}: /api/v1{self._names.path(path)}"
         return retrying(self._ask, whose, self._names.path(path), params)
 
-    def _ask(self, whose: str, path: str, params: Mapping[str, str | int]) -> Answer:
+    def _ask(self, whose: str, path: str, params: Mapping[str, str | int]) -> UpstreamAnswer:
         try:
             self.pace.enter()
         except SourceError as error:
@@ -137,12 +137,12 @@ class Client:
         if envelope.get("error") is not None:
             _, text = _error(envelope)
             raise SourceError(f"{whose} answers 200 with an error: {text}")
-        data = Field(envelope, whose).get("data")
+        data = AnswerField(envelope, whose).get("data")
         if data is None:
             raise SourceError(f"{whose}: its envelope has no data.")
         # The place of a field begins below `data`.
-        count = Field(envelope, whose).get("count")
-        return Answer(Field(data.value, whose), count, _as_of(response))
+        count = AnswerField(envelope, whose).get("count")
+        return UpstreamAnswer(AnswerField(data.value, whose), count, _as_of(response))
 
     @contextmanager
     def _in_time(self, whose: str) -> Iterator[None]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.values import ZERO
 from analytics_service.sources.upstream.client import Client
-from analytics_service.sources.upstream.fields import Field, optional
+from analytics_service.sources.upstream.fields import AnswerField, optional
 
 # Events of a page: few at first, because a tick needs few; then as many as may be asked for.
 _FIRST, _MOST = 50, 1000
@@ -34,7 +34,7 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
     length: int | None = None
     while True:
         answer = client.get(path, limit=limit, sort_order="desc", **previous)
-        length = optional(answer.count, Field.whole) if length is None else length
+        length = optional(answer.count, AnswerField.whole) if length is None else length
         page = answer.data.items()
         for item in page:
             event = _event(address, item)
@@ -51,19 +51,19 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
         previous, limit = {"prev_event_uuid": page[-1]["event_uuid"].text()}, _MOST
 
 
-def _event(address: str, item: Field) -> Event:
+def _event(address: str, item: AnswerField) -> Event:
     return item.record(
         Event,
         _MEMBERS,
         id=_uuid(item["event_uuid"]),
         asset_id=item["asset"]["asset"].asset_id(),
         address=address,
-        contract=optional(item.get("contract_address"), Field.text) or "",
+        contract=optional(item.get("contract_address"), AnswerField.text) or "",
         leg=None,
     )
 
 
-def _uuid(field: Field) -> str:
+def _uuid(field: AnswerField) -> str:
     try:
         return str(UUID(field.text()))
     except ValueError:

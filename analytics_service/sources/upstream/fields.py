@@ -47,41 +47,41 @@ _NAMES = {dict: "an object", list: "an array", str: "text", bool: "a boolean", t
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AnswerField:
     """A value in an answer. `answer` says whose and which, `where` is the place in its `data`, as in [3].state.apr."""
 
     value: Any
     answer: str
     where: str = ""
 
-    def __getitem__(self, name: str) -> "Field":
+    def __getitem__(self, name: str) -> "AnswerField":
         """A member that must be there."""
         return self.either(name)
 
-    def either(self, *names: str) -> "Field":
+    def either(self, *names: str) -> "AnswerField":
         """The first of several members, of which one must be there and not be null."""
         field = self.get(*names)
         if field is None:
-            missing = Field(None, self.answer, self._below(names[0]))
+            missing = AnswerField(None, self.answer, self._below(names[0]))
             raise missing.error("is null" if names[0] in self.value else "is missing")
         return field
 
-    def get(self, *names: str) -> "Field | None":
+    def get(self, *names: str) -> "AnswerField | None":
         """The first of several members that is there and not null, if any is."""
         if not isinstance(self.value, dict):
             raise self.error("is not an object")
         for name in names:
             if self.value.get(name) is not None:
-                return Field(self.value[name], self.answer, self._below(name))
+                return AnswerField(self.value[name], self.answer, self._below(name))
         return None
 
-    def items(self) -> "list[Field]":
+    def items(self) -> "list[AnswerField]":
         """The items of an array."""
         if not isinstance(self.value, list):
             raise self.error("is not an array")
-        return [Field(item, self.answer, f"{self.where}[{index}]") for index, item in enumerate(self.value)]
+        return [AnswerField(item, self.answer, f"{self.where}[{index}]") for index, item in enumerate(self.value)]
 
-    def contents(self) -> "list[Field]":
+    def contents(self) -> "list[AnswerField]":
         """The items of an array, or of the array `contents` of an object that has sums beside it."""
         return self["contents"].items() if isinstance(self.value, dict) else self.items()
 
@@ -196,32 +196,32 @@ class Field:
         return _NAMES[type(self.value)]
 
 
-def _read(field: Field, kind: Kind) -> Any:
+def _read(field: AnswerField, kind: Kind) -> Any:
     if isinstance(kind, Count):
         return field.whole(kind.limit)
     return field.word(kind.of) if isinstance(kind, Word) else _READERS[type(kind)](field)
 
 
-_READERS: Mapping[type[Kind], Callable[[Field], Any]] = {
-    Amount: Field.whole,
-    AssetId: Field.asset_id,
-    Flag: Field.flag,
-    Number: Field.decimal,
-    Price: Field.not_negative,
-    Rate: Field.rate,
-    Ratio: Field.decimal,
-    Text: Field.text,
-    Time: Field.time,
-    Usd: Field.not_negative,
+_READERS: Mapping[type[Kind], Callable[[AnswerField], Any]] = {
+    Amount: AnswerField.whole,
+    AssetId: AnswerField.asset_id,
+    Flag: AnswerField.flag,
+    Number: AnswerField.decimal,
+    Price: AnswerField.not_negative,
+    Rate: AnswerField.rate,
+    Ratio: AnswerField.decimal,
+    Text: AnswerField.text,
+    Time: AnswerField.time,
+    Usd: AnswerField.not_negative,
 }
 
 
-def optional(field: Field | None, read: Callable[[Field], Any]) -> Any:
+def optional(field: AnswerField | None, read: Callable[[AnswerField], Any]) -> Any:
     """What a field holds; None if it is not there or null."""
     return None if field is None else read(field)
 
 
-def unique(items: Mapping[str, Any] | set[str], key: str, field: Field) -> str:
+def unique(items: Mapping[str, Any] | set[str], key: str, field: AnswerField) -> str:
     """A key that must not have been there before."""
     if key in items:
         raise field.error("occurs twice")

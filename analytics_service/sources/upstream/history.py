@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from analytics_service.market.instants import HOUR, unix_second
-from analytics_service.sources.upstream.client import Answer, Client, Refused
-from analytics_service.sources.upstream.fields import Field, unique
+from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
+from analytics_service.sources.upstream.fields import AnswerField, unique
 from analytics_service.store.observations import TOTAL
 
 # Buckets of a page, as many as the contract's sample has.
@@ -95,7 +95,7 @@ class Histories:
             buckets += page
         return buckets
 
-    def _ask(self, path: str, **params: str | int) -> Answer:
+    def _ask(self, path: str, **params: str | int) -> UpstreamAnswer:
         try:
             return self._client.get(path, **params, **self._zone)
         except Refused as error:
@@ -106,19 +106,19 @@ class Histories:
             return answer
 
 
-def _series(data: Field) -> dict[str, Field]:
+def _series(data: AnswerField) -> dict[str, AnswerField]:
     """The points of each series by asset id; of a single series under TOTAL."""
     listed = data.get("series")
     if listed is None:
         return {TOTAL: data["points"]}
-    series: dict[str, Field] = {}
+    series: dict[str, AnswerField] = {}
     for item in listed.items():
         asset = item["asset"]
         series[unique(series, asset.asset_id(), asset["id"])] = item["points"]
     return series
 
 
-def _page_size(answer: Answer, offset: int, count: int) -> int:
+def _page_size(answer: UpstreamAnswer, offset: int, count: int) -> int:
     """The number of buckets of a page, by its pagination, which must go on where the page ends."""
     pagination = answer.data["pagination"]
     total, following = pagination["interval_count"], pagination.get("next_offset")
@@ -130,14 +130,14 @@ def _page_size(answer: Answer, offset: int, count: int) -> int:
     return end - offset
 
 
-def _exactly(points: Field, count: int) -> list[Field]:
+def _exactly(points: AnswerField, count: int) -> list[AnswerField]:
     items = points.items()
     if len(items) != count:
         raise points.error(f"has {len(items)} points instead of {count}")
     return items
 
 
-def _add(values: dict[str, Decimal], asset_id: str, point: Field) -> None:
+def _add(values: dict[str, Decimal], asset_id: str, point: AnswerField) -> None:
     value = point.get("v")
     if value is not None:
         values[asset_id] = value.decimal()

@@ -14,7 +14,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.sources.upstream.fields import Field, Names, unique
+from analytics_service.sources.upstream.fields import AnswerField, Names, unique
 
 _T = TypeVar("_T")
 # Members of a state that are not called as the record's field, in the newer and in the older shape.
@@ -24,7 +24,7 @@ _COLLATERAL: Names = {"shares": ("shares", "collateral_sum")}
 _DEBT: Names = {"balance": ("balance", "balance_sum"), "shares": ("shares", "principal_sum")}
 
 
-def read_markets(overview: Field, interest: Mapping[str, int]) -> list[Market]:
+def read_markets(overview: AnswerField, interest: Mapping[str, int]) -> list[Market]:
     """The markets of every asset that has any, in ascending order of asset id. `interest` was paid to lenders of
     assets, as far as upstream tells it."""
     lends = _by_asset(overview["lend"].contents(), _lend)
@@ -37,17 +37,17 @@ def read_markets(overview: Field, interest: Mapping[str, int]) -> list[Market]:
     ]
 
 
-def read_aprs(markets: Field) -> dict[str, Decimal]:
+def read_aprs(markets: AnswerField) -> dict[str, Decimal]:
     """The APR of each market in a list, by asset id."""
     return _by_asset(markets.items(), _apr)
 
 
-def read_config(config: Field) -> GlobalConfig:
+def read_config(config: AnswerField) -> GlobalConfig:
     """The rules of all borrowing."""
     return config.record(GlobalConfig)
 
 
-def _by_asset(items: Iterable[Field], read: Callable[[Field], _T]) -> dict[str, _T]:
+def _by_asset(items: Iterable[AnswerField], read: Callable[[AnswerField], _T]) -> dict[str, _T]:
     markets: dict[str, _T] = {}
     for item in items:
         asset = item["asset_info"]["asset"]
@@ -55,17 +55,17 @@ def _by_asset(items: Iterable[Field], read: Callable[[Field], _T]) -> dict[str, 
     return markets
 
 
-def _apr(market: Field) -> Decimal:
+def _apr(market: AnswerField) -> Decimal:
     return market["rate"]["apr"].rate()
 
 
-def _lend(market: Field) -> LendMarket:
+def _lend(market: AnswerField) -> LendMarket:
     return market["state"].record(LendMarket, _LEND, apr=_apr(market), interest_paid=None)
 
 
-def _collateral(market: Field) -> CollateralMarket:
+def _collateral(market: AnswerField) -> CollateralMarket:
     return market["state"].record(CollateralMarket, _COLLATERAL, config=market["config"].record(CollateralConfig))
 
 
-def _debt(market: Field) -> DebtMarket:
+def _debt(market: AnswerField) -> DebtMarket:
     return market["state"].record(DebtMarket, _DEBT, apr=_apr(market), config=market["config"].record(DebtConfig))

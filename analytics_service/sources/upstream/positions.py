@@ -10,10 +10,10 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.sources.upstream.fields import Field
+from analytics_service.sources.upstream.fields import AnswerField
 
 
-def read_position(address: str, user: Field) -> Position:
+def read_position(address: str, user: AnswerField) -> Position:
     """Everything that an address has, but for its unlock arrangements."""
     markets, staking = user["markets"], user["ptoken"]["staking"]
     return staking.record(
@@ -27,7 +27,7 @@ def read_position(address: str, user: Field) -> Position:
     )
 
 
-def _account(account: Field) -> Account:
+def _account(account: AnswerField) -> Account:
     return account.record(
         Account,
         collaterals=tuple(_holding(item) for item in account["collaterals"].items()),
@@ -35,15 +35,15 @@ def _account(account: Field) -> Account:
     )
 
 
-def _holding(item: Field) -> Holding:
+def _holding(item: AnswerField) -> Holding:
     return item.record(Holding, asset_id=item["asset_info"]["asset"].asset_id())
 
 
-def _lend(pool: Field) -> LendPosition:
+def _lend(pool: AnswerField) -> LendPosition:
     return pool["receipt_amounts"].record(LendPosition, asset_id=pool["asset_info"]["asset"].asset_id())
 
 
-def _balances(balances: Field) -> list[Balance]:
+def _balances(balances: AnswerField) -> list[Balance]:
     """The balances with an amount; kinds other than known may lack it."""
     listed = []
     for item in balances.items():
@@ -54,6 +54,6 @@ def _balances(balances: Field) -> list[Balance]:
     return listed
 
 
-def _stakes(pool: Field) -> list[Stake]:
+def _stakes(pool: AnswerField) -> list[Stake]:
     index = pool["common"]["index"].whole(Index.limit)
     return [item.record(Stake, pool=index) for item in pool["contents"].items()]

@@ -2,7 +2,7 @@
 
 from analytics_service.market.kinds import Count, Index
 from analytics_service.market.ptoken import Ptoken, StakingPool
-from analytics_service.sources.upstream.fields import Field
+from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.state import Asker
 
 
@@ -24,7 +24,7 @@ def read_ptoken(asker: Asker) -> Ptoken:
     )
 
 
-def _pool(pool: Field) -> StakingPool:
+def _pool(pool: AnswerField) -> StakingPool:
     return pool["params"].record(
         StakingPool,
         index=pool["index"].whole(Index.limit),

@@ -27,7 +27,7 @@ from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
 from analytics_service.sources.upstream import assets, events, markets, positions, ptoken, totals, unlocks
 from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Refused
-from analytics_service.sources.upstream.fields import Field
+from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
 from analytics_service.sources.upstream.history import Histories
 from analytics_service.sources.upstream.pace import Pace
@@ -74,7 +74,7 @@ class UpstreamSource(Source):
         self._histories = Histories(self._client, now)
         self._now = now
         self._definitions: tuple[datetime, list[Asset]] | None = None
-        self._overview: tuple[datetime, Field] | None = None
+        self._overview: tuple[datetime, AnswerField] | None = None
 
     @property
     def spec(self) -> str:
@@ -231,7 +231,7 @@ def _own_arrangements(asker: Asker, address: str, at: datetime) -> list[Arrangem
     return [] if own is None else list(unlocks.read_arrangements(address, own, at))
 
 
-def _unless_unknown(ask: Callable[[], Field], *kinds: str) -> Field | None:
+def _unless_unknown(ask: Callable[[], AnswerField], *kinds: str) -> AnswerField | None:
     """The answer; None if upstream says that there is nothing, or that there cannot be, or has an error of other kinds.
 
     A 404 of its proxy, or for a path that is not there, does not say that.

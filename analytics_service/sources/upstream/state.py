@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import shown, unix_second
-from analytics_service.sources.upstream.client import Answer, Client, Refused
+from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
 
 _T = TypeVar("_T")
 # How old an instant may be for which the newest state of upstream stands in.
@@ -39,7 +39,7 @@ class Asker:
         self._is_recent = is_recent
         self._pauses = iter(CATCH_UP if is_recent else ())
 
-    def get(self, path: str, **params: str | int) -> Answer:
+    def get(self, path: str, **params: str | int) -> UpstreamAnswer:
         """The answer of a path. The first call waits some seconds for upstream's snapshot of the instant."""
         answer = self._ask(path, params)
         while self._is_late(answer) and (pause := next(self._pauses, None)):
@@ -49,18 +49,18 @@ class Asker:
         self.snapshots |= {answer.as_of[self._family]} if self._family in answer.as_of else set()
         return answer
 
-    def get_list(self, path: str, **params: str | int) -> Answer:
+    def get_list(self, path: str, **params: str | int) -> UpstreamAnswer:
         """The answer of a path whose payload is a complete list. SourceError unless it has as many items as it says."""
         answer = self.get(path, **params)
         if answer.count is not None and answer.count.whole() != len(answer.data.items()):
             raise answer.count.error(f"is not the number of items, {len(answer.data.items())}")
         return answer
 
-    def _is_late(self, answer: Answer) -> bool:
+    def _is_late(self, answer: UpstreamAnswer) -> bool:
         behind = self._at - answer.as_of.get(self._family, self._at)
         return 0 < behind <= _STANDS_STILL
 
-    def _ask(self, path: str, params: dict[str, str | int]) -> Answer:
+    def _ask(self, path: str, params: dict[str, str | int]) -> UpstreamAnswer:
         if not self.sends_at:
             return self._client.get(path, **params)
         try:

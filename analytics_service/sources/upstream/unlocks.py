@@ -14,18 +14,18 @@ from datetime import datetime, timedelta
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
 from analytics_service.market.unlocks import unlock_amounts, unlocked_at
-from analytics_service.sources.upstream.fields import Field
+from analytics_service.sources.upstream.fields import AnswerField
 
 _DAY = timedelta(days=1)
 
 
-def read_groups(distribution: Field, at: datetime) -> Iterator[Arrangement]:
+def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement]:
     """Stand-ins for the arrangements of each class, with upstream's sums at an instant."""
     for group in distribution["groups"].items():
         yield from _stand_ins(group, at)
 
 
-def _stand_ins(group: Field, at: datetime) -> Iterator[Arrangement]:
+def _stand_ins(group: AnswerField, at: datetime) -> Iterator[Arrangement]:
     """A lump sum for each use that is made of a part of the group's amount, unlocked or still locked.
 
     What is claimable has unlocked. What else has unlocked is counted as claimed, as far as that goes, then as expired,
@@ -78,7 +78,7 @@ def _used(lump_sum: Arrangement, use: str) -> Arrangement:
     return replace(lump_sum, expires_at=before) if use == "expired" else replace(lump_sum, reclaimed_at=before)
 
 
-def read_arrangements(address: str, unlocks: Field, at: datetime) -> Iterator[Arrangement]:
+def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Iterator[Arrangement]:
     """The arrangements of an address as of an instant."""
     for index, item in enumerate(unlocks["arrangements"].items()):
         schedule, admin, amounts = item["schedule"], item["admin"], item["amounts"]
@@ -102,7 +102,7 @@ def read_arrangements(address: str, unlocks: Field, at: datetime) -> Iterator[Ar
         yield arrangement
 
 
-def _reclaimed_at(arrangement: Arrangement, amounts: Field, at: datetime) -> datetime:
+def _reclaimed_at(arrangement: Arrangement, amounts: AnswerField, at: datetime) -> datetime:
     """The second at which as much was locked as was reclaimed. After expiry, nothing is."""
     if amounts["expired"].whole():
         return at
