@@ -2,20 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
 from analytics_service.errors import SourceError
-from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event, Totals
-from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Activity, Position, SwapContract
-from analytics_service.market.prices import Price
-from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.rates import Rates
+from analytics_service.market.positions import Position
 from analytics_service.sources.base import Sample, Source
 
 log = logging.getLogger(__name__)
@@ -81,7 +75,7 @@ def _run(call: Callable[[], _T], future: "Future[_T]") -> None:
 
 class BoundedSource(Source):
     """Wraps a source so that each of its answers must come in time, including answers that are generated lazily; see
-    Calls. Its spec and its sample addresses are read directly."""
+    Calls. Its spec and its sample addresses are read directly; whatever this class does not define is added below."""
 
     def __init__(self, source: Source, calls: Calls) -> None:
         self.simulated = source.simulated
@@ -93,14 +87,6 @@ class BoundedSource(Source):
     @property
     def spec(self) -> str:
         return self._source.spec
-
-    @property
-    def history(self) -> timedelta | None:
-        return self._calls("history", lambda: self._source.history)
-
-    @property
-    def since(self) -> datetime | None:
-        return self._calls("since", lambda: self._source.since)
 
     @property
     def samples(self) -> Mapping[Sample, str]:
@@ -117,44 +103,30 @@ class BoundedSource(Source):
         except SourceError as error:
             log.warning("%s", error)
 
-    def assets(self, at: datetime) -> Sequence[Asset]:
-        return self._all("assets", lambda: self._source.assets(at))
-
-    def prices(self, at: datetime) -> Sequence[Price]:
-        return self._all("prices", lambda: self._source.prices(at))
-
-    def markets(self, at: datetime) -> Sequence[Market]:
-        return self._all("markets", lambda: self._source.markets(at))
-
-    def rates(self, at: datetime) -> Rates:
-        return self._calls("rates", lambda: self._source.rates(at))
-
-    def config(self, at: datetime) -> GlobalConfig:
-        return self._calls("config", lambda: self._source.config(at))
-
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        return self._all("events", lambda: self._source.events(after, until))
-
-    def totals(self, at: datetime) -> Totals:
-        return self._calls("totals", lambda: self._source.totals(at))
-
-    def ptoken(self, at: datetime) -> Ptoken:
-        return self._calls("ptoken", lambda: self._source.ptoken(at))
-
-    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        return self._all("arrangements", lambda: self._source.arrangements(at))
-
     def positions(self, at: datetime) -> Iterator[Position]:
         """The positions of the source. Each batch of a thousand must come in time."""
         positions = iter(self._calls("positions", lambda: self._source.positions(at)))
         while batch := self._calls("positions", lambda: list(islice(positions, _POSITIONS_AT_ONCE))):
             yield from batch
 
-    def activity(self, at: datetime) -> Activity | None:
-        return self._calls("activity", lambda: self._source.activity(at))
 
-    def swaps(self, at: datetime) -> Sequence[SwapContract]:
-        return self._all("swaps", lambda: self._source.swaps(at))
+def _bounded(name: str) -> Callable[..., Any]:
+    """Gets a property of the source, or calls its method, within the time limit."""
 
-    def _all(self, subject: str, call: Callable[[], Iterable[_T]]) -> Sequence[_T]:
-        return self._calls(subject, lambda: list(call()))
+    def ask(bounded: BoundedSource, *instants: datetime) -> Any:
+        def answer() -> Any:
+            value = getattr(bounded._source, name)
+            value = value(*instants) if callable(value) else value
+            return list(value) if isinstance(value, Iterable) else value
+
+        return bounded._calls(name, answer)
+
+    return ask
+
+
+for _name, _member in vars(Source).items():
+    if not _name.startswith("_") and _name not in vars(BoundedSource):
+        if isinstance(_member, property):
+            setattr(BoundedSource, _name, property(_bounded(_name)))
+        elif callable(_member):
+            setattr(BoundedSource, _name, _bounded(_name))

@@ -80,13 +80,6 @@ def test_every_answer_is_that_of_the_source() -> None:
         assert [*ours] == [*theirs] != [] if is_list else ours == theirs, name
 
 
-def test_all_that_a_source_can_be_asked_is_passed_on() -> None:
-    """A method that was forgotten would have the answer of a source without it."""
-    flags = {"simulated", "may_hang", "has_markets", "at_ends"}
-    asked = {name for name in vars(Source) if not name.startswith("_")} - flags
-    assert asked <= vars(BoundedSource).keys()
-
-
 def test_an_answer_that_does_not_come_is_an_error_after_the_seconds(oracle: Oracle) -> None:
     calls = Calls("oracle", 0.3)
     oracle.is_stuck = True
