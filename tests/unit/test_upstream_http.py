@@ -2,7 +2,6 @@
 
 import gzip
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -204,20 +203,17 @@ def test_a_coding_that_was_not_asked_for_is_not_decoded(coding: str, server: Mis
         server.prices(sending(gzip.compress(gzip.compress(PRICES)), Content_Encoding=coding))
 
 
-@pytest.mark.parametrize("start", [b"", b"Content-Length: 1000000\r\n\r\n", b"\r\n"], ids=["head", "body", "open end"])
-def test_an_answer_that_drips_is_given_up(start: bytes, server: Misbehaving) -> None:
+def test_a_body_that_drips_is_given_up(server: Misbehaving) -> None:
     """Each byte comes in time, but all of them would not."""
 
     def drips(handler: BaseHTTPRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + start)
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         handler.close_connection = True
         while not server.ending.wait(0.02):
             handler.wfile.write(b"a")
 
-    started = time.monotonic()
     with pytest.raises(SourceError, match=r"takes more than 0\.2 s for an answer"):
         server.prices(drips, answer=0.2)
-    assert time.monotonic() - started < 10
 
 
 def test_a_server_that_says_nothing_is_given_up(server: Misbehaving) -> None:

@@ -2,12 +2,8 @@
 
 import json
 import re
-import socket
-import threading
 import time
-import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -35,7 +31,7 @@ _AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Seconds for a connection, for each wait for data, and for a whole answer; bytes and values of an answer. A value
+    """Seconds for a connection, for each wait for data, and for a whole body; bytes and values of an answer. A value
     may be two bytes of JSON, and takes up to 200 in memory."""
 
     connect: float = 10.0
@@ -93,7 +89,6 @@ class Client:
         self._names = names
         self._reading = names.reading()
         self._bounds = bounds
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._http = httpx.Client(
             transport=transport,
             headers={
@@ -128,9 +123,11 @@ class Client:
             self.pace.enter()
         except SourceError as error:
             raise SourceError(f"{whose} is not asked. {error}") from None
-        url, extensions = f"{self.url}/api/v1{path}", {"trace": self._trace}
-        with self._in_time(whose), self._http.stream("GET", url, params=params, extensions=extensions) as response:
-            body = self._body(response, whose)
+        try:
+            with self._http.stream("GET", f"{self.url}/api/v1{path}", params=params) as response:
+                body = self._body(response, whose)
+        except httpx.HTTPError as error:
+            raise _Passing(f"{whose} cannot be read: {str(error) or type(error).__name__}.") from error
         if response.status_code != 200:
             self._refuse(response, body, whose)
         envelope = self._envelope(body, whose)
@@ -144,40 +141,10 @@ class Client:
         count = AnswerField(envelope, whose).get("count")
         return UpstreamAnswer(AnswerField(data.value, whose), count, _as_of(response))
 
-    @contextmanager
-    def _in_time(self, whose: str) -> Iterator[None]:
-        """Bound the time of an exchange: httpx bounds each wait for data, of which a head may need 100,000.
-
-        Nothing tells which connection a request is on, so all are cut off. The other requests are retried.
-        """
-        deadline = time.monotonic() + self._bounds.answer
-        cut = threading.Timer(self._bounds.answer, self._cut_off)
-        cut.daemon = True
-        cut.start()
-        fault = None
-        try:
-            yield
-        except httpx.HTTPError as error:
-            fault = error
-        finally:
-            cut.cancel()
-        # A body that ends with its connection seems to be whole when it is cut off.
-        if time.monotonic() > deadline:
-            raise SourceError(f"{whose} takes more than {self._bounds.answer:g} s for an answer.") from fault
-        if fault is not None:
-            raise _Passing(f"{whose} cannot be read: {str(fault) or type(fault).__name__}.") from fault
-
-    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._sockets.add(info["return_value"].get_extra_info("socket"))
-
-    def _cut_off(self) -> None:
-        for connection in list(self._sockets):
-            with suppress(OSError):
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
-
     def _body(self, response: httpx.Response, whose: str) -> bytes:
-        """The body, read within its bound. httpx decodes what it has received, at most 64 KiB, before it is counted."""
+        """The body, read within its bounds. httpx decodes what it has received, at most 64 KiB, before it is counted,
+        and bounds each wait for data, not their sum."""
+        deadline = time.monotonic() + self._bounds.answer
         coding = response.headers.get("Content-Encoding", "identity")
         if coding.lower() not in ("identity", "gzip"):
             raise SourceError(f"{whose} answers in the coding {coding[:40]!r}. Only gzip was asked for.")
@@ -186,6 +153,8 @@ class Client:
             body += chunk
             if len(body) > self._bounds.size:
                 raise SourceError(f"{whose} answers more than {self._bounds.size // MIB} MiB.")
+            if time.monotonic() > deadline:
+                raise SourceError(f"{whose} takes more than {self._bounds.answer:g} s for an answer.")
         return bytes(body)
 
     def _envelope(self, body: bytes, whose: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.values import ZERO
 from analytics_service.sources.upstream.client import Client
-from analytics_service.sources.upstream.fields import AnswerField, optional
+from analytics_service.sources.upstream.fields import AnswerField
 
 # Events of a page: few at first, because a tick needs few; then as many as may be asked for.
 _FIRST, _MOST = 50, 1000
@@ -34,7 +34,8 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
     length: int | None = None
     while True:
         answer = client.get(path, limit=limit, sort_order="desc", **previous)
-        length = optional(answer.count, AnswerField.whole) if length is None else length
+        if length is None and answer.count:
+            length = answer.count.whole()
         page = answer.data.items()
         for item in page:
             event = _event(address, item)
@@ -54,11 +55,10 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
 def _event(address: str, item: AnswerField) -> Event:
     return item.record(
         Event,
-        _MEMBERS,
+        names=_MEMBERS,
         id=_uuid(item["event_uuid"]),
-        asset_id=item["asset"]["asset"].asset_id(),
         address=address,
-        contract=optional(item.get("contract_address"), AnswerField.text) or "",
+        contract=contract.text() if (contract := item.get("contract_address")) else "",
         leg=None,
     )
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from analytics_service.market.instants import HOUR, unix_second
 from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
-from analytics_service.sources.upstream.fields import AnswerField, unique
+from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.store.observations import TOTAL
 
 # Buckets of a page, as many as the contract's sample has.
@@ -111,11 +111,7 @@ def _series(data: AnswerField) -> dict[str, AnswerField]:
     listed = data.get("series")
     if listed is None:
         return {TOTAL: data["points"]}
-    series: dict[str, AnswerField] = {}
-    for item in listed.items():
-        asset = item["asset"]
-        series[unique(series, asset.asset_id(), asset["id"])] = item["points"]
-    return series
+    return listed.by_asset(lambda item: item["points"])
 
 
 def _page_size(answer: UpstreamAnswer, offset: int, count: int) -> int:

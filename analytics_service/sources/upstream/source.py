@@ -25,7 +25,7 @@ from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
-from analytics_service.sources.upstream import assets, events, markets, positions, ptoken, totals, unlocks
+from analytics_service.sources.upstream import events, records, totals, unlocks
 from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Refused
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
@@ -93,24 +93,22 @@ class UpstreamSource(Source):
     def assets(self, at: datetime) -> Sequence[Asset]:
         """Every asset; for an instant of the past, every asset of the present."""
         if self._state.is_recent(at):
-            return self._state.read("prices", at, _definitions)
+            return self._state.read("prices", at, records.read_assets)
         now = self._now()
         if self._definitions is None or not now - _DEFINITIONS < self._definitions[0] <= now:
-            self._definitions = now, self._state.read("prices", now, _definitions)
+            self._definitions = now, self._state.read("prices", now, records.read_assets)
         return self._definitions[1]
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's prices; of the past, those as of the instant, which then counts as that of the observation."""
         if self._state.is_recent(at):
-            return self._state.read(
-                "prices", at, lambda asker: assets.read_prices(asker.get_list("/assets/prices").data)
-            )
+            return self._state.read("prices", at, records.read_prices)
         return [Price(asset_id, at, usd) for asset_id, usd in self._past(PRICES, at).items()]
 
     def rates(self, at: datetime) -> Rates:
         """The APRs of all markets."""
         if self._state.is_recent(at):
-            return self._state.read("markets", at, _rates)
+            return self._state.read("markets", at, records.read_rates)
         return Rates(self._past(LEND_RATES, at), self._past(BORROW_RATES, at))
 
     def markets(self, at: datetime) -> Sequence[Market]:
@@ -121,8 +119,8 @@ class UpstreamSource(Source):
         """The rules in the overview: in that of the markets, if they have just been asked for."""
         overview = self._overview
         if overview and overview[0] == at:
-            return markets.read_config(overview[1]["global_config"])
-        return self._state.read("markets", at, lambda asker: markets.read_config(asker.get("/markets/config").data))
+            return overview[1]["global_config"].record(GlobalConfig)
+        return self._state.read("markets", at, lambda asker: asker.get("/markets/config").data.record(GlobalConfig))
 
     def totals(self, at: datetime) -> Totals:
         """The sums over all users."""
@@ -144,7 +142,7 @@ class UpstreamSource(Source):
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token."""
-        return self._state.read("ptoken", at, ptoken.read_ptoken)
+        return self._state.read("ptoken", at, records.read_ptoken)
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """The arrangements of followed addresses, and stand-ins for all; see unlocks.py."""
@@ -171,7 +169,7 @@ class UpstreamSource(Source):
     def _markets(self, asker: Asker, at: datetime) -> list[Market]:
         overview = asker.get("/markets").data
         self._overview = at, overview
-        return markets.read_markets(overview, totals.read_interest(asker))
+        return records.read_markets(overview, totals.read_interest(asker))
 
     def _require_events(self, until: datetime) -> None:
         """SourceError unless upstream has all events up to an instant, or has them after some seconds. An upstream that
@@ -204,25 +202,16 @@ class UpstreamSource(Source):
                 yield from pool.map(ask, addresses[first : first + _ADDRESSES])
 
 
-def _definitions(asker: Asker) -> list[Asset]:
-    return assets.read_assets(asker.get_list("/assets").data)
-
-
-def _rates(asker: Asker) -> Rates:
-    lend, borrow = (asker.get_list(f"/markets/{side}").data for side in ("lend", "borrow/debts"))
-    return Rates(markets.read_aprs(lend), markets.read_aprs(borrow))
-
-
 def _position(asker: Asker, address: str) -> Position | None:
     """The position of an address; None if upstream does not know the address."""
     user = _unless_unknown(lambda: asker.get(f"/users/{address}/user").data)
-    return None if user is None else positions.read_position(address, user)
+    return None if user is None else records.read_position(address, user)
 
 
 def _contract(asker: Asker, address: str) -> SwapContract | None:
     """The swap contract of an address; None if there is none."""
     routes = _unless_unknown(lambda: asker.get_list("/swap/routes/all", contract_address=address).data)
-    return None if routes is None else assets.read_routes(address, routes)
+    return None if routes is None else records.read_routes(address, routes)
 
 
 def _own_arrangements(asker: Asker, address: str, at: datetime) -> list[Arrangement]:

@@ -1,30 +1,24 @@
 """Sums over all of upstream's users, of whom only those of followed addresses are asked for one by one."""
 
 from datetime import datetime
-from decimal import Decimal
 
 from analytics_service.market.events import Sum, Totals
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.positions import Activity
 from analytics_service.sources.upstream.client import Refused
-from analytics_service.sources.upstream.fields import unique
 from analytics_service.sources.upstream.history import Histories
 from analytics_service.sources.upstream.state import Asker, NoPast
 from analytics_service.store.histories import LIQUIDATIONS, LOANS, History
 from analytics_service.store.observations import TOTAL
 
 _STATE = "/analytics/market/state"
-_COUNT = 2**64
 
 
 def read_activity(asker: Asker) -> Activity:
     """The number of users of the markets."""
     state = asker.get(_STATE).data
-    return Activity(
-        state["borrower_active"].whole(_COUNT),
-        state["borrower_account_active"].whole(_COUNT),
-        state["lender_active"].whole(_COUNT),
-    )
+    names = ("borrower_active", "borrower_account_active", "lender_active")
+    return Activity(*(state[name].whole() for name in names))
 
 
 def read_interest(asker: Asker) -> dict[str, int]:
@@ -37,34 +31,27 @@ def read_interest(asker: Asker) -> dict[str, int]:
         if error.lacks_path:
             return {}
         raise
-    interest: dict[str, int] = {}
-    for item in assets.items():
-        asset = item["asset"]
-        interest[unique(interest, asset.asset_id(), asset["id"])] = item["lend_interest_paid"].whole()
-    return interest
+    return assets.by_asset(lambda item: item["lend_interest_paid"].whole())
 
 
 def read_totals(asker: Asker, histories: Histories, at: datetime) -> Totals:
     """The values of all loans, flash loans and liquidations, from the newest state and the histories."""
     state = asker.get(_STATE).data
     loans = state["loans_originated"]
-    by_asset: dict[str, Decimal] = {}
-    for item in loans["breakdown"].items():
-        asset = item["asset"]
-        by_asset[unique(by_asset, asset.asset_id(), asset["id"])] = item["value"].not_negative()
+    by_asset = loans["breakdown"].by_asset(lambda item: item["value"].usd())
     # Of an instant after upstream's newest snapshot there would be no value.
     shown = instant(max(asker.snapshots, default=unix_second(at)))
     return Totals(
-        loans=Sum(loans["total_value"].not_negative(), by_asset),
+        loans=Sum(loans["total_value"].usd(), by_asset),
         liquidations=_liquidations(histories, shown),
-        flash_loans=state["flash_loan_volume_total"].not_negative(),
+        flash_loans=state["flash_loan_volume_total"].usd(),
     )
 
 
 def read_past_totals(asker: Asker, histories: Histories, at: datetime) -> Totals:
     """The same as of the past, from histories; flash loans only if upstream tells its past state."""
     try:
-        flash_loans = asker.get(_STATE).data["flash_loan_volume_total"].not_negative()
+        flash_loans = asker.get(_STATE).data["flash_loan_volume_total"].usd()
     except NoPast:
         flash_loans = None
     return Totals(_sum(histories, LOANS, at), _liquidations(histories, at), flash_loans)
