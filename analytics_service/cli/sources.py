@@ -14,7 +14,7 @@ from analytics_service.cli.options import data_dir_option
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.market.instants import MINUTE, floored
-from analytics_service.sources.checking.check import Answered, Plan, Stage, check
+from analytics_service.sources.checking.check import Plan, check
 from analytics_service.sources.checking.findings import Finding, Level
 from analytics_service.sources.registry import SQL, open_source
 from analytics_service.store.connection import Store
@@ -67,12 +67,10 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
         with closing(opened):
             findings: dict[Finding, None] = {}
             for step in check(opened, Plan(now, settings, pause)):
-                if isinstance(step, Stage):
-                    click.echo(step.words)
-                elif isinstance(step, Answered):
-                    click.echo(f"  {step.part:<12} {step.count:>9,} in {step.seconds:.2f} s")
-                else:
+                if isinstance(step, Finding):
                     findings[step] = None
+                else:
+                    click.echo(step)
     _report(list(findings))
 
 

@@ -13,7 +13,7 @@ import pytest
 from analytics_service.cli.sources import _report
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.events import Action, Event
 from analytics_service.market.markets import (
     NO_CONFIG,
     CollateralConfig,
@@ -28,7 +28,7 @@ from analytics_service.market.positions import Account, Holding, LendPosition, P
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.sources.base import Source
-from analytics_service.sources.checking.check import Answered, Plan, check
+from analytics_service.sources.checking.check import Plan, check
 from analytics_service.sources.checking.findings import Finding, Level, listed
 from analytics_service.sources.simulated.source import SimulatedSource
 from tests.unit.test_cli import run
@@ -127,8 +127,8 @@ def lend(**changes: Any) -> Sound:
 
 
 def test_there_is_nothing_to_say_of_a_sound_source() -> None:
-    answered = [step for step in check(Sound(), Plan(NOW)) if isinstance(step, Answered)]
-    assert [(step.part, step.count) for step in answered] == [
+    answers = [step.split() for step in check(Sound(), Plan(NOW)) if isinstance(step, str) and " in " in step]
+    assert [(part, int(count)) for part, count, *_ in answers] == [
         ("assets", 3),
         ("prices", 2),
         ("markets", 2),
@@ -169,7 +169,6 @@ def test_what_a_source_lacks_is_not_shown() -> None:
         "note: positions: there are none, so every address is without accounts, deposits and wallet, and there is no "
         "risk.",
         "note: swaps: there are none, so there are no swap routes.",
-        "note: ptoken: it has no pools, so there is no staking.",
     ]
 
 
@@ -177,10 +176,6 @@ ID = "token;0xDAC"
 BAD: dict[str, tuple[Sound, str]] = {
     # What the store cannot hold.
     "a float": (Sound(usd={ATOM.id: 10.5}), "error: prices: usd of native;uatom is the float 10.5. Floats are not ex"),
-    "a float in a record": (
-        Sound(markets_=(Market(USDT.id, replace(LEND, principal=1.5), None, None),)),  # type: ignore[arg-type]
-        "error: markets: lend.principal of token;0xdac is the float 1.5",
-    ),
     "a float in a record of a record": (
         Sound(markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, max_discount=0.1), 5, 5), None),)),  # type: ignore[arg-type]
         "error: markets: collateral.config.max_discount of native;uatom is the float 0.1",
@@ -194,22 +189,17 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(usd={"uatom": Decimal(1)}),
         "error: prices: asset_id of uatom: 'uatom' is not the id of an asset: it must b",
     ),
-    "no record": (Sound(assets_=({"id": "x"},)), "error: assets: a record is a dict; it must be an Asset."),
+    "no record": (Sound(assets_=({"id": "x"},)), "error: assets: a value is a dict; it must be an Asset."),
     "an amount that is a Decimal": (
         lend(principal=Decimal("1000000.50") * 10**6),
         "error: markets: lend.principal of token;0xdac is a Decimal; it must be an int. Amounts are int, in denom unit",
-    ),
-    "held as a Decimal": (
-        Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, Decimal(5), 0),)),)),  # type: ignore[arg-type]
-        f"error: positions: lends.0.held of {ALICE} is a Decimal; it must be an int.",
     ),
     "milliseconds of a price": (
         Sound(observed=lambda at: 1795780800000),  # type: ignore[arg-type,return-value]
         "error: prices: observed_at of native;uatom is an int; it must be an aware datetime.",
     ),
-    "text of a price": (Sound(usd={ATOM.id: "1"}), "error: prices: usd of native;uatom is a str; it must be a Decimal"),
     "a number of an event": (borrow(id=7), "error: events: id of 7 is an int; it must be a str."),
-    "no rules": (Sound(config_=None), "error: config: a record is None; it must be a GlobalConfig."),  # type: ignore[arg-type]
+    "no rules": (Sound(config_=None), "error: config: a value is None; it must be a GlobalConfig."),  # type: ignore[arg-type]
     "a route as text": (
         Sound(swaps_=(SwapContract(ALICE, {"uatom": "uusdt"}),)),  # type: ignore[dict-item]
         f"error: swaps: routes.uatom of {ALICE} is a str; it must be a tuple.",
@@ -217,42 +207,28 @@ BAD: dict[str, tuple[Sound, str]] = {
     "a rate above 100": (lend(apr=Decimal(400)), "error: markets: lend.apr of token;0xdac: 400 is not an APR"),
     # Assets.
     "no assets": (Sound(assets_=()), "error: assets: there are none, so there is no snapshot."),
-    "an asset twice": (Sound(assets_=(ATOM, ATOM, USDT)), "error: assets: more than once: native;uatom."),
-    "two cases": (
-        Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0xDAC", symbol="D"))),
-        f"error: assets: ids that differ only in case: token;0xdac, {ID}.",
-    ),
-    "a symbol twice": (
-        Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0x2", symbol="usdt"))),
-        "warning: assets: symbols of several assets: usdt.",
-    ),
-    "a formula": (
-        Sound(assets_=(replace(ATOM, symbol="=1"), USDT)),
-        "warning: assets: symbols that are empty, have a com",
+    "an asset twice": (
+        Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0xDAC"))),
+        "error: assets: more than once: token;0xdac. Define each asset once, in one spelling",
     ),
     "a factor": (
         Sound(assets_=(replace(ATOM, decimals_denom=100), USDT)),
         "warning: assets: more than 36 decimals_denom: nat",
     ),
     "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset is not among the assets: token;"),
-    "no origin": (
-        Sound(assets_=(ATOM, USDT, replace(RECEIPT, origin_asset=None))),
-        "warning: assets: receipt and liquid-staking tokens without origin_asset: token;0xrec.",
-    ),
     # Prices.
     "no prices": (Sound(usd={}), "error: prices: there are none, so there is no snapshot."),
     "a price of nothing": (
         Sound(usd={ATOM.id: Decimal(1), "native;ux": Decimal(1)}),
         "warning: prices: not among the assets: native;ux.",
     ),
-    "a price of 0": (Sound(usd={ATOM.id: Decimal(0)}), "warning: prices: 0 USD: native;uatom."),
     "a scaled price": (
         Sound(usd={ATOM.id: Decimal(1050000000)}),
-        "warning: prices: very high: native;uatom (1050000000).",
+        "warning: prices: 0, very low or very high: native;uatom (1050000000).",
     ),
     "a price of a denom unit": (
         Sound(usd={ATOM.id: Decimal("0.0000000000001")}),
-        "warning: prices: very low: native;uatom (0.0000000000001).",
+        "warning: prices: 0, very low or very high: native;uatom (0.0000000000001).",
     ),
     "no price": (Sound(usd={USDT.id: Decimal(1)}), "note: prices: assets without a price, and therefore w"),
     "a price of later": (
@@ -267,28 +243,11 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(observed=lambda at: at - 2 * DAY),
         "warning: prices: more than a day old: native;uat",
     ),
-    "fractions": (
-        Sound(observed=lambda at: at - timedelta(milliseconds=1)),
-        "note: prices: fractions of a second in observed_at, which are cut off: native;uatom, token;0xdac.",
-    ),
-    "a receipt token": (
-        Sound(usd={USDT.id: Decimal(1), ATOM.id: Decimal(1), RECEIPT.id: Decimal(5)}),
-        # 1,000 USDT for 900 receipt tokens.
-        "warning: prices: the receipt token token;0xrec costs 5 USD, but redeems for 1.111111111111111111.",
-    ),
     # Markets.
     "no markets": (Sound(markets_=(), positions_=()), "error: markets: there are none, so there is no snapshot."),
     "a market twice": (
         Sound(markets_=(Market(USDT.id, LEND, None, None), Market(USDT.id, None, None, DEBT))),
-        "error: markets: more than one of an asset: token;0xdac.",
-    ),
-    "a market of nothing": (
-        Sound(markets_=(Market("native;ux", LEND, None, None),)),
-        "warning: markets: not among the assets: native;ux.",
-    ),
-    "a market without price": (
-        Sound(usd={ATOM.id: Decimal(1)}),
-        "warning: markets: without a price, so they",
+        "error: markets: more than once: token;0xdac.",
     ),
     "percent": (lend(apr=Decimal(4)), "warning: markets: apr is more than 1, which is 100 %: token;0xdac (4)."),
     "ratios in percent": (
@@ -297,57 +256,32 @@ BAD: dict[str, tuple[Sound, str]] = {
         ),
         "warning: markets: liquidation_ltv is more than 1, which is 100 %: native;uatom (80).",
     ),
-    "ratios turned": (
-        Sound(
-            markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, allowable_ltv=Decimal(1)), 5, 5), None),)
-        ),
-        "warning: markets: allowable_ltv is above liquidation_ltv: native;uatom.",
-    ),
     "more debt": (
         Sound(markets_=(Market(USDT.id, replace(LEND, principal=400_000_000), None, DEBT),)),
         "warning: markets: more debt than lend principal: token;0xdac.",
     ),
     "standard units": (lend(principal=500), "warning: markets: hardly anything in them: token;0xdac (500)."),
-    "less than a cent": (lend(principal=9_000), "warning: markets: hardly anything in them: token;0xdac (9000)."),
     "too many units": (lend(principal=10**20), "warning: markets: worth more than 10^13 USD: token;0xdac (1000"),
     "a fee in percent": (
         Sound(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2))),
         "warning: config: liquidation_fee is more than 1, which is 100 %: the rules (2).",
     ),
     # Events.
-    "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: ids of more than one event: 400."),
-    "the wrong order": (
-        Sound(events_=EVENTS[::-1]),
-        "warning: events: not in the order of time, oldest first.",
+    "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: more than once: 400."),
+    "an event in seconds": (
+        borrow(at=datetime(1970, 1, 21, tzinfo=UTC)),
+        "error: events: impossible at: 400 (1970",
     ),
-    "an event in seconds": (borrow(at=datetime(1970, 1, 21, tzinfo=UTC)), "error: events: impossible times: 400."),
     "no value": (borrow(usd=None), "warning: events: without usd, so they count in no sum of loans"),
     "an event of nothing": (borrow(asset_id="native;ux"), "warning: events: not among the assets: native;ux."),
     "a loan of nothing": (borrow(amount=None), "error: events: of lending, but without amount: 400."),
-    "no account": (
-        borrow(account_index=None),
-        "warning: events: of a borrow account, but wi",
-    ),
-    "no leg": (borrow(action=Action.LIQUIDATE), "warning: events: liquidations without leg, which count as"),
-    "two transactions": (
-        Sound(
-            events_=tuple(
-                replace(EVENTS[0], id=leg, action=Action.LIQUIDATE, leg=leg, tx_hash=f"hash of {leg}") for leg in Leg
-            )
-        ),
-        f"warning: events: the legs of a liquidation have different tx_hash: {ALICE} at 2026-02-12T20:00:00Z.",
-    ),
-    "no destination": (borrow(action=Action.SEND), "warning: events: sends without destination: 400."),
+    "no leg": (borrow(action=Action.LIQUIDATE), "warning: events: liquidations without leg, which count"),
     "an address": (borrow(address="alice"), "warning: events: addresses that cannot be asked for: alice."),
     "a value": (borrow(usd=Decimal(7)), "warning: events: usd is not amount times price: 400 (7 instead of 1)."),
     # Positions.
     "an address twice": (
         Sound(positions_=(Position(ALICE), Position(ALICE.upper().replace("X", "x")))),
-        f"error: positions: more than one of an address: {ALICE}.",
-    ),
-    "no such market": (
-        Sound(positions_=(Position(ALICE, (Account(0, (), (Holding(ATOM.id, 1),)),)),)),
-        "warning: positions: held as debt, but without a debt market: native;uatom.",
+        f"error: positions: more than once: {ALICE}.",
     ),
     "more than all": (
         Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 0, 10**9),)),)),
@@ -362,17 +296,9 @@ BAD: dict[str, tuple[Sound, str]] = {
         "warning: positions: stakes in pools that ptoken does not have: 3.",
     ),
     # Others.
-    "an unknown token": (
-        Sound(ptoken_=replace(PTOKEN, asset_id="native;up")),
-        "warning: ptoken: not among the assets: native;up.",
-    ),
     "an arrangement twice": (
         Sound(arrangements_=(ARRANGEMENT, ARRANGEMENT)),
         f"error: arrangements: more than once: {BOB} 0.",
-    ),
-    "a denom": (
-        Sound(swaps_=(SwapContract(ALICE, {"uatom": ("ux",)}),)),
-        "note: swaps: symbol_denom of no asset: ux.",
     ),
 }
 
@@ -383,12 +309,16 @@ def test_what_is_wrong_is_said(source: Sound, message: str) -> None:
     assert [line for line in lines if line.startswith(message)], lines
 
 
-def test_a_liquidation_with_its_legs_is_as_it_must_be() -> None:
-    legs = [replace(EVENTS[0], id=leg, action=Action.LIQUIDATE, leg=Leg(leg)) for leg in ("debt", "collateral")]
-    assert said(Sound(events_=tuple(legs))) == []
-
-
 def test_a_past_that_changes_is_an_error() -> None:
+    source = Sound()
+
+    def pause() -> None:
+        source.markets_ = source.markets_[1:]
+
+    assert said(source, pause=pause) == [
+        "error: markets: asked again as of 2026-01-30T12:00:00Z, native;uatom was there, and then was not. Answer as "
+        "of `at`, not as of the time of the call: the past must not change. Keep out whatever depends on chance, too."
+    ]
     numbers = count(1)
 
     class Live(Sound):
@@ -396,22 +326,10 @@ def test_a_past_that_changes_is_an_error() -> None:
             return [Price(ATOM.id, at, Decimal(next(numbers))), Price(USDT.id, at, Decimal(1))]
 
     # Asked as of noon, an hour, a day and 30 days before it, and then again as of 30 days before it.
-    assert said(Live()) == [
-        "error: prices: asked again at once as of 2026-01-30T12:00:00Z, usd of native;uatom was 4, and then 5. The "
-        "past must not change: answer as of `at`, and keep out whatever depends on the clock or on chance."
-    ]
-
-
-def test_a_past_that_changes_only_later_is_an_error() -> None:
-    source = Sound()
-
-    def pause() -> None:
-        source.markets_ = source.markets_[1:]
-
-    assert said(source, pause=pause) == [
-        "error: markets: asked again later as of 2026-01-30T12:00:00Z, native;uatom was there, and then was not. The "
-        "past must not change: answer as of `at`, and keep out whatever depends on the clock or on chance."
-    ]
+    (line,) = said(Live())
+    assert line.startswith(
+        "error: prices: asked again as of 2026-01-30T12:00:00Z, usd of native;uatom was 4, and then 5."
+    )
 
 
 @pytest.mark.parametrize(
@@ -436,7 +354,7 @@ def test_a_time_that_is_none_is_told_with_everything_else(at: object, what: str)
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        (10, "history is an int; it must be a timedelta."),
+        (10, "history: a value is an int; it must be a timedelta."),
         (-DAY, "history is -1 day, 0:00:00. It must not be negative, nor begin before 1970."),
         (timedelta.max, "history is 999999999 days, 23:59:59.999999. It must not be negative, nor begin before 1970."),
     ],
@@ -455,7 +373,8 @@ def test_an_attribute_that_raises_is_an_error() -> None:
         def since(self) -> datetime:
             raise KeyError("launch.")
 
-    assert said(Broken()) == ["error: since: it raised KeyError: 'launch.'."]
+    (line,) = said(Broken())
+    assert line.startswith("error: since: asked as of 2026-03-01T12:00:00Z, it raised KeyError: 'launch.'.")
 
 
 def test_a_fault_is_told_once() -> None:
@@ -474,7 +393,7 @@ def test_the_newest_prices_as_those_of_the_past_are_told() -> None:
 
     (line,) = said(Newest())
     assert line.startswith(
-        "warning: prices: those of 2026-01-30T12:00:00Z are those of now, with another observed_at: native;uatom."
+        "warning: prices: those of the past are those of now, with another observed_at: native;uatom."
     )
     # An oracle that has nothing newer, and a stablecoin.
     assert said(Newest(observed=lambda at: min(at, NOW - 30 * DAY)))[0].startswith("warning: prices: more than a day")
@@ -488,9 +407,7 @@ def test_a_present_that_changes_is_a_warning() -> None:
         source.positions_ = (*source.positions_, Position(ALICE[:-1] + "b"))
 
     (line,) = said(source, pause=pause)
-    assert line.startswith(
-        f"warning: positions: asked again later as of 2026-03-01T12:00:00Z, {ALICE[:-1]}b was not the"
-    )
+    assert line.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {ALICE[:-1]}b was not the")
 
 
 def test_an_event_that_belongs_to_no_range_or_to_two_is_an_error() -> None:
@@ -560,11 +477,11 @@ def test_a_source_need_not_know_the_past_unless_it_says_so(history: timedelta | 
         (20, []),
         (
             40,
-            ["warning: prices: an answer took 40 s, and there is a snapshot every 60 s. Answer faster, or set ANALYT"],
+            ["warning: prices: an answer took 40 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."],
         ),
         (
             70,
-            ["error: prices: an answer took 70 s, and there is a snapshot every 60 s. Answer faster, or set ANALYTIC"],
+            ["error: prices: an answer took 70 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."],
         ),
     ],
 )
