@@ -128,7 +128,8 @@ class SqlSource(Source):
         present = self._columns.get(view.name)
         if present is None:
             return
-        query = "source_rows" if view.untimed(present) else view.query
+        timed = view.query == "source_events" or "observed_at" in present
+        query = view.query if timed else "source_rows"
         # Rows of a view that says nothing about time are of the instant that is asked for.
         common = {}
         if at is not None:
@@ -140,7 +141,7 @@ class SqlSource(Source):
     def _frame(
         self, view: SourceView, query: str, present: Iterable[str], parameters: Mapping[str, int]
     ) -> pl.DataFrame:
-        columns = (f"{view.columns[name].kind.select.format(name)} AS {name}" for name in present)
+        columns = (f"{view.columns[name].select.format(name)} AS {name}" for name in present)
         placeholders = {"columns": ", ".join(columns), "key": ", ".join(f"v.{name}" for name in view.key)}
         try:
             return self._store.frame(query, placeholders, database=self._database, view=view.name, **parameters)
@@ -166,12 +167,12 @@ class SqlSource(Source):
                 reason = str(error).rstrip(".")
                 raise SourceError(f"{self._spec}: {view.name}.{name}{of} is {_stated(row, name)}: {reason}.") from error
 
-        for name, column in view.columns.items():
+        for name, kind in view.columns.items():
             if row.get(name) is not None:
-                fill(name, column.kind.read, row[name])
-        for name, column in view.columns.items():
+                fill(name, kind.read, row[name])
+        for name in view.columns:
             if values.get(name) is None:
-                fill(name, column.default.of, values)
+                fill(name, view.default(name).of, values)
         return values
 
     def _item(self, row: dict[str, Any]) -> list[Any]:
@@ -193,12 +194,12 @@ def _faults(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
                 yield f"there is no view {name} that the service's user may read"
             continue
         present = columns[name]
-        for column, declared in view.columns.items():
+        for column, kind in view.columns.items():
             if column not in present:
-                if declared.default is REQUIRED:
-                    yield f"{name} has no column {column} ({declared.kind.allowed})"
-            elif not declared.kind.fits(present[column]):
-                yield f"{name}.{column} is {present[column]}, and must be {declared.kind.allowed}; cast it in the view"
+                if view.default(column) is REQUIRED:
+                    yield f"{name} has no column {column} ({kind.allowed})"
+            elif not kind.fits(present[column]):
+                yield f"{name}.{column} is {present[column]}, and must be {kind.allowed}; cast it in the view"
         # A misspelt column would count as one that is not there.
         for column in present.keys() - view.columns.keys():
             yield f"{name}.{column} has no meaning; the columns of {name} are {', '.join(view.columns)}"

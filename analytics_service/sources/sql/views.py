@@ -1,8 +1,8 @@
 """The views that a source reads: fields of records, with defaults. `example source-views` shows and explains them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -33,34 +33,30 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewColumn:
-    """A column of a view."""
-
-    kind: Kind
-    default: Default
-
-
-@dataclass(frozen=True, slots=True)
 class SourceView:
-    """A view of a source. `query` selects its rows as of an instant; `key` are the columns of which it takes the newest
-    row each. A view without a column `observed_at` has the same rows at every instant."""
+    """A view of a source, with the kinds of its columns. `query` selects its rows as of an instant; `key` are the
+    columns of which it takes the newest row each. A view without a column `observed_at` has the same rows at every
+    instant. `defaults` are those of columns that have another one than null where that may be, else none."""
 
     name: str
-    columns: Mapping[str, ViewColumn]
+    columns: Mapping[str, Kind]
+    defaults: Mapping[str, Default] = field(default_factory=dict)
     query: str = "source_snapshot"
     key: tuple[str, ...] = ()
     required: bool = False
 
-    def untimed(self, present: Collection[str]) -> bool:
-        """Whether a view with these columns has the same rows at every instant."""
-        return self.query != "source_events" and "observed_at" not in present
+    def default(self, column: str) -> Default:
+        """What a column has where there is no value."""
+        if column == "observed_at" and self.name != "source_price":
+            return _AT
+        return self.defaults.get(column, _NULL if self.columns[column].nullable else REQUIRED)
 
     def ddl(self) -> str:
         """The columns as CREATE TABLE has them. Tables are sorted by `observed_at`, which is therefore never null."""
         return ",\n    ".join(
-            f"{name} {column.kind.sql if column.default in (REQUIRED, _AT) else f'Nullable({column.kind.sql})'} "
-            f"COMMENT '{column.kind.meaning}. {column.default.words}'"
-            for name, column in self.columns.items()
+            f"{name} {kind.sql if self.default(name) in (REQUIRED, _AT) else f'Nullable({kind.sql})'} "
+            f"COMMENT '{kind.meaning}. {self.default(name).words}'"
+            for name, kind in self.columns.items()
         )
 
 
@@ -100,15 +96,8 @@ def _needed_for(name: str, value: str) -> Default:
     return _needed(f" where {name} is {value}", f"where {name} is {value}", lambda row: row.get(name) == value)
 
 
-def _columns(kinds: Mapping[str, Kind], **defaults: Default) -> dict[str, ViewColumn]:
-    """Columns of these kinds. What may be null is null by default, and all else without a default is required."""
-    return {
-        name: ViewColumn(kind, defaults.get(name, _NULL if kind.nullable else REQUIRED)) for name, kind in kinds.items()
-    }
-
-
-_OBSERVED_AT = {"observed_at": ViewColumn(Time("Instant from which the row holds, until the next one"), _AT)}
-_SNAPSHOT = {"observed_at": ViewColumn(Time("Instant of the snapshot; the newest counts, with all its rows"), _AT)}
+_OBSERVED_AT = {"observed_at": Time("Instant from which the row holds, until the next one")}
+_SNAPSHOT = {"observed_at": Time("Instant of the snapshot; the newest counts, with all its rows")}
 
 # The markets of an asset: the record of each, and the column without whose value there is none.
 MARKETS = {
@@ -124,8 +113,15 @@ def column_of(market: str, field: str) -> str:
     return f"{market}_{field}" if market == "lend" or _FIELDS[field] > 1 else field
 
 
-def _market_columns() -> dict[str, ViewColumn]:
-    defaults = {
+def _market_view() -> SourceView:
+    columns: dict[str, Kind] = {"asset_id": AssetId("Asset id"), **_OBSERVED_AT}
+    defaults: dict[str, Default] = {}
+    for market, (record, amount) in MARKETS.items():
+        kinds = {column_of(market, name): kind for name, kind in columns_of(record).items()}
+        columns |= kinds
+        defaults |= {name: _needed_with(amount) for name, kind in kinds.items() if not kind.nullable}
+        defaults[amount] = Default(f"Null: no {market} market", lambda _: None)
+    defaults |= {
         "lend_receipt_supply": _same_as("lend_principal"),
         "collateral_shares": _same_as("collateral_balance"),
         "collateral_enabled": _plain(True),
@@ -138,88 +134,74 @@ def _market_columns() -> dict[str, ViewColumn]:
         "time_last_distributed_interest": _same_as("observed_at"),
         "utilization_accumulator": _plain(_ZERO),
     }
-    columns: dict[str, ViewColumn] = {}
-    for market, (record, amount) in MARKETS.items():
-        kinds = {column_of(market, field): kind for field, kind in columns_of(record).items()}
-        needed = {name: _needed_with(amount) for name, kind in kinds.items() if not kind.nullable}
-        columns |= _columns(kinds, **needed | {amount: Default(f"Null: no {market} market", lambda _: None)} | defaults)
-    return columns
+    return SourceView("source_market", columns, defaults, query="source_newest", key=("asset_id",))
 
 
 ASSET = SourceView(
     "source_asset",
-    _columns(
-        {
-            "asset_id": AssetId("Asset id"),
-            **{"decimals" if name == "decimals_denom" else name: kind for name, kind in columns_of(Asset).items()},
-        },
-        name=_same_as("symbol"),
-        symbol_denom=Default("Default: the id after the semicolon", lambda row: row["asset_id"].partition(";")[2]),
-        decimals_display=Default(
+    {
+        "asset_id": AssetId("Asset id"),
+        **{"decimals" if name == "decimals_denom" else name: kind for name, kind in columns_of(Asset).items()},
+    },
+    {
+        "name": _same_as("symbol"),
+        "symbol_denom": Default("Default: the id after the semicolon", lambda row: row["asset_id"].partition(";")[2]),
+        "decimals_display": Default(
             f"Default: decimals, but at most {_DISPLAYED}", lambda row: min(row["decimals"], _DISPLAYED)
         ),
-        kind=_plain(AssetKind.REGULAR),
-    ),
+        "kind": _plain(AssetKind.REGULAR),
+    },
     required=True,
 )
-PRICE = SourceView("source_price", _columns(columns_of(Price)), query="source_newest", key=("asset_id",), required=True)
-MARKET = SourceView(
-    "source_market",
-    {"asset_id": ViewColumn(AssetId("Asset id"), REQUIRED), **_OBSERVED_AT, **_market_columns()},
-    query="source_newest",
-    key=("asset_id",),
-)
+PRICE = SourceView("source_price", columns_of(Price), query="source_newest", key=("asset_id",), required=True)
+MARKET = _market_view()
 CONFIG = SourceView(
     "source_config",
-    _OBSERVED_AT
-    | _columns(columns_of(GlobalConfig), **{name: _plain(value) for name, value in row_of(NO_CONFIG).items()}),
+    {**_OBSERVED_AT, **columns_of(GlobalConfig)},
+    {name: _plain(value) for name, value in row_of(NO_CONFIG).items()},
 )
 EVENT = SourceView(
-    "source_event", _columns(columns_of(Event), contract=_plain(""), tx_hash=_plain("")), query="source_events"
+    "source_event", columns_of(Event), {"contract": _plain(""), "tx_hash": _plain("")}, query="source_events"
 )
 POSITION = SourceView(
     "source_position",
-    _SNAPSHOT
-    | _columns(
-        {name: kind for name, kind in ITEM_COLUMNS.items() if name != "item"},
+    {**_SNAPSHOT, **{name: kind for name, kind in ITEM_COLUMNS.items() if name != "item"}},
+    {
         **dict.fromkeys(("account_index", "pool", "amount"), _plain(0)),
-        last_stake_acc=_plain(_ZERO),
-        asset_id=_plain(""),
-        cascade=_plain(False),
-        until=_needed_for("kind", "unbonding"),
-    ),
+        "last_stake_acc": _plain(_ZERO),
+        "asset_id": _plain(""),
+        "cascade": _plain(False),
+        "until": _needed_for("kind", "unbonding"),
+    },
 )
 _UNSTATED = ("emission_rate", "tokens_per_weight", "total_issued", "total_claimed", "total_locked")
 PTOKEN = SourceView(
     "source_ptoken",
-    _OBSERVED_AT
-    | _columns(
-        columns_of(Ptoken),
+    {**_OBSERVED_AT, **columns_of(Ptoken)},
+    {
         **dict.fromkeys(_UNSTATED, _plain(0)),
-        rewards_last_distributed=_same_as("observed_at"),
-        stake_acc=_plain(_ZERO),
-    ),
+        "rewards_last_distributed": _same_as("observed_at"),
+        "stake_acc": _plain(_ZERO),
+    },
 )
 POOL = SourceView(
     "source_pool",
-    _SNAPSHOT
-    | _columns(
-        columns_of(StakingPool),
+    {**_SNAPSHOT, **columns_of(StakingPool)},
+    {
         **dict.fromkeys(("reward_weight", "gov_weight", "health_weight", "flash_loan_weight"), _plain(_ONE)),
-        total_bonded=_plain(0),
-    ),
+        "total_bonded": _plain(0),
+    },
 )
 ARRANGEMENT = SourceView(
     "source_arrangement",
-    _SNAPSHOT
-    | _columns(
-        columns_of(Arrangement),
+    {**_SNAPSHOT, **columns_of(Arrangement)},
+    {
         **dict.fromkeys(("claimed", "staked", "held"), _plain(0)),
-        member_class=REQUIRED,
-        ends_at=_needed_for("kind", ScheduleKind.LINEAR),
-        admin=_plain(""),
-    ),
+        "member_class": REQUIRED,
+        "ends_at": _needed_for("kind", ScheduleKind.LINEAR),
+        "admin": _plain(""),
+    },
 )
-ROUTE = SourceView("source_route", _SNAPSHOT | _columns(ROUTES.columns))
+ROUTE = SourceView("source_route", {**_SNAPSHOT, **ROUTES.columns})
 
 VIEWS = {view.name: view for view in (ASSET, PRICE, MARKET, CONFIG, EVENT, POSITION, PTOKEN, POOL, ARRANGEMENT, ROUTE)}
