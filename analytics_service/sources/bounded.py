@@ -121,6 +121,7 @@ def _bounded(name: str) -> Callable[..., Any]:
 
         return bounded._calls(name, answer)
 
+    ask.__name__ = name
     return ask
 
 

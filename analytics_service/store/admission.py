@@ -11,8 +11,8 @@ from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
 """The side of all data that is not simulated."""
-_MADE_UP = "made up by "
-"""The side of simulated data is this and the spec. The simulations before wrote the spec alone."""
+_MADE_UP = "made up anew by "
+"""The side of simulated data is this and the spec. The simulations before wrote other words, or the spec alone."""
 
 
 def read_side(store: Store) -> str | None:
@@ -28,8 +28,8 @@ def simulated_spec(side: str | None) -> str | None:
         return None
     if not side.startswith(_MADE_UP):
         raise SourceRefused(
-            f"This store holds {side} of an earlier version, which made up other data and is not continued. "
-            f"{_ANOTHER[0].upper()}{_ANOTHER[1:]}. Nothing of value is lost with the old one."
+            f"This store holds {side.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
+            f"continued. {_ANOTHER[0].upper()}{_ANOTHER[1:]}. Nothing of value is lost with the old one."
         )
     return side.removeprefix(_MADE_UP)
 

@@ -92,9 +92,9 @@ def test_a_mixture_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
-def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(spec: str | None, store: Store) -> None:
-    """Its side was the spec alone."""
-    store.run("make_claim", side="simulated:7")
+@pytest.mark.parametrize("words", ["", "made up by "])
+def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
+    store.run("make_claim", side=f"{words}simulated:7")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
         choose_source(store, Settings(source=spec))
 

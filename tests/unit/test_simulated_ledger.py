@@ -176,7 +176,7 @@ def test_interest_is_the_shown_rate_times_the_time_times_the_principal(seed: str
             continue
         assert (now.lend.apr, now.debt.apr) == (then.lend.apr, then.debt.apr)
         # The shown amounts have the interest since the last event, on which there is none yet.
-        rate, share = Fraction(then.debt.apr) * seconds / YEAR, Fraction(1, 10**3)
+        rate, share = Fraction(then.debt.apr) * seconds / YEAR, Fraction(1, 100)
         assert abs(now.debt.balance - then.debt.balance * (1 + rate)) <= 2 + then.debt.balance * rate * share
         rate = Fraction(then.lend.apr) * seconds / YEAR
         assert abs(now.lend.principal - then.lend.principal * (1 + rate)) <= 2 + then.lend.principal * rate * share
@@ -320,7 +320,7 @@ def test_a_liquidation_takes_what_the_discount_says_and_makes_the_account_health
 
 def test_nobody_borrows_or_withdraws_more_than_the_oracles_prices_allow() -> None:
     checked = 0
-    for event in events("1", NOON - 12 * DAY, NOON):
+    for event in events("1", NOON - 25 * DAY, NOON):
         if event.action not in (Action.BORROW, Action.WITHDRAW_COLLATERAL):
             continue
         position, usd = positions("1", event.at)[event.address], prices("1", event.at)
@@ -337,7 +337,7 @@ def test_nobody_borrows_or_withdraws_more_than_the_oracles_prices_allow() -> Non
                     allowed += worth * market.config.allowable_ltv
                 assert owed <= allowed * (1 + Decimal("1e-9"))
                 checked += 1
-    assert checked > 50
+    assert checked > 30
 
 
 @few

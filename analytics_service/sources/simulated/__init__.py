@@ -10,7 +10,7 @@ Oracle prices (`prices.py`) are a function of seed, asset and second. Everything
 (`people.py` says who wants what), a liquidator looks after an account, somebody takes a flash loan. A turn changes the
 state by the protocol's rules and tells it as events, so both always agree. `views.py` shows a state as records.
 
-The fold begins at the launch, on 2025-01-01, and takes some seconds up to the present. Then it goes on from
+The fold begins at the launch, on 2025-01-01, and takes a second or two up to the present. Then it goes on from
 checkpoints: states share what has not changed, so hundreds of them cost little. Copies that start at a day, and those
 of the last requests, are kept; when there are more than 500, only every 32nd day stays of the oldest.
 

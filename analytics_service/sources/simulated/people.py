@@ -112,11 +112,11 @@ def user_address(number: int) -> str:
 def profile(seed: str, number: int) -> Profile:
     """The properties of a user."""
     draws = Draws(f"{seed}|user|{number}")
-    joined, period = LAUNCH + HOUR + draws.below(_JOINING - HOUR), draws.between(12 * DAY, 80 * DAY)
+    joined, period = LAUNCH + HOUR + draws.below(_JOINING - HOUR), draws.between(28 * DAY, 165 * DAY)
     savings = [(asset_id, draws.sized(5, 10)) for asset_id in draws.sample(_ASSETS, draws.between(1, 4))]
     savings += [(asset_id, draws.sized(1_000, 40)) for asset_id in _UNKNOWN if draws.chance(10)]
     if number == _RICH:
-        joined, period = LAUNCH, 5 * DAY
+        joined, period = LAUNCH, 10 * DAY
         savings = [(ID_OF["PTK"], 12_000), (ID_OF["ETH"], 3_500), (ID_OF["USDC"], 900), (ID_OF["stORB"], 150)]
         savings += [(_UNKNOWN[0], 123_456_789), (_UNKNOWN[1], 5 * 10**18)]
         wishes = _RICH_WISHES

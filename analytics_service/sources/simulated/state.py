@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import DAY, instant
 from analytics_service.market.markets import DebtMarket, LendMarket
 from analytics_service.market.rates import SECONDS_PER_YEAR
 from analytics_service.sources.simulated.people import USERS, profile
@@ -60,15 +60,17 @@ class Pool(NamedTuple):
     def at(self, second: int) -> "Pool":
         """The pool at a later second, with the interest since. A fee of it is kept from lenders."""
         seconds = second - self.since
+        if not seconds:
+            return self
         interest = self.balance * self.apr * seconds // (UNIT * SECONDS_PER_YEAR)
         earned = interest * LENT[self.asset_id].kept // UNIT
-        return self._replace(
-            since=second,
-            principal=self.principal + earned,
-            balance=self.balance + interest,
-            reserves=self.reserves + interest - earned,
-            utilization_seconds=self.utilization_seconds + self.used * seconds,
+        principal, balance, reserves = (
+            self.principal + earned,
+            self.balance + interest,
+            self.reserves + interest - earned,
         )
+        accumulated = self.utilization_seconds + self.used * seconds
+        return Pool(self.asset_id, second, principal, self.receipts, balance, self.shares, reserves, accumulated)
 
     def lent(self, amount: int) -> "Pool":
         """After a deposit, for which there are new receipts."""
@@ -156,7 +158,8 @@ class State:
     def first(cls, seed: str) -> "State":
         """Before the first transaction."""
         users = [(profile(seed, number).joined, number) for number in range(USERS)]
-        agenda = [Due(second, act, number) for second, number in users for act in ("visit", "watch")]
+        agenda = [Due(second, "visit", number) for second, number in users]
+        agenda += [Due(second + DAY, "watch", number) for second, number in users]
         agenda += [Due(LAUNCH, "flash_loan"), Due(LAUNCH, "war_chest")]
         agenda += [Due(LAUNCH, "unlock", number) for number in range(len(AGREEMENTS))]
         pools = {asset_id: Pool(asset_id, LAUNCH) for asset_id in LENT}

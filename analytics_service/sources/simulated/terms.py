@@ -73,7 +73,7 @@ def _cap(symbol: str, usd: int | None) -> int | None:
     """Whole standard units that `usd` buys, in denom units. A receipt token starts at the price of its origin."""
     asset = _BY_SYMBOL[symbol]
     listed = asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id
-    return None if usd is None else int(usd // LISTINGS[listed].usd) * 10**asset.decimals_denom
+    return None if usd is None else usd * UNIT // LISTINGS[listed].usd * 10**asset.decimals_denom
 
 
 def _lending(symbol: str) -> Lending:

@@ -22,6 +22,9 @@ _UNITS: dict[str, int] = {asset.id: 10**asset.decimals_denom for asset in ASSETS
 _LTVS = {one: (int(rules.allowable_ltv * 100), int(rules.liquidation_ltv * 100)) for one, rules in COLLATERALS.items()}
 _CONTRACTS = {name: contract_address(name) for name in ("markets", "staking", "bank", "unlocks", "war chest")}
 _PTK = CONFIG.ptoken
+_COLLATERAL, _DEBT = Of.COLLATERAL, Of.DEBT
+# Prices that need not be exact are as old as this at most, because many turns then share them.
+_STALE = 4 * DAY
 # In `UNIT`. Liquidators leave smaller debts (USD) alone, and watch an account closely below the health.
 _WORTHWHILE, _CLOSE = 500 * UNIT, UNIT * 51 // 50
 _TARGET, _WIDTH = (int(ratio * UNIT) for ratio in (CONFIG.target_liquidation_health, CONFIG.dynamic_discount_width))
@@ -44,7 +47,7 @@ class Turn:
     def __init__(self, seed: str, state: State, due: Due) -> None:
         self._seed, self._state, self._due, self._user = seed, state, due, due.number
         self._second = max(due.second, state.second + 1)
-        self._morning = self._second - self._second % DAY
+        self._earlier = self._second - self._second % _STALE
         self._draws = Draws(f"{seed}|{due.act}|{due.number}|{due.step}")
         self._told: list[Event] = []
 
@@ -140,7 +143,7 @@ class Turn:
 
     def _debt(self, wish: Wish) -> None:
         _, index, asset_id, percent = wish
-        key, pool, account = Key(Of.DEBT, index, asset_id), self._pool(asset_id), self._standing(index, self._morning)
+        key, pool, account = Key(Of.DEBT, index, asset_id), self._pool(asset_id), self._standing(index, self._earlier)
         wanted = account.allowed * self._varied(percent) // 100
         change = self._change(account.debts.get(asset_id, 0), wanted)
         if change > 0 and in_force(LENT[asset_id].config, self._second).enabled:
@@ -151,7 +154,7 @@ class Turn:
                 self._receive(asset_id, amount)
                 self._tell(Action.BORROW, asset_id, amount, account_index=index)
         elif change < 0:
-            amount = min(self._bought(asset_id, -change), pool.owed(self._amount(key)))
+            amount = min(self._bought(asset_id, -change, self._earlier), pool.owed(self._amount(key)))
             self._pay(asset_id, amount)
             self._put(pool.returned(amount, self._amount(key)), key)
             self._tell(Action.RETURN, asset_id, amount, account_index=index)
@@ -194,13 +197,13 @@ class Turn:
     def _watch(self) -> int:
         """A liquidator looks after a user's accounts: the closer the worst of them, the more often."""
         worst = 3 * UNIT
-        for index in sorted({key.account for key in self._amounts if key.of == Of.DEBT}):
-            account = self._standing(index, self._morning)
-            health = account.secured * UNIT // max(account.owed, 1)
-            if health < _CLOSE and account.owed >= _WORTHWHILE and self._liquidate(index):
-                return self._second + self._draws.between(3 * MINUTE, HOUR)
-            worst = min(worst, health)
-        return self._second + self._draws.between(HOUR, 8 * HOUR) + max(worst - _CLOSE, 0) * 15 * DAY // UNIT
+        for index in sorted({key.account for key in self._amounts if key.of == _DEBT}):
+            account = self._standing(index, self._earlier)
+            if account.owed >= _WORTHWHILE:
+                worst = min(worst, account.secured * UNIT // account.owed)
+                if account.secured * UNIT < account.owed * _CLOSE and self._liquidate(index):
+                    return self._second + self._draws.between(3 * MINUTE, HOUR)
+        return self._second + self._draws.between(8 * HOUR, 40 * HOUR) + max(worst - _CLOSE, 0) * 30 * DAY // UNIT
 
     def _liquidate(self, index: int) -> bool:
         """Repay debt, and take collateral of the same value and the discount, until health is at its target.
@@ -245,7 +248,7 @@ class Turn:
             self._put(pool._replace(reserves=pool.reserves + fee))
             self._tell(Action.BORROW_FLASH_LOAN, pool.asset_id, amount)
             self._tell(Action.RETURN_FLASH_LOAN, pool.asset_id, amount + fee)
-        return self._due.second + self._draws.between(HOUR, 7 * HOUR)
+        return self._due.second + self._draws.between(3 * HOUR, 21 * HOUR)
 
     def _war_chest(self) -> int:
         """The first user claims the fees of a pool."""
@@ -322,8 +325,8 @@ class Turn:
         return change if not now or (abs(change) * 10 > wanted and self._draws.chance(70)) else 0
 
     def _sized(self, asset_id: str, usd: int) -> int:
-        """Denom units that USD buy at the price at the start of the day."""
-        return usd * _UNITS[asset_id] * UNIT // prices.price(self._seed, asset_id, self._morning)
+        """Denom units that USD buy at an earlier price."""
+        return usd * _UNITS[asset_id] * UNIT // prices.price(self._seed, asset_id, self._earlier)
 
     def _price(self, asset_id: str, second: int) -> int:
         """The oracle's price at a second; that of a receipt token follows from what it redeems now (rule 4.6)."""
@@ -335,20 +338,24 @@ class Turn:
     def _worth(self, asset_id: str, amount: int, second: int) -> int:
         return amount * self._price(asset_id, second) // _UNITS[asset_id]
 
-    def _bought(self, asset_id: str, value: int) -> int:
-        return value * _UNITS[asset_id] // self._price(asset_id, self._second)
+    def _bought(self, asset_id: str, value: int, second: int | None = None) -> int:
+        return value * _UNITS[asset_id] // self._price(asset_id, second or self._second)
 
     def _standing(self, index: int, second: int) -> Standing:
         """An account of the user, at the prices of a second."""
-        collaterals, debts, limits = {}, {}, [0, 0]
+        collaterals: dict[str, int] = {}
+        debts: dict[str, int] = {}
+        allowed = secured = owed = 0
         for (of, account, asset_id), amount in self._amounts.items():
             if account != index:
                 continue
-            if of == Of.COLLATERAL:
+            if of == _COLLATERAL:
                 value = collaterals[asset_id] = self._worth(asset_id, amount, second)
-                limits = [limit + value * ltv // 100 for limit, ltv in zip(limits, _LTVS[asset_id], strict=True)]
-            elif of == Of.DEBT:
+                allowable, liquidation = _LTVS[asset_id]
+                allowed += value * allowable // 100
+                secured += value * liquidation // 100
+            elif of == _DEBT:
                 pool = self._pool(asset_id) if second == self._second else self._state.pools[asset_id]
-                debts[asset_id] = self._worth(asset_id, amount * pool.balance // pool.shares, second)
-        allowed, secured = limits
-        return Standing(collaterals, debts, allowed, secured, sum(debts.values()))
+                value = debts[asset_id] = self._worth(asset_id, amount * pool.balance // pool.shares, second)
+                owed += value
+        return Standing(collaterals, debts, allowed, secured, owed)
