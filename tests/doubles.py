@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from inspect import isfunction
 from typing import NamedTuple
@@ -12,10 +13,10 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.sources.base import Source
 from analytics_service.state.heads import Heads, Look, ShownHeads
-from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun
 from analytics_service.store.ledger import Head
+from analytics_service.store.schema import Migration, shipped
 from analytics_service.store.sql import Parts
 
 # Headers of requests to the operators' bind, which refuses the host of Falcon's tests.
@@ -67,9 +68,9 @@ class WatchedStore(Store):
         self._after(statement)
         return holds
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement: str, *, in_database: bool = True) -> None:
         self._begin(Statement("execute", statement))
-        super().execute(statement)
+        super().execute(statement, in_database=in_database)
         self._after(Statement("execute", statement))
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
@@ -206,6 +207,10 @@ class FakeStore(Store):
 
     def watch(self) -> None:
         """There is no server that could hang."""
+
+    def together(self, operation: str) -> AbstractContextManager[None]:
+        """There is no server that could lose a write."""
+        return nullcontext()
 
     @property
     def instants(self) -> list[int]:

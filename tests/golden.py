@@ -9,12 +9,10 @@ import falcon.testing
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.store.applied import shipped
 from analytics_service.store.layout import Layout
 from analytics_service.store.migrations import SCHEMA_MIGRATION
 from analytics_service.store.researcher import researcher_script
-from analytics_service.store.sql import statements
-from analytics_service.store.views import view_statements
+from analytics_service.store.schema import shipped, view_statements
 
 FILE = Path(__file__).parent / "unit" / "openapi.json"
 LAYOUTS_FILE = FILE.with_name("layouts.sql")
@@ -22,19 +20,13 @@ LAYOUTS = {
     "A cluster of one shard": Layout("Atomic", "main", 1),
     "A cluster of several shards": Layout("Atomic", "main", 3),
 }
-# What the code composes, as examples.
+# What the code composes, as examples, and what a migration may do.
 COMPOSED = (
-    "CREATE DATABASE `analytics_restore_1` COMMENT 'A restore'",
-    "EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot, "
-    "`analytics`.observation AND `analytics_restore_1`.observation",
-    "DROP DATABASE IF EXISTS `analytics_restore_1` SYNC",
-    "CREATE TABLE IF NOT EXISTS snapshot_staging_1 AS snapshot",
-    "CREATE TABLE IF NOT EXISTS observation_staging_1 AS observation",
-    "ALTER TABLE observation ATTACH PARTITION ALL FROM observation_staging_1",
-    "INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL",
-    "DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1 SYNC",
-    "ALTER TABLE observation ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may'",
-    "DROP VIEW `research_1`.`mine`",
+    "EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot{on_cluster}",
+    "CREATE TABLE IF NOT EXISTS snapshot_staging_1{on_cluster} AS snapshot",
+    "CREATE TABLE IF NOT EXISTS observation_staging_1{local}{on_cluster} AS observation{local}",
+    "DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1{local}{on_cluster} SYNC",
+    "ALTER TABLE observation{local}{on_cluster} ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may'",
 )
 
 
@@ -46,11 +38,10 @@ def served() -> str:
 
 
 def written() -> Iterator[str]:
-    """The statements that make, change and drop databases, tables, views and users, as written for one server."""
-    yield "CREATE DATABASE IF NOT EXISTS `analytics`"
+    """The statements that make, change and drop tables, views and users, with placeholders."""
     yield SCHEMA_MIGRATION
     for migration in shipped():
-        yield from statements(migration.script)
+        yield from migration.statements
     yield from view_statements()
     yield from COMPOSED
     placeholders = {"hash": "00", "database": "`analytics`", "threads": "1", "readable": "*.*"}

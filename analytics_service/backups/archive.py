@@ -16,8 +16,8 @@ from typing import Any
 
 from analytics_service.config.files import NewFile
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.store.applied import Applied
 from analytics_service.store.progress import Reporter
+from analytics_service.store.schema import Applied
 
 FORMAT = 2
 _MANIFEST = "manifest.json"

@@ -19,16 +19,16 @@ from analytics_service.backups.archive import ArchiveReader, BackupFamily, Manif
 from analytics_service.backups.taking import NOT_SAVED
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
 from analytics_service.store.admission import read_side
-from analytics_service.store.applied import Migration, shipped, unapplied
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.layout import REPLICATED
+from analytics_service.store.layout import REPLICATED, named
 from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, record_rewrite
-from analytics_service.store.migrations import migrate
+from analytics_service.store.migrations import migrate, remake
 from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
-from analytics_service.store.schema import missing, missing_message, remake, tables_of
+from analytics_service.store.schema import Migration, missing, missing_message, shipped, tables_of, unapplied
+from analytics_service.store.sql import filled
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _all_tables(store: Store, *, is_replaced: bool) -> Iterator[None]:
     except BaseException:
         for name in reversed(list(absent)):
             with suppress(AnalyticsError):
-                store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+                store.execute(f"DROP TABLE IF EXISTS {named(name)}{{on_cluster}} SYNC")
         raise
 
 
@@ -114,17 +114,22 @@ def _beside(store: Store) -> Iterator[Store]:
     comment distinguishes them from all others."""
     comment = f"A restore of {store.database}; the next one drops it"
     for name in store.frame("databases_by_comment", comment=comment)["name"]:
-        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{name}` SYNC")
+        _drop_database(store, name)
     with closing(store.sibling(f"{store.database}_restore_{uuid.uuid4().hex}")) as beside:
         try:
-            store.execute_outside_database(f"CREATE DATABASE `{beside.database}` COMMENT '{comment}'")
+            create = f"CREATE DATABASE `{beside.database}`{{on_cluster}} COMMENT '{comment}'"
+            store.execute(create, in_database=False)
             yield beside
         finally:
             try:
-                store.execute_outside_database(f"DROP DATABASE IF EXISTS `{beside.database}` SYNC")
+                _drop_database(store, beside.database)
             except AnalyticsError as error:
                 # An earlier error must not be hidden.
                 log.warning("%s could not be dropped: %s", beside.database, error)
+
+
+def _drop_database(store: Store, name: str) -> None:
+    store.execute(f"DROP DATABASE IF EXISTS `{name}`{{on_cluster}} SYNC", in_database=False)
 
 
 def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
@@ -168,5 +173,7 @@ def _exchange(store: Store, beside: Store, families: Sequence[str], version: int
     """Exchange all tables with a single statement, which the server completes even if this process is killed."""
     tables = sorted(tables_of(shipped()), key=lambda name: name == REWRITES)
     record_rewrite(store, families, version, finished=0)
-    pairs = ", ".join(f"`{store.database}`.{name} AND `{beside.database}`.{name}" for name in tables)
-    store.execute(f"EXCHANGE TABLES {pairs}")
+    # Distributed tables stay where they are.
+    parts = (filled(named(name), store.layout.placeholders) for name in tables)
+    pairs = ", ".join(f"`{store.database}`.{part} AND `{beside.database}`.{part}" for part in parts)
+    store.execute(f"EXCHANGE TABLES {pairs}{{on_cluster}}")

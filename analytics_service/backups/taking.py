@@ -14,13 +14,12 @@ from analytics_service.backups.archive import FORMAT, ArchiveWriter, BackupFamil
 from analytics_service.config.settings import service_version
 from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
-from analytics_service.store.applied import Applied, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import HEADS, LEDGER, REWRITES, Ledger, read_ledger, require_unchanged
 from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
-from analytics_service.store.schema import missing, missing_message, tables_of
+from analytics_service.store.schema import Applied, missing, missing_message, shipped, tables_of
 
 # Tables about the service's own processes, and a table that a view fills from the ledger.
 NOT_SAVED = frozenset({REWRITES, JOB_RUNS, HEADS})

@@ -25,7 +25,7 @@ from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import BackupRefused
 from analytics_service.market.instants import instant, shown
 from analytics_service.store.connection import Store
-from analytics_service.store.schema import create
+from analytics_service.store.migrations import create
 
 _STOPPED = (
     "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup. The same "

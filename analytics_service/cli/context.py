@@ -21,10 +21,10 @@ from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.sources.registry import NONE
-from analytics_service.store.applied import require_current
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.retries import ONCE, Retries
+from analytics_service.store.schema import require_current
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ def keep_query_log(settings: Settings) -> None:
     with closing(Store(settings)) as store:
         try:
             # The view can be created only after the server has created its own table.
-            store.execute_outside_database("SYSTEM FLUSH LOGS")
+            store.execute("SYSTEM FLUSH LOGS", in_database=False)
             for script in scripts("embedded"):
                 for statement in statements(script.read_text("utf-8")):
-                    store.execute_outside_database(statement)
+                    store.execute(statement, in_database=False)
         except AnalyticsError as error:
             log.warning("Queries are not logged: %s", error)

@@ -39,7 +39,7 @@ from analytics_service.store.failover import Failover
 from analytics_service.store.layout import Layout
 from analytics_service.store.line import Line
 from analytics_service.store.reach import cause_of, ping, unreachable
-from analytics_service.store.server import LOST_WRITES, address_of, server_of
+from analytics_service.store.server import LOST_WRITES, address_of, require_running, server_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
@@ -105,6 +105,8 @@ class Store:
         self._layout: Layout | None = None
         # When a server answered last, on the monotonic clock.
         self._answered_at = 0.0
+        # Whether the thread's writes are checked at the end of a block.
+        self._checked = threading.local()
         # By table. Replicas refuse a second INSERT at the same time.
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -215,10 +217,11 @@ class Store:
                 settings={"async_insert": 0, "max_partitions_per_insert_block": 0, "log_comment": f"insert {table}"},
             )
 
-    def execute(self, statement: str) -> None:
-        """Execute a statement without an answer, such as DDL, in the service's database, as the layout demands."""
+    def execute(self, statement: str, *, in_database: bool = True) -> None:
+        """Execute a statement without an answer, such as DDL, as the layout demands; not `in_database`, outside of the
+        service's, which may not exist yet."""
         for each in self.layout.rendered(statement, self.database):
-            self.command(each)
+            self.command(each, in_database=in_database)
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Execute a named statement without an answer, within the time limit of a query."""
@@ -229,13 +232,8 @@ class Store:
                 settings={"max_execution_time": self._settings.query_timeout, "log_comment": query},
             )
 
-    def execute_outside_database(self, statement: str) -> None:
-        """Like `execute`, outside of the service's database, which may not exist yet."""
-        for each in self.layout.rendered(statement, self.database):
-            self.command(each, in_database=False)
-
     def command(self, statement: str, *, in_database: bool = True) -> None:
-        """Execute a statement of the layout."""
+        """Execute a statement as it is."""
         with self._writing("statement") as client:
             client.command(statement, use_database=in_database)
 
@@ -304,23 +302,40 @@ class Store:
             yield client
 
     @contextmanager
+    def together(self, operation: str) -> Iterator[None]:
+        """Check what this thread writes in the block at its end, instead of each statement by itself.
+
+        DiskFull when the embedded server has lost any of it, or of what else it wrote meanwhile (rule 9.5), and
+        StoreUnavailable when it was restarted, after which nobody knows.
+        """
+        if not self._is_embedded or getattr(self._checked, "later", False):
+            yield
+            return
+        before = self._lost_writes(operation)
+        self._checked.later = True
+        try:
+            yield
+        finally:
+            self._checked.later = False
+        if (after := self._lost_writes(operation)) != before:
+            same_server = after[0] == before[0]
+            raise DiskFull(operation) if same_server else StoreUnavailable(f"ClickHouse was restarted ({operation}).")
+
+    @contextmanager
     def _writing(self, operation: str) -> Iterator[Client]:
-        """A client for statements that write. DiskFull when the embedded server has lost any of it, or of what else it
-        wrote meanwhile (rule 9.5)."""
-        with self._client(operation) as client:
-            before = self._lost_writes(client)
+        """A client for a statement that writes."""
+        with self.together(operation), self._client(operation) as client:
             yield client
-            if self._lost_writes(client) > before:
-                raise DiskFull(operation)
 
     @property
     def _is_embedded(self) -> bool:
         return self._settings.clickhouse_url is None
 
-    def _lost_writes(self, client: Client) -> int:
-        if not self._is_embedded:
-            return 0
-        return int(cast(int, client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False)))
+    def _lost_writes(self, operation: str) -> tuple[int, int]:
+        """The process of the embedded server, and how many writes it has lost."""
+        with self._client(operation) as client:
+            lost = cast(int, client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False))
+            return require_running(self._settings.data_dir).server, int(lost)
 
     def _connected(self, server: Settings, operation: str, seconds: float = CONNECT_SECONDS) -> Client:
         """The client of a server, which must accept a connection and answer within so many seconds each."""

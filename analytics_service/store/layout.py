@@ -1,13 +1,21 @@
-"""How the tables of a store are spread over servers, and what that makes of statements written for a single one.
+"""How the tables of a store are spread over servers, and what that makes of statements.
 
 On a cluster of one shard, each replica has a copy of every table. With more shards, large tables are split: a shard has
 its rows in the table `<name>_local`, and `<name>` is a Distributed table over these. All other tables have a copy on
 every server of the cluster, so that joins and subqueries find it where the rows are.
+
+Statements have placeholders where a cluster differs. For a single server, all of them are empty:
+
+- `{on_cluster}` after a name: all servers execute the statement;
+- `{replicated}` before an engine;
+- `{copied}` after an engine, or `{copied, }` before its arguments: that of a table which is not split;
+- `{local}` after the name of a table that is split.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from analytics_service.store.sql import created, filled
 
 # The tables that are split, by the column that decides on the shard: all rows for a value of it are on the same one.
 SPLIT = {
@@ -18,28 +26,10 @@ SPLIT = {
     "event": "address",
     "account_event": "address",
 }
-_LOCAL = "_local"
 # Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"
 # The name of copies in ClickHouse Keeper. By default a table is copied within its shard, this way to all servers.
 _EVERYWHERE = "'/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}'"
-
-# Forms of statements.
-_CREATE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)(.*)", re.DOTALL)
-_ALTER = re.compile(r"ALTER TABLE (\w+)(.*)", re.DOTALL)
-_ATTACH = re.compile(r"ALTER TABLE (\w+) ATTACH PARTITION ALL FROM (\w+)")
-_LIST = re.compile(r"(DROP TABLE IF EXISTS|EXCHANGE TABLES) (.+?)( SYNC)?")
-_WHOLE = re.compile(
-    r"((?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:DATABASE|MATERIALIZED VIEW|VIEW|USER|SETTINGS PROFILE) "
-    r"(?:IF (?:NOT )?EXISTS )?(?:\w+|`[^`]+`)|GRANT)( .*|\n.*|)",
-    re.DOTALL,
-)
-# Parts of these, and the name of a split table's part.
-_ENGINE = re.compile(r"ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?")
-_COPY_OF = re.compile(r"(?<=\A AS )\w+\Z")
-_COMMENT = re.compile(r"\nCOMMENT '[^\n]+'\Z")
-_UNQUOTED = re.compile(r"(?<![\w`])\w+(?![\w`])")
-_PART = rf"\g<0>{_LOCAL}"
 
 # Writes to a majority, and reads that have all of these writes. For that a table takes one INSERT at a time; another is
 # refused, and repeated later. A repeated INSERT also reaches views that it did not reach before. No statement waits for
@@ -89,25 +79,41 @@ class Layout:
         kinds = [kind for kind in ("Distributed", "Replicated") if engine.startswith(kind)]
         return kinds == (["Distributed"] if self._is_split else ["Replicated"] if self._is_replicated else [])
 
-    def rendered(self, statement: str, database: str) -> list[str]:
-        """A statement, written for a single server, as statements for this layout. `database` is where it is executed.
+    @property
+    def placeholders(self) -> Mapping[str, str]:
+        """What is in place of each placeholder of a statement."""
+        everywhere = _EVERYWHERE if self._is_split else ""
+        on_all = self._is_replicated and self.engine != REPLICATED
+        return {
+            "on_cluster": f" ON CLUSTER '{self.cluster}'" if on_all else "",
+            "replicated": "Replicated" if self._is_replicated else "",
+            "copied": everywhere and f"({everywhere})",
+            "copied, ": everywhere and f"{everywhere}, ",
+            "local": "_local" if self._is_split else "",
+        }
 
-        On a cluster, staged rows are inserted rather than attached, because only an INSERT waits for a majority.
+    def rendered(self, statement: str, database: str) -> list[str]:
+        """The statements that one with placeholders becomes. `database` is where it is executed.
+
+        Of a split table all parts are created, altered or dropped, and then the Distributed table over them.
         """
-        if not self._is_replicated:
-            return [statement]
-        if match := _ATTACH.fullmatch(statement):
-            return ["INSERT INTO {} SELECT * FROM {}".format(*match.groups())]
-        if match := _CREATE.fullmatch(statement):
-            return self._created(match[1], match[2], database)
-        if match := _ALTER.fullmatch(statement):
-            return self._altered(match[1], match[2])
-        if match := _LIST.fullmatch(statement):
-            verb, names, sync = match.groups()
-            return [f"{verb} {self._with_parts(verb, names)}{self._on_cluster}{sync or ''}"]
-        if match := _WHOLE.fullmatch(statement):
-            return [f"{match[1]}{self._on_cluster}{match[2]}"]
-        return [statement]
+        both = [statement]
+        if self._is_split and "{local}" in statement:
+            distributed = statement.replace("{local}", "")
+            if table := created(statement):
+                distributed = (
+                    f"CREATE TABLE IF NOT EXISTS {table}{{on_cluster}} AS {table}{{local}}\n"
+                    f"ENGINE = Distributed('{self.cluster}', '{database}', '{table}{{local}}', "
+                    f"cityHash64({SPLIT[_original(table)]}))"
+                )
+            both.append(distributed)
+        return [filled(each, self.placeholders) for each in both]
+
+    def adding(self, table: str, staged: str) -> str:
+        """The statement that adds all rows of a staging table. On a cluster only an INSERT waits for a majority."""
+        if self._is_replicated:
+            return f"INSERT INTO {table} SELECT * FROM {staged}"
+        return f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {staged}"
 
     @property
     def _is_replicated(self) -> bool:
@@ -117,43 +123,11 @@ class Layout:
     def _is_split(self) -> bool:
         return self.shards > 1 and self.engine != REPLICATED
 
-    @property
-    def _on_cluster(self) -> str:
-        """Makes a statement one for all servers, unless the database does."""
-        return "" if self.engine == REPLICATED else f" ON CLUSTER '{self.cluster}'"
 
-    def _key(self, table: str) -> str | None:
-        """The column by which a table is split, also for its staging tables; None if it is not."""
-        return SPLIT.get(table.partition("_staging_")[0]) if self._is_split else None
-
-    def _created(self, table: str, definition: str, database: str) -> list[str]:
-        """Statements that create a table."""
-        create, key = "CREATE TABLE IF NOT EXISTS", self._key(table)
-        copied = "" if key or not self._is_split else _EVERYWHERE
-        definition = definition.replace("non_replicated_deduplication", "replicated_deduplication")
-        definition = _ENGINE.sub(lambda engine: _replicated(engine[1], copied, engine[2]), definition, count=1)
-        if not key:
-            return [f"{create} {table}{self._on_cluster}{definition}"]
-        part, comment = table + _LOCAL, _COMMENT.search(definition)
-        return [
-            f"{create} {part}{self._on_cluster}{_COPY_OF.sub(_PART, definition)}",
-            f"{create} {table}{self._on_cluster} AS {part}\n"
-            f"ENGINE = Distributed('{self.cluster}', '{database}', '{part}', cityHash64({key}))"
-            f"{comment[0] if comment else ''}",
-        ]
-
-    def _altered(self, table: str, change: str) -> list[str]:
-        """Statements that alter a table. All copies of it follow."""
-        if not self._key(table):
-            return [f"ALTER TABLE {table}{change}"]
-        return [f"ALTER TABLE {each}{self._on_cluster}{change}" for each in (table + _LOCAL, table)]
-
-    def _with_parts(self, verb: str, names: str) -> str:
-        """The tables that are to be dropped or exchanged in place of these. Distributed tables stay where they are."""
-        both = _PART if verb.startswith("EXCHANGE") else rf"\g<0>, {_PART}"
-        return _UNQUOTED.sub(lambda name: name.expand(both) if self._key(name[0]) else name[0], names)
+def named(table: str) -> str:
+    """The name of a table, or of a staging table, as statements that create or drop it have it."""
+    return f"{table}{{local}}" if _original(table) in SPLIT else table
 
 
-def _replicated(engine: str, copied: str, arguments: str | None) -> str:
-    """An engine whose tables have copies, by default those of a shard."""
-    return f"ENGINE = Replicated{engine}({', '.join(filter(None, (copied, arguments)))})"
+def _original(table: str) -> str:
+    return table.partition("_staging_")[0]

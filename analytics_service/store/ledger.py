@@ -13,7 +13,7 @@ from analytics_service.store.connection import Store
 
 LEDGER = "snapshot"
 REWRITES = "rewrite"
-HEADS = "snapshot_head"
+HEADS, HEADS_VIEW = "snapshot_head", "snapshot_head_view"
 # In place of the instant of a missing snapshot.
 NONE = -1
 # The instant of imports that bring values of a history, but no state that snapshots of its family have.

@@ -1,35 +1,41 @@
 """Brings the schema up to date: numbered scripts are applied in order and recorded with a checksum."""
 
 import logging
-import re
 from collections.abc import Sequence
 
 import polars as pl
 
 from analytics_service.errors import SchemaError, StoreFailure
-from analytics_service.store.applied import VIEWS, Applied, Migration, pending, read_applied, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.ledger import HEADS, LEDGER
+from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
-from analytics_service.store.sql import statements
-from analytics_service.store.views import view_names, view_statements
+from analytics_service.store.schema import (
+    VIEWS,
+    Applied,
+    Migration,
+    pending,
+    read_applied,
+    require_current,
+    shipped,
+    view_names,
+    view_statements,
+)
+from analytics_service.store.sql import created
 
 log = logging.getLogger(__name__)
 
-# The statement that makes the view which derives the heads from the ledger: the view's name and its query.
-_FEEDS_HEADS = re.compile(rf"\w+ MATERIALIZED VIEW IF NOT EXISTS (\w+) TO {HEADS}\n.+?\nAS (.+)\nCOMMENT .+", re.DOTALL)
 # The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
 SCHEMA_MIGRATION = """\
-CREATE TABLE IF NOT EXISTS schema_migration
+CREATE TABLE IF NOT EXISTS schema_migration{on_cluster}
 (
     number UInt16 COMMENT 'Position of the script in the order of migrations',
     name String COMMENT 'File name of the script below sql/migrations',
     checksum FixedString(64) COMMENT 'SHA-256 of the script as it was applied, in hex',
     applied_at DateTime('UTC') DEFAULT now() COMMENT 'Instant at which it was applied'
 )
-ENGINE = ReplacingMergeTree ORDER BY number
+ENGINE = {replicated}ReplacingMergeTree{copied} ORDER BY number
 COMMENT 'Migrations that were applied to this database, one row each'
 """
 
@@ -45,7 +51,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     fails half-way is not recorded. All of its statements are executed again next time.
     """
     require_server(store.server_version())
-    store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
+    store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
     _drop_foreign_views(store)
     store.execute(SCHEMA_MIGRATION)
     missing = pending(store, migrations)
@@ -57,8 +63,9 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
         log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
         wait_for_rewrites(store)
     for migration in missing:
-        for statement in statements(migration.script):
-            store.execute(statement)
+        with store.together(migration.name):
+            for statement in migration.statements:
+                store.execute(statement)
         _record(store, migration)
     _derive_heads(store)
     _make_views(store)
@@ -73,7 +80,7 @@ def _drop_foreign_views(store: Store) -> None:
     for names in store.frame("foreign_views").iter_rows():
         view = ".".join("`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`" for name in names)
         try:
-            store.execute_outside_database(f"DROP VIEW {view}")
+            store.command(f"DROP VIEW {view}", in_database=False)
         except StoreFailure as error:
             log.warning("The service's inserts fill the materialized view %s: drop it. %s", view, error)
         else:
@@ -83,14 +90,13 @@ def _drop_foreign_views(store: Store) -> None:
 def _derive_heads(store: Store) -> None:
     """Make the heads again from the ledger, if their table is lost, or the view that fills it."""
     present = set(store.frame("tables")["name"])
-    script = statements(shipped()[0].script)
-    ((view, query),) = (found.groups() for statement in script if (found := _FEEDS_HEADS.fullmatch(statement)))
-    if LEDGER in present and (lost := {HEADS, view} - present):
-        for statement in script:
-            if statement.partition(" IF NOT EXISTS ")[2].split()[0] in lost:
+    lost = {HEADS, HEADS_VIEW} - present
+    if LEDGER in present and lost:
+        for statement in shipped()[0].statements:
+            if created(statement) in lost:
                 store.execute(statement)
         # Heads that are there twice are the same heads.
-        store.execute(f"INSERT INTO {HEADS} {query}")
+        store.execute(f"INSERT INTO {HEADS} {store.frame('view_query', view=HEADS_VIEW)['query'].item()}")
 
 
 def _make_views(store: Store) -> None:
@@ -100,8 +106,9 @@ def _make_views(store: Store) -> None:
     if is_recorded and not store.layout.cluster and set(store.frame("tables")["name"]).issuperset(view_names()):
         return
     store.require_room()
-    for statement in view_statements():
-        store.execute(statement)
+    with store.together("views"):
+        for statement in view_statements():
+            store.execute(statement)
     _record(store, views)
 
 
@@ -137,3 +144,22 @@ def require_server(version: str) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         oldest = ".".join(map(str, OLDEST_SERVER))
         raise SchemaError(f"This ClickHouse is version {version}; {oldest} is the oldest supported. Upgrade it.")
+
+
+def create(store: Store, *, is_own: bool) -> None:
+    """Create the schema of a database that is new, or bring that of the service's own database up to date.
+
+    SchemaError for a database on another server with an older schema: only `migrate` changes that.
+    """
+    store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
+    if is_own or store.frame("tables").is_empty():
+        migrate(store)
+    else:
+        require_current(store)
+
+
+def remake(store: Store) -> None:
+    """Create the missing tables and views again, empty."""
+    for migration in shipped():
+        for statement in migration.statements:
+            store.execute(statement)

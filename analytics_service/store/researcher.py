@@ -59,7 +59,7 @@ def researcher_script(**placeholders: str) -> list[str]:
 
 def researcher_grants(readable: str) -> list[str]:
     """The GRANT statements without their user, as users.xml has them. `readable` may be read, such as `*.*`."""
-    script = researcher_script(user="", readable=readable)
+    script = researcher_script(user="", readable=readable, on_cluster="")
     return [sql.partition(" TO")[0] for sql in script if sql.startswith("GRANT ")]
 
 
@@ -81,7 +81,7 @@ def make_researcher(store: Store, name: str) -> str | None:
     limits = {"threads": str(found["threads"]), "fixed": ", ".join(lines)}
     for sql in researcher_script(user=f"`{name}`", hash=digest, database=database, readable=f"{database}.*", **limits):
         try:
-            store.execute_outside_database(sql)
+            store.execute(sql, in_database=False)
         except StoreFailure as error:
             raise StoreFailure(
                 f"The user {name} could not be made. {error} ANALYTICS_CLICKHOUSE_USER must be a user that may make "

@@ -24,13 +24,13 @@ from contextlib import contextmanager
 import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed
-from analytics_service.store.applied import require_current
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.cells import compute_touched
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.histories import names_of
+from analytics_service.store.layout import named
 from analytics_service.store.ledger import (
     LEDGER,
     Head,
@@ -45,6 +45,7 @@ from analytics_service.store.ledger import (
 )
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.retries import ONCE, Retries
+from analytics_service.store.schema import require_current
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,8 @@ class Staging:
     def create(self) -> None:
         """Create the tables."""
         for table in self._tables:
-            self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}")
+            staged = named(table + self._suffix)
+            self._store.execute(f"CREATE TABLE IF NOT EXISTS {staged}{{on_cluster}} AS {named(table)}")
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows into the staging table of a table."""
@@ -88,7 +90,7 @@ class Staging:
         before = head.last_observed_at if head else max(first - 1, 0)
         staged = OBSERVATIONS + self._suffix
         for table in (OBSERVATIONS, *self._events):
-            self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self._suffix}")
+            self._store.execute(self._store.layout.adding(table, table + self._suffix))
         self._add_assets()
         compute_touched(self._store, names_of(self.family), staged, before, max(newest, before), self.version)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
@@ -97,8 +99,7 @@ class Staging:
 
     def drop(self) -> None:
         """Drop the tables, the ledger's first: once it is gone, nobody rolls the rewrite forward."""
-        names = ", ".join(table + self._suffix for table in self._tables)
-        self._store.execute(f"DROP TABLE IF EXISTS {names} SYNC")
+        _drop(self._store, [table + self._suffix for table in self._tables])
 
     def has_been_taken_over(self) -> bool:
         """Whether another process has put the rewrite in place."""
@@ -260,4 +261,8 @@ def ledger_without_rewrites(store: Store, pause: Callable[[float], None] = time.
 def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:
     """Drop the staging tables that rewrites left behind this many hours ago."""
     if names := store.frame("abandoned_staging", hours=hours)["name"].to_list():
-        store.execute(f"DROP TABLE IF EXISTS {', '.join(names)} SYNC")
+        _drop(store, names)
+
+
+def _drop(store: Store, tables: Sequence[str]) -> None:
+    store.execute(f"DROP TABLE IF EXISTS {', '.join(map(named, tables))}{{on_cluster}} SYNC")

@@ -1,25 +1,123 @@
-"""The tables and views that migrations create, and those of them that a database lacks."""
+"""The schema of this version, migrations and views, and what of it a database has."""
 
-import re
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 from analytics_service.errors import SchemaError
-from analytics_service.store.applied import Migration, require_current, shipped
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import migrate
-from analytics_service.store.sql import statements
+from analytics_service.store.histories import HISTORIES
+from analytics_service.store.layout import Layout
+from analytics_service.store.sql import created, filled, scripts, statements, without_comments
 
-_CREATE = re.compile(r"^CREATE (TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)", re.MULTILINE)
+# The number under which the views are recorded, as they were last made. Scripts are numbered from 1 on.
+VIEWS = 0
+
+# Scripts that make several views, with what they put in place of {placeholders} for each.
+_EACH: Mapping[str, list[dict[str, str]]] = {
+    "01_histories": [
+        {"name": history.name, "value": history.value, "meaning": history.meaning} for history in HISTORIES
+    ],
+    "04_markets": [
+        {"name": "market_now", "period": "family", "when": "the newest snapshot"},
+        {"name": "market", "period": "at", "when": "each snapshot"},
+        {"name": "market_hour", "period": "toStartOfHour(at)", "when": "the last snapshot of each hour"},
+        {"name": "market_day", "period": "toStartOfDay(at)", "when": "the last snapshot of each UTC day"},
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A numbered script of the schema, with the placeholders of `layout.py`."""
+
+    number: int
+    name: str
+    script: str
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the script for a single server, in hex."""
+        return hashlib.sha256(filled(self.script, Layout().placeholders).encode()).hexdigest()
+
+    @property
+    def statements(self) -> list[str]:
+        """The statements of the script."""
+        return statements(self.script)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A script that was applied to a database, as recorded there."""
+
+    number: int
+    name: str
+    checksum: str
+
+
+@cache
+def shipped() -> tuple[Migration, ...]:
+    """The migrations of this version, in order."""
+    return tuple(Migration(int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in scripts("migrations"))
+
+
+def read_applied(store: Store) -> list[Applied]:
+    """What was applied to the database: scripts, and the views."""
+    return [Applied(*row) for row in store.frame("applied_migrations").iter_rows()]
+
+
+def pending(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
+    """Migrations of this version that the database does not have. SchemaError if the two do not match."""
+    return unapplied(read_applied(store), shipped() if migrations is None else migrations)
+
+
+def unapplied(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:
+    """The migrations that were not applied. SchemaError if an applied script does not match its migration."""
+    by_number = {migration.number: migration for migration in migrations}
+    applied = [record for record in applied if record.number != VIEWS]
+    if any(record.number in by_number and by_number[record.number].name != record.name for record in applied):
+        raise SchemaError(
+            "This database has the schema of an earlier, unreleased version, which cannot be brought up to date. Use "
+            "an empty folder (--data-dir) or database (ANALYTICS_CLICKHOUSE_DATABASE), and import or backfill again."
+        )
+    for record in applied:
+        if record.number not in by_number:
+            raise SchemaError(
+                f"The database has migration {record.name}, which this version does not know: it was set up by a newer "
+                "version. Install that version again."
+            )
+        if by_number[record.number].checksum != record.checksum:
+            raise SchemaError(
+                f"Migration {record.name} was changed after it had been applied. Restore the file as it was and put "
+                "the change into a new migration."
+            )
+    numbers = {record.number for record in applied}
+    return [migration for migration in migrations if migration.number not in numbers]
+
+
+def require_all_applied(missing: Sequence[Migration]) -> None:
+    """SchemaError when migrations are missing from the database."""
+    if missing:
+        names = ", ".join(migration.name for migration in missing)
+        raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
+
+
+def require_current(store: Store) -> None:
+    """SchemaError when migrations are missing from the database, or the schema is of another version."""
+    require_all_applied(pending(store))
 
 
 def tables_of(migrations: Sequence[Migration]) -> list[str]:
     """All tables that migrations create, in their order."""
-    return [name for script in migrations for kind, name in _CREATE.findall(script.script) if kind == "TABLE"]
+    made = (statement for migration in migrations for statement in migration.statements)
+    return [created(statement) for statement in made if statement.startswith("CREATE TABLE ")]
 
 
 def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
     """All tables and views that migrations create, each with the name of its script."""
-    return {name: script.name for script in migrations for _, name in _CREATE.findall(script.script)}
+    made = {created(statement): migration.name for migration in migrations for statement in migration.statements}
+    return {name: script for name, script in made.items() if name}
 
 
 def missing(store: Store) -> Mapping[str, str]:
@@ -30,23 +128,13 @@ def missing(store: Store) -> Mapping[str, str]:
     return {name: script for name, script in made_by(shipped()).items() if name not in present}
 
 
-def remake(store: Store) -> None:
-    """Create the missing tables and views again, empty."""
-    for migration in shipped():
-        for statement in statements(migration.script):
-            store.execute(statement)
-
-
-def create(store: Store, *, is_own: bool) -> None:
-    """Create the schema of a database that is new, or bring that of the service's own database up to date.
-
-    SchemaError for a database on another server with an older schema: only `migrate` changes that.
-    """
-    store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
-    if is_own or store.frame("tables").is_empty():
-        migrate(store)
-    else:
-        require_current(store)
+def missing_message(lacking: Mapping[str, str]) -> str:
+    """A message that names the missing tables and views, and says what to do."""
+    named = ", ".join(f"{name} (made by {script})" for name, script in lacking.items())
+    return (
+        f"The database lacks {named}, although that was made before. "
+        "Bring back the last backup with `analytics-service restore FILE --replace`."
+    )
 
 
 def require_all_tables(store: Store) -> None:
@@ -55,10 +143,21 @@ def require_all_tables(store: Store) -> None:
         raise SchemaError(missing_message(absent))
 
 
-def missing_message(lacking: Mapping[str, str]) -> str:
-    """A message that names the missing tables and views, and says what to do."""
-    named = ", ".join(f"{name} (made by {script})" for name, script in lacking.items())
-    return (
-        f"The database lacks {named}, although that was made before. "
-        "Bring back the last backup with `analytics-service restore FILE --replace`."
-    )
+@cache
+def view_statements() -> tuple[str, ...]:
+    """The statements that create all views, in order."""
+    return tuple(_statements())
+
+
+def view_names() -> list[str]:
+    """The names of all views."""
+    return [created(statement) for statement in view_statements()]
+
+
+def _statements() -> Iterator[str]:
+    functions, runs, *views = scripts("views")
+    shared = {script.stem[3:]: without_comments(script.read_text("utf-8")) for script in (functions, runs)}
+    for script in views:
+        for statement in statements(script.read_text("utf-8")):
+            for placeholders in _EACH.get(script.stem, [{}]):
+                yield filled(statement, {**placeholders, **shared})

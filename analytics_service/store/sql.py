@@ -56,3 +56,9 @@ def scripts(folder: str) -> list[Path]:
 def statements(script: str) -> list[str]:
     """The statements of a script, without comments; each ends with a semicolon at the end of a line."""
     return [part.strip() for part in f"{without_comments(script)}\n".split(";\n") if part.strip()]
+
+
+def created(statement: str) -> str:
+    """The name of the table or view that a statement creates, if it does. Keywords are in capitals."""
+    words = statement.replace("{", " ").split()
+    return next(filter(str.islower, words)) if words[0] == "CREATE" else ""

@@ -1,6 +1,6 @@
 -- The ledger: which runs are complete, and what is going on in the store.
 
-CREATE TABLE IF NOT EXISTS snapshot
+CREATE TABLE IF NOT EXISTS snapshot{on_cluster}
 (
     family LowCardinality(String) COMMENT 'Family of data that the run wrote, such as prices',
     at DateTime('UTC') COMMENT 'Instant of the snapshot; for an import, its newest observation',
@@ -14,14 +14,14 @@ CREATE TABLE IF NOT EXISTS snapshot
     version UInt64 COMMENT 'Unix nanoseconds, by the clock of ClickHouse, at which the run began; later runs have greater ones',
     INDEX version_range version TYPE minmax GRANULARITY 1
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {replicated}ReplacingMergeTree({copied, }version)
 PARTITION BY toYear(at)
 ORDER BY (family, at, kind, files)
 -- A lookup of a position asks about a few instants of years; it should not read thousands of rows for each.
 SETTINGS index_granularity = 256
 COMMENT 'Ledger of completed runs. A row of a table with observed_at and version counts once a run with both is listed here';
 
-CREATE TABLE IF NOT EXISTS snapshot_head
+CREATE TABLE IF NOT EXISTS snapshot_head{on_cluster}
 (
     family LowCardinality(String) COMMENT 'Family of data',
     at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Instant of the newest snapshot of the family',
@@ -30,11 +30,11 @@ CREATE TABLE IF NOT EXISTS snapshot_head
     runs SimpleAggregateFunction(sum, UInt64) COMMENT 'Number of completed runs. A repeated insert counts twice, so use it only to see that something has changed',
     sources SimpleAggregateFunction(groupUniqArrayArray, Array(Tuple(source String, simulated Bool))) COMMENT 'Sources of all runs of the family, and whether each is simulated. The empty text stands for imported files'
 )
-ENGINE = AggregatingMergeTree
+ENGINE = {replicated}AggregatingMergeTree{copied}
 ORDER BY family
 COMMENT 'What the ledger comes to for each family; query with FINAL';
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view TO snapshot_head
+CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view{on_cluster} TO snapshot_head
 (
     family LowCardinality(String) COMMENT 'Family of data',
     at DateTime('UTC') COMMENT 'Newest instant of the runs that are inserted together',
@@ -54,29 +54,29 @@ FROM snapshot AS s
 GROUP BY family
 COMMENT 'Feeds snapshot_head from each insert into snapshot';
 
-CREATE TABLE IF NOT EXISTS claim
+CREATE TABLE IF NOT EXISTS claim{on_cluster}
 (
     side String COMMENT 'Whose data the store takes: the spec of a simulated source, or "not simulated" for all others',
     claimed_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'Instant of the claim'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 ORDER BY side
 -- Claims have one token, so ClickHouse takes the first of several that come at the same time.
 SETTINGS non_replicated_deduplication_window = 100
 COMMENT 'Which data may be added to this store; written by the first run';
 
-CREATE TABLE IF NOT EXISTS rewrite
+CREATE TABLE IF NOT EXISTS rewrite{on_cluster}
 (
     family LowCardinality(String) COMMENT 'Family whose history is rewritten',
     version UInt64 COMMENT 'Version of the run that rewrites it',
     announced_at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'Time of the last heartbeat of the writer; after three seconds of silence other processes complete the rewrite',
     finished SimpleAggregateFunction(max, UInt8) COMMENT '1 once the run is listed in snapshot'
 )
-ENGINE = AggregatingMergeTree
+ENGINE = {replicated}AggregatingMergeTree{copied}
 ORDER BY (family, version)
 COMMENT 'Rewrites of history that readers already see. Until a rewrite has finished, readers answer from memory, or wait';
 
-CREATE TABLE IF NOT EXISTS job_run
+CREATE TABLE IF NOT EXISTS job_run{on_cluster}
 (
     family LowCardinality(String) COMMENT 'Family of data',
     scheduler String COMMENT 'Host and process id of the scheduler',
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS job_run
     outcome LowCardinality(String) COMMENT 'What came of that run: done, already_done, superseded or failed; empty before the first one',
     took_ms Nullable(UInt32) COMMENT 'Milliseconds that it took, retries included; null before the first one'
 )
-ENGINE = ReplacingMergeTree(heard_at)
+ENGINE = {replicated}ReplacingMergeTree({copied, }heard_at)
 ORDER BY (family, scheduler)
 TTL heard_at + INTERVAL 7 DAY
 COMMENT 'Schedulers of the last week: what each runs next, and its last failure; query with FINAL';

@@ -1,7 +1,7 @@
 -- All histories: what was observed, and summaries of it. People read the views, one for each history, such as price; the
 -- service makes them from its catalogue.
 
-CREATE TABLE IF NOT EXISTS observation
+CREATE TABLE IF NOT EXISTS observation{local}{on_cluster}
 (
     history LowCardinality(String) COMMENT 'Name of the history, such as price; there is a view of the same name',
     asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
@@ -10,12 +10,12 @@ CREATE TABLE IF NOT EXISTS observation
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one history, asset and instant, the greatest version wins',
     INDEX version_range version TYPE minmax GRANULARITY 1
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {replicated}ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (history, asset_id, observed_at)
 COMMENT 'Every observation of every history; query with FINAL to see corrections applied';
 
-CREATE TABLE IF NOT EXISTS cell
+CREATE TABLE IF NOT EXISTS cell{local}{on_cluster}
 (
     history LowCardinality(String) COMMENT 'Name of the history',
     width Enum8('quarter' = 1, 'day' = 2, 'month' = 3) COMMENT 'Width of the cell: 15 minutes, a UTC day, or a UTC month',
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS cell
     area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'When the cell was computed, in unix nanoseconds by the clock of ClickHouse; of several rows for one cell, the greatest version wins'
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {replicated}ReplacingMergeTree(version)
 PARTITION BY (width, if(width = 'quarter', toYYYYMM(cell), 0))
 ORDER BY (history, width, asset_id, cell)
 COMMENT 'Open, high, low and close of every history in cells of 15 minutes, a UTC day and a UTC month; leave out the period that has not ended, and query with FINAL';

@@ -1,6 +1,6 @@
 -- Definitions of assets.
 
-CREATE TABLE IF NOT EXISTS asset
+CREATE TABLE IF NOT EXISTS asset{on_cluster}
 (
     id String COMMENT 'Asset id, <group>;<group_key>',
     version UInt64 COMMENT 'Version of the run that wrote this definition; the greatest version wins',
@@ -13,6 +13,6 @@ CREATE TABLE IF NOT EXISTS asset
     origin_asset Nullable(String) COMMENT 'Id of the asset that a receipt or liquid-staking token represents',
     receipt_asset Nullable(String) COMMENT 'Id of the receipt token of a regular asset'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 ORDER BY (id, version)
 COMMENT 'Definitions of assets, one row for each change of a definition';

@@ -1,6 +1,6 @@
 -- Markets as of each snapshot (ledger family markets). The rows of a snapshot have its instant and the version of its run.
 
-CREATE TABLE IF NOT EXISTS market_lend
+CREATE TABLE IF NOT EXISTS market_lend{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
@@ -9,13 +9,13 @@ CREATE TABLE IF NOT EXISTS market_lend
     receipt_supply UInt256 CODEC(ZSTD(1)) COMMENT 'Receipt tokens outstanding, in denom units; principal / receipt_supply is the redemption ratio',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, asset_id, version)
 SETTINGS index_granularity = 1024
 COMMENT 'Lend markets at each snapshot';
 
-CREATE TABLE IF NOT EXISTS market_collateral
+CREATE TABLE IF NOT EXISTS market_collateral{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
@@ -29,13 +29,13 @@ CREATE TABLE IF NOT EXISTS market_collateral
     shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the balance that accounts hold, in denom units',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, asset_id, version)
 SETTINGS index_granularity = 1024
 COMMENT 'Collateral markets at each snapshot';
 
-CREATE TABLE IF NOT EXISTS market_debt
+CREATE TABLE IF NOT EXISTS market_debt{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
@@ -50,13 +50,13 @@ CREATE TABLE IF NOT EXISTS market_debt
     utilization_accumulator Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Tracker of the utilization of the asset over time',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, asset_id, version)
 SETTINGS index_granularity = 1024
 COMMENT 'Debt markets at each snapshot';
 
-CREATE TABLE IF NOT EXISTS market_config
+CREATE TABLE IF NOT EXISTS market_config{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     time_window_nanos UInt64 COMMENT 'Nanoseconds for which an oracle price is valid',
@@ -73,20 +73,20 @@ CREATE TABLE IF NOT EXISTS market_config
     ptoken LowCardinality(String) COMMENT 'Asset id of the protocol token',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, version)
 SETTINGS index_granularity = 1024
 COMMENT 'Rules of all borrowing at each snapshot';
 
-CREATE TABLE IF NOT EXISTS market_price
+CREATE TABLE IF NOT EXISTS market_price{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
     price Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'USD per standard unit, as the oracle stated it last by then',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, asset_id, version)
 SETTINGS index_granularity = 1024

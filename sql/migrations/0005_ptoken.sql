@@ -1,6 +1,6 @@
 -- The protocol token and its unlock arrangements as of each snapshot (ledger family ptoken).
 
-CREATE TABLE IF NOT EXISTS ptoken_state
+CREATE TABLE IF NOT EXISTS ptoken_state{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id of the protocol token',
@@ -14,13 +14,13 @@ CREATE TABLE IF NOT EXISTS ptoken_state
     stake_acc Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Emission rate divided by total reward weight, accumulated over time',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, version)
 SETTINGS index_granularity = 1024
 COMMENT 'The protocol token at each snapshot';
 
-CREATE TABLE IF NOT EXISTS ptoken_pool
+CREATE TABLE IF NOT EXISTS ptoken_pool{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     pool UInt32 COMMENT 'Index of the staking pool',
@@ -32,13 +32,13 @@ CREATE TABLE IF NOT EXISTS ptoken_pool
     total_bonded UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units staked to the pool',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, pool, version)
 SETTINGS index_granularity = 1024
 COMMENT 'Staking pools of the protocol token at each snapshot';
 
-CREATE TABLE IF NOT EXISTS unlock_arrangement
+CREATE TABLE IF NOT EXISTS unlock_arrangement{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     address String COMMENT 'Address of the beneficiary',
@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS unlock_arrangement
     held UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units that the beneficiary holds at the snapshot',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, address, arrangement, version)
 SETTINGS index_granularity = 1024

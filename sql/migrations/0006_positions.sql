@@ -1,7 +1,7 @@
 -- Positions of all addresses (ledger family positions), written item by item when an item changes.
 -- Not partitioned by time: a lookup of one address must not visit every month.
 
-CREATE TABLE IF NOT EXISTS position
+CREATE TABLE IF NOT EXISTS position{local}{on_cluster}
 (
     address String CODEC(ZSTD(1)) COMMENT 'Address of the user',
     kind LowCardinality(String) COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding',
@@ -17,23 +17,23 @@ CREATE TABLE IF NOT EXISTS position
     closed Bool CODEC(ZSTD(1)) COMMENT 'Whether the item no longer exists, from observed_at on',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree
 ORDER BY (address, kind, account_index, asset_id, pool, item, observed_at, version)
 SETTINGS index_granularity = 256
 COMMENT 'Items of positions, one row for each change of an item. The newest row that counts is the current state; if it is closed, the item is gone';
 
-CREATE TABLE IF NOT EXISTS position_digest
+CREATE TABLE IF NOT EXISTS position_digest{local}{on_cluster}
 (
     address String CODEC(ZSTD(1)) COMMENT 'Address of the user',
     observed_at DateTime('UTC') CODEC(ZSTD(1)) COMMENT 'Instant of the snapshot in which the position had changed',
     digest UInt64 CODEC(NONE) COMMENT 'Hash of all items of the position; 0 if it has none. Use it only to see whether the position has changed',
     version UInt64 CODEC(ZSTD(1)) COMMENT 'Version of the run that wrote the row; the digest is valid once that run is complete'
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {replicated}ReplacingMergeTree(version)
 ORDER BY address
 COMMENT 'Newest stored state of each address, as a hash; used by the positions job';
 
-CREATE TABLE IF NOT EXISTS position_summary
+CREATE TABLE IF NOT EXISTS position_summary{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     addresses UInt64 COMMENT 'Addresses that have a position',
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS position_summary
     lenders UInt64 COMMENT 'Addresses that lend',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, version)
 COMMENT 'Number of positions at each snapshot';

@@ -1,7 +1,7 @@
 -- Events, and what they come to over time (ledger family loans). Histories loans_originated and liquidations sum some of
 -- them up.
 
-CREATE TABLE IF NOT EXISTS event
+CREATE TABLE IF NOT EXISTS event{local}{on_cluster}
 (
     at DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)) COMMENT 'Instant of the event, rounded up to whole seconds',
     id String CODEC(ZSTD(1)) COMMENT 'Unique id of the event',
@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS event
     usd Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'USD value of the amount at the time of the event',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one event, the greatest version wins'
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {replicated}ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(at)
 ORDER BY (at, id)
 COMMENT 'Every lending event up to the newest snapshot of loans; query with FINAL, because a repeated run writes its events again';
@@ -20,7 +20,7 @@ COMMENT 'Every lending event up to the newest snapshot of loans; query with FINA
 -- Not partitioned by time: a page of one address must not visit every month. The index keeps at and uuid where nearly
 -- every mark begins another address, too: an address with many events needs them.
 
-CREATE TABLE IF NOT EXISTS account_event
+CREATE TABLE IF NOT EXISTS account_event{local}{on_cluster}
 (
     address String CODEC(ZSTD(1)) COMMENT 'Address that acted, or that was liquidated, in lower case',
     at DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant of the event, rounded up to whole seconds',
@@ -40,18 +40,18 @@ CREATE TABLE IF NOT EXISTS account_event
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one event, the greatest version wins',
     INDEX uuid_bloom uuid TYPE bloom_filter(0.001) GRANULARITY 1
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {replicated}ReplacingMergeTree(version)
 ORDER BY (address, at, uuid)
 SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1
 COMMENT 'Every event of every address up to the newest snapshot of loans, one row each; query with FINAL, because a repeated run writes its events again';
 
-CREATE TABLE IF NOT EXISTS flash_loan_volume
+CREATE TABLE IF NOT EXISTS flash_loan_volume{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     usd Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'USD value of all flash loans so far, each at the time of the loan',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, version)
 COMMENT 'Flash loans since the first one of the protocol, at each snapshot';

@@ -1,6 +1,6 @@
 -- Swap contracts as of each snapshot (ledger family routes).
 
-CREATE TABLE IF NOT EXISTS swap_route
+CREATE TABLE IF NOT EXISTS swap_route{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     contract String COMMENT 'Address of the swap contract',
@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS swap_route
     targets Array(String) CODEC(ZSTD(1)) COMMENT 'Denoms that it can be swapped to',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, contract, source, version)
 SETTINGS index_granularity = 1024

@@ -1,6 +1,6 @@
 -- A view for each history. A condition on asset_id and observed_at reads no more rows of the view than of the table.
 
-CREATE OR REPLACE VIEW {name}
+CREATE OR REPLACE VIEW {name}{on_cluster}
 (
     asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
     symbol LowCardinality(String) COMMENT 'Symbol of the asset, as it is defined now; empty for the total',

@@ -1,6 +1,6 @@
 -- Assets and their prices.
 
-CREATE OR REPLACE VIEW assets
+CREATE OR REPLACE VIEW assets{on_cluster}
 (
     asset_id String COMMENT 'Asset id, <group>;<group_key>',
     symbol String COMMENT 'Symbol of a standard unit',
@@ -37,7 +37,7 @@ LEFT JOIN
 SETTINGS join_use_nulls = 0
 COMMENT 'Every asset as it is defined now';
 
-CREATE OR REPLACE VIEW price_at
+CREATE OR REPLACE VIEW price_at{on_cluster}
 AS WITH
 {functions},
 parseDateTime64BestEffort({time:String}, 3, 'UTC') AS instant,
@@ -107,7 +107,7 @@ LEFT JOIN assets AS a ON a.asset_id = p.asset_id
 SETTINGS join_use_nulls = 0
 COMMENT 'The price of each asset as of an instant: FROM price_at(time = \'2026-03-01 12:00:00\')';
 
-CREATE OR REPLACE VIEW price_now
+CREATE OR REPLACE VIEW price_now{on_cluster}
 (
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',

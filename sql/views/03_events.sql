@@ -1,6 +1,6 @@
 -- Events in standard units and USD. Those after the newest snapshot are of runs that have not ended.
 
-CREATE OR REPLACE VIEW events
+CREATE OR REPLACE VIEW events{on_cluster}
 (
     time DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
     kind String COMMENT 'What happened: borrow, repay, lend, redeem, flash_loan or liquidation',
@@ -29,7 +29,7 @@ WHERE e.at <= (SELECT max(at) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of the markets';
 
-CREATE OR REPLACE VIEW loan
+CREATE OR REPLACE VIEW loan{on_cluster}
 (
     time DateTime64(3, 'UTC') COMMENT 'Instant of the loan, rounded up to whole seconds',
     asset_id String COMMENT 'Asset id',
@@ -44,7 +44,7 @@ FROM events
 WHERE kind = 'borrow'
 COMMENT 'Every loan, without flash loans';
 
-CREATE OR REPLACE VIEW account_events
+CREATE OR REPLACE VIEW account_events{on_cluster}
 (
     address String COMMENT 'Address that acted, or that was liquidated, in lower case',
     time DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',

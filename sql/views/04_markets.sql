@@ -1,6 +1,6 @@
 -- Markets in standard units and USD.
 
-CREATE OR REPLACE VIEW {name}
+CREATE OR REPLACE VIEW {name}{on_cluster}
 (
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot',
     asset_id String COMMENT 'Asset id',

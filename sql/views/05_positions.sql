@@ -1,6 +1,6 @@
 -- What addresses have, in standard units and USD.
 
-CREATE OR REPLACE VIEW position_at
+CREATE OR REPLACE VIEW position_at{on_cluster}
 AS WITH
 {functions},
 {runs},
@@ -64,7 +64,7 @@ LEFT JOIN assets AS a ON a.asset_id = i.asset_id
 SETTINGS join_use_nulls = 1
 COMMENT 'Every item that addresses had at an instant: FROM position_at(time = \'2026-03-01 12:00:00\')';
 
-CREATE OR REPLACE VIEW position_now
+CREATE OR REPLACE VIEW position_now{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
     kind String COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding. Receipt tokens stand twice: lend_held is in wallet, too, and lend_collateralized in collateral',
@@ -82,7 +82,7 @@ AS SELECT *
 FROM position_at(time = '2106-01-01')
 COMMENT 'Every item that addresses have now; position_at has the same columns. Sums of several kinds count receipt tokens twice: account_value does not';
 
-CREATE OR REPLACE VIEW lender
+CREATE OR REPLACE VIEW lender{on_cluster}
 (
     rank UInt64 COMMENT 'Place among lenders by value, from 1',
     address String COMMENT 'Address of the lender, in lower case',

@@ -1,6 +1,6 @@
 -- Borrow accounts, and the addresses behind them.
 
-CREATE OR REPLACE VIEW account_item_at
+CREATE OR REPLACE VIEW account_item_at{on_cluster}
 AS WITH
 {runs},
 (
@@ -27,7 +27,7 @@ WHERE i.kind IN ('collateral', 'debt', 'account', 'stake')
 SETTINGS join_use_nulls = 1
 COMMENT 'What makes up the health of accounts at an instant; account_at sums it up';
 
-CREATE OR REPLACE VIEW account_at
+CREATE OR REPLACE VIEW account_at{on_cluster}
 AS WITH
 {functions}
 SELECT
@@ -48,7 +48,7 @@ HAVING countIf(kind != 'stake') > 0
 SETTINGS join_use_nulls = 1
 COMMENT 'Every borrow account at an instant: FROM account_at(time = \'2026-03-01 12:00:00\')';
 
-CREATE OR REPLACE VIEW account
+CREATE OR REPLACE VIEW account{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
     account_index UInt32 COMMENT 'Index of the account among those of the address',
@@ -65,7 +65,7 @@ AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, b
 FROM account_at(time = '2106-01-01')
 COMMENT 'Every borrow account now; account_at has the same columns';
 
-CREATE OR REPLACE VIEW borrower
+CREATE OR REPLACE VIEW borrower{on_cluster}
 (
     rank UInt64 COMMENT 'Place among borrowers by debt, from 1',
     address String COMMENT 'Address of the borrower, in lower case',
@@ -88,7 +88,7 @@ WHERE a.health IS NOT NULL
 GROUP BY address
 COMMENT 'Every address that owes a debt now';
 
-CREATE OR REPLACE VIEW account_value
+CREATE OR REPLACE VIEW account_value{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
     wallet_usd Float64 COMMENT 'USD value of the wallet, without receipt tokens, which lent_usd has',

@@ -1,6 +1,6 @@
 -- Who can be liquidated, now and when a price changes.
 
-CREATE OR REPLACE VIEW account_risk
+CREATE OR REPLACE VIEW account_risk{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
     account_index UInt32 COMMENT 'Index of the account among those of the address',
@@ -25,7 +25,7 @@ FROM account AS a
 WHERE a.health IS NOT NULL AND a.unpriced_debts = 0
 COMMENT 'Every borrow account that owes debt of known value now';
 
-CREATE OR REPLACE VIEW risk_ladder
+CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 AS WITH
 {functions},
 (SELECT anyOrNull(price) FROM price_at(time = {time:String}) WHERE asset_id = {asset_id:String}) AS quoted,

@@ -35,12 +35,12 @@ class Bench:
         """Settings that name a new database with the whole schema, which is dropped afterwards."""
         settings = replace(self.settings, clickhouse_database=f"benchmark_{name}")
         with closing(Store(settings)) as store:
-            store.execute_outside_database(f"DROP DATABASE IF EXISTS {store.database} SYNC")
+            store.execute(f"DROP DATABASE IF EXISTS {store.database} SYNC", in_database=False)
             migrate(store)
             try:
                 yield settings
             finally:
-                store.execute_outside_database(f"DROP DATABASE {store.database} SYNC")
+                store.execute(f"DROP DATABASE {store.database} SYNC", in_database=False)
 
     @contextmanager
     def real_prices(self) -> Iterator[Settings]:

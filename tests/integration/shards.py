@@ -134,7 +134,7 @@ def _insert(path: Path, last: str) -> None:
 
 
 def _without_copies(statement: str, database: str) -> list[str]:
-    code = statement.replace("ENGINE = Replicated", "ENGINE = ").replace("SETTINGS repl", "SETTINGS non_repl")
+    code = statement.replace("ENGINE = Replicated", "ENGINE = ")
     code = code.removesuffix("\n")
     if match := re.fullmatch(r"ALTER TABLE (\w+)(\s.*)", code, re.DOTALL):
         tables = [match[1]] if _is_split(match[1]) else [_copy(match[1]), match[1]]

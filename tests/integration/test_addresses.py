@@ -142,7 +142,7 @@ def test_the_next_server_answers_while_the_first_cannot_be_reached(
     assert caplog.messages[-1].startswith(gone)
     assert caplog.messages[-1].endswith(" Asking the next server.")
     with pytest.raises(StoreUnavailable, match=re.escape(gone)):
-        writer.execute_outside_database("SYSTEM FLUSH LOGS")
+        writer.execute("SYSTEM FLUSH LOGS", in_database=False)
     assert writer.server_version() == version
     with closing(Store(settings)) as later:
         assert later.server_version() == version

@@ -23,7 +23,6 @@ from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config.settings import Settings
 from analytics_service.errors import BackupFailed, BackupRefused, Superseded
 from analytics_service.store.admission import read_side, simulated_spec
-from analytics_service.store.applied import shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import (
@@ -34,7 +33,7 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.migrations import migrate
-from analytics_service.store.schema import missing, tables_of
+from analytics_service.store.schema import missing, shipped, tables_of
 from analytics_service.store.sql import Parts
 from tests.clickhouse import by_url, client
 from tests.doubles import FreshHeads, Silent
@@ -248,16 +247,16 @@ def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
         restore(store, ArchiveReader(of_two), write, replace=False)
     assert prices(settings) == ONE
     comment = f"A restore of {store.database}; the next one drops it"
-    store.execute_outside_database(f"CREATE DATABASE {store.database}_restore_1 COMMENT '{comment}'")
+    store.execute(f"CREATE DATABASE {store.database}_restore_1 COMMENT '{comment}'", in_database=False)
     foreign = f"{store.database}_restore_2"
-    store.execute_outside_database(f"CREATE DATABASE {foreign}")
+    store.execute(f"CREATE DATABASE {foreign}", in_database=False)
     other = changed(of_two, tmp_path, lambda manifest: manifest["families"]["prices"].update(at=3))
     with pytest.raises(BackupRefused, match="The ledger of the backup is not the one"):
         restore(store, ArchiveReader(other), Silent(), replace=True)
     assert prices(settings) == ONE
     with closing(Store(replace(settings, clickhouse_database=foreign))) as other, client(by_url(settings)) as own:
         left = own.query(f"SHOW DATABASES LIKE '{store.database}\\_restore\\_%'").result_columns
-        other.execute_outside_database(f"DROP DATABASE {foreign}")
+        other.execute(f"DROP DATABASE {foreign}", in_database=False)
     assert left == [[foreign]]
 
 

@@ -81,10 +81,10 @@ class Writer(Store):
             raise StoreUnavailable("The writer has crashed.")
         return super().insert_if(table, rows, condition, **parameters)
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement: str, *, in_database: bool = True) -> None:
         """Run a statement, which stages rows before the announcement, or puts them in place after it."""
         self.before_write(not self.announced)
-        super().execute(statement)
+        super().execute(statement, in_database=in_database)
 
 
 @dataclass

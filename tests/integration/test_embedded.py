@@ -38,6 +38,7 @@ from analytics_service.store.admission import claim, read_side, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
+from analytics_service.store.schema import view_names, view_statements
 from analytics_service.store.server import (
     PASSWORD,
     RESEARCHER_PASSWORD,
@@ -46,7 +47,6 @@ from analytics_service.store.server import (
     read_password,
     read_running,
 )
-from analytics_service.store.views import view_names, view_statements
 from tests.clickhouse import client, hello
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder
@@ -285,10 +285,10 @@ def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(ow
 def database(server: Settings) -> Iterator[str]:
     """The service's database, with a table."""
     with closing(Store(server)) as store:
-        store.execute_outside_database("CREATE DATABASE analytics")
-        store.execute_outside_database("CREATE TABLE analytics.shown ENGINE = MergeTree ORDER BY a AS SELECT 7 AS a")
+        store.execute("CREATE DATABASE analytics", in_database=False)
+        store.execute("CREATE TABLE analytics.shown ENGINE = MergeTree ORDER BY a AS SELECT 7 AS a", in_database=False)
         yield "analytics"
-        store.execute_outside_database("DROP DATABASE analytics")
+        store.execute("DROP DATABASE analytics", in_database=False)
 
 
 @pytest.mark.parametrize(
@@ -702,14 +702,14 @@ def test_a_backup_can_be_written_and_restored(server: Settings, store: Store) ->
     sql = f"SELECT id FROM {copy}.asset"
     assert asked(str(server.clickhouse_url), sql, "analytics", server.clickhouse_password) == (200, "token;0x1\n")
     assert (server.data_dir / "clickhouse" / "data" / "backups" / f"{store.database}.tar").is_file()
-    store.execute_outside_database(f"DROP DATABASE {copy} SYNC")
+    store.execute(f"DROP DATABASE {copy} SYNC", in_database=False)
 
 
 def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_place(own: Settings) -> None:
     acknowledged: list[int] = []
     killed: list[int] = []
     with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:
-        store.execute_outside_database("CREATE DATABASE analytics")
+        store.execute("CREATE DATABASE analytics", in_database=False)
         store.execute("CREATE TABLE load (n UInt64) ENGINE = ReplacingMergeTree ORDER BY n")
         for number in range(150):
             if number % 50 == 25:

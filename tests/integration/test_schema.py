@@ -15,15 +15,13 @@ from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.store import assets, events, loans, markets, positions, ptoken, swaps
-from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
-from analytics_service.store.schema import made_by
+from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names
 from analytics_service.store.snapshot_table import SnapshotTable
-from analytics_service.store.views import view_names
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, README, dictionary, renewed
 from tests.golden import LAYOUTS, written
@@ -99,7 +97,7 @@ def test_a_database_of_an_earlier_unreleased_schema_is_refused_in_one_line(setti
         for act in (migrate, pending):
             with pytest.raises(SchemaError, match=r"^This database .* empty folder .* import or backfill again\.$"):
                 act(old)
-        old.execute_outside_database(f"DROP DATABASE {old.database} SYNC")
+        old.execute(f"DROP DATABASE {old.database} SYNC", in_database=False)
 
 
 def test_a_condition_on_asset_and_time_reads_of_a_view_what_it_reads_of_the_table(

@@ -139,11 +139,13 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
 
 @pytest.mark.slow
 def test_tables_that_are_not_on_all_servers_are_named(stores: Stores) -> None:
-    stores.split.execute("CREATE TABLE IF NOT EXISTS extra (n UInt8) ENGINE = MergeTree ORDER BY n")
+    stores.split.execute(
+        "CREATE TABLE IF NOT EXISTS extra{on_cluster} (n UInt8) ENGINE = {replicated}MergeTree{copied} ORDER BY n"
+    )
     rows(stores.split, "DROP TABLE extra SYNC", stores.shards[1])
     with pytest.raises(SchemaError, match=f"on all servers of cluster {CLUSTER}, under the same UUID; extra are not"):
         migrate(stores.split)
-    stores.split.execute("DROP TABLE IF EXISTS extra SYNC")
+    stores.split.execute("DROP TABLE IF EXISTS extra{on_cluster} SYNC")
     assert migrate(stores.split) == []
 
 

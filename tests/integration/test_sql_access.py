@@ -72,7 +72,7 @@ def server_of_ones_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Set
                     "CREATE DATABASE hidden",
                     "CREATE TABLE hidden.stored (a UInt8) ENGINE = Memory",
                 ):
-                    store.execute_outside_database(sql)
+                    store.execute(sql, in_database=False)
             yield own
     finally:
         os.close(lock)
@@ -115,7 +115,9 @@ def test_a_researcher_may_do_nothing_else(server_of_ones_own: Settings, sql: str
 def test_clickhouse_understands_every_statement_that_makes_a_researcher(server_of_ones_own: Settings) -> None:
     """This server cannot store users, which it finds out last."""
     filled = {"user": "`bob`", "database": "`analytics`", "readable": "`analytics`.*", "hash": "0" * 64}
-    statements = researcher_script(**filled, threads="2", fixed="priority = 2 READONLY, log_comment READONLY")
+    statements = researcher_script(
+        **filled, threads="2", fixed="priority = 2 READONLY, log_comment READONLY", on_cluster=""
+    )
     assert len(statements) == 6
     for sql in statements:
         answer = asked(server_of_ones_own, "admin", sql)

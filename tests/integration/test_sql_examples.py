@@ -23,8 +23,8 @@ from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
+from analytics_service.store.schema import view_names
 from analytics_service.store.sql import scripts, without_comments
-from analytics_service.store.views import view_names
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse

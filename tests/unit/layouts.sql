@@ -1,19 +1,18 @@
 -- A cluster of one shard
 
-CREATE DATABASE IF NOT EXISTS `analytics` ON CLUSTER 'main';
 CREATE TABLE IF NOT EXISTS schema_migration ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree() ORDER BY number;
+ENGINE = ReplicatedReplacingMergeTree ORDER BY number;
 CREATE TABLE IF NOT EXISTS snapshot ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version)
 SETTINGS index_granularity = 256;
 CREATE TABLE IF NOT EXISTS snapshot_head ON CLUSTER 'main'
-ENGINE = ReplicatedAggregatingMergeTree();
+ENGINE = ReplicatedAggregatingMergeTree;
 CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view ON CLUSTER 'main' TO snapshot_head;
 CREATE TABLE IF NOT EXISTS claim ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
-SETTINGS replicated_deduplication_window = 100;
+ENGINE = ReplicatedReplacingMergeTree
+SETTINGS non_replicated_deduplication_window = 100;
 CREATE TABLE IF NOT EXISTS rewrite ON CLUSTER 'main'
-ENGINE = ReplicatedAggregatingMergeTree();
+ENGINE = ReplicatedAggregatingMergeTree;
 CREATE TABLE IF NOT EXISTS job_run ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(heard_at);
 CREATE TABLE IF NOT EXISTS observation ON CLUSTER 'main'
@@ -21,47 +20,47 @@ ENGINE = ReplicatedReplacingMergeTree(version);
 CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version);
 CREATE TABLE IF NOT EXISTS asset ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree();
+ENGINE = ReplicatedReplacingMergeTree;
 CREATE TABLE IF NOT EXISTS market_lend ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS market_collateral ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS market_debt ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS market_config ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS market_price ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS ptoken_state ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS ptoken_pool ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS unlock_arrangement ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS position ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 256;
 CREATE TABLE IF NOT EXISTS position_digest ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version);
 CREATE TABLE IF NOT EXISTS position_summary ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree();
+ENGINE = ReplicatedReplacingMergeTree;
 CREATE TABLE IF NOT EXISTS event ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version);
 CREATE TABLE IF NOT EXISTS account_event ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version)
 SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1;
 CREATE TABLE IF NOT EXISTS flash_loan_volume ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree();
+ENGINE = ReplicatedReplacingMergeTree;
 CREATE TABLE IF NOT EXISTS swap_route ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 1024;
 ALTER TABLE market_lend;
 ALTER TABLE unlock_arrangement;
@@ -100,16 +99,11 @@ CREATE OR REPLACE VIEW borrower ON CLUSTER 'main';
 CREATE OR REPLACE VIEW account_value ON CLUSTER 'main';
 CREATE OR REPLACE VIEW account_risk ON CLUSTER 'main';
 CREATE OR REPLACE VIEW risk_ladder ON CLUSTER 'main';
-CREATE DATABASE `analytics_restore_1` ON CLUSTER 'main' COMMENT 'A restore';
-EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot, `analytics`.observation AND `analytics_restore_1`.observation ON CLUSTER 'main';
-DROP DATABASE IF EXISTS `analytics_restore_1` ON CLUSTER 'main' SYNC;
+EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot ON CLUSTER 'main';
 CREATE TABLE IF NOT EXISTS snapshot_staging_1 ON CLUSTER 'main' AS snapshot;
 CREATE TABLE IF NOT EXISTS observation_staging_1 ON CLUSTER 'main' AS observation;
-INSERT INTO observation SELECT * FROM observation_staging_1;
-INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL;
 DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1 ON CLUSTER 'main' SYNC;
-ALTER TABLE observation ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
-DROP VIEW `research_1`.`mine`;
+ALTER TABLE observation ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
 CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher ON CLUSTER 'main';
 ALTER SETTINGS PROFILE analytics_researcher ON CLUSTER 'main' SETTINGS;
 CREATE USER IF NOT EXISTS `ann-b` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '00';
@@ -119,7 +113,6 @@ GRANT ON CLUSTER 'main' SELECT ON system.processes TO `ann-b`;
 
 -- A cluster of several shards
 
-CREATE DATABASE IF NOT EXISTS `analytics` ON CLUSTER 'main';
 CREATE TABLE IF NOT EXISTS schema_migration ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}') ORDER BY number;
 CREATE TABLE IF NOT EXISTS snapshot ON CLUSTER 'main'
@@ -130,7 +123,7 @@ ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{uuid}/everywhere', 
 CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view ON CLUSTER 'main' TO snapshot_head;
 CREATE TABLE IF NOT EXISTS claim ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
-SETTINGS replicated_deduplication_window = 100;
+SETTINGS non_replicated_deduplication_window = 100;
 CREATE TABLE IF NOT EXISTS rewrite ON CLUSTER 'main'
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
 CREATE TABLE IF NOT EXISTS job_run ON CLUSTER 'main'
@@ -170,7 +163,7 @@ CREATE TABLE IF NOT EXISTS unlock_arrangement ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
 SETTINGS index_granularity = 1024;
 CREATE TABLE IF NOT EXISTS position_local ON CLUSTER 'main'
-ENGINE = ReplicatedReplacingMergeTree()
+ENGINE = ReplicatedReplacingMergeTree
 SETTINGS index_granularity = 256;
 CREATE TABLE IF NOT EXISTS position ON CLUSTER 'main' AS position_local
 ENGINE = Distributed('main', 'analytics', 'position_local', cityHash64(address));
@@ -231,19 +224,15 @@ CREATE OR REPLACE VIEW borrower ON CLUSTER 'main';
 CREATE OR REPLACE VIEW account_value ON CLUSTER 'main';
 CREATE OR REPLACE VIEW account_risk ON CLUSTER 'main';
 CREATE OR REPLACE VIEW risk_ladder ON CLUSTER 'main';
-CREATE DATABASE `analytics_restore_1` ON CLUSTER 'main' COMMENT 'A restore';
-EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot, `analytics`.observation_local AND `analytics_restore_1`.observation_local ON CLUSTER 'main';
-DROP DATABASE IF EXISTS `analytics_restore_1` ON CLUSTER 'main' SYNC;
+EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot ON CLUSTER 'main';
 CREATE TABLE IF NOT EXISTS snapshot_staging_1 ON CLUSTER 'main' AS snapshot;
 CREATE TABLE IF NOT EXISTS observation_staging_1_local ON CLUSTER 'main' AS observation_local;
 CREATE TABLE IF NOT EXISTS observation_staging_1 ON CLUSTER 'main' AS observation_staging_1_local
 ENGINE = Distributed('main', 'analytics', 'observation_staging_1_local', cityHash64(asset_id));
-INSERT INTO observation SELECT * FROM observation_staging_1;
-INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL;
-DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1, observation_staging_1_local ON CLUSTER 'main' SYNC;
+DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1_local ON CLUSTER 'main' SYNC;
+DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1 ON CLUSTER 'main' SYNC;
 ALTER TABLE observation_local ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
 ALTER TABLE observation ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
-DROP VIEW `research_1`.`mine`;
 CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher ON CLUSTER 'main';
 ALTER SETTINGS PROFILE analytics_researcher ON CLUSTER 'main' SETTINGS;
 CREATE USER IF NOT EXISTS `ann-b` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '00';

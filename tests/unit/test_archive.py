@@ -16,8 +16,7 @@ from analytics_service.backups.archive import (
     writing,
 )
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.store.applied import shipped
-from analytics_service.store.schema import made_by, tables_of
+from analytics_service.store.schema import made_by, shipped, tables_of
 from tests.files import no_file_larger_than
 
 ROWS = bytes(range(256)) * 40

@@ -7,6 +7,7 @@ import pytest
 
 from analytics_service.errors import StoreFailure
 from analytics_service.store.connection import Store
+from analytics_service.store.layout import Layout
 from analytics_service.store.researcher import make_researcher
 
 
@@ -28,9 +29,9 @@ class Executed(Store):
         assert (query, parameters) == ("researcher_limits", {"user": "alice"})
         return self._found
 
-    def execute_outside_database(self, statement: str) -> None:
+    def execute(self, statement: str, *, in_database: bool = True) -> None:
         """Keep it."""
-        self.statements.append(statement)
+        self.statements += Layout().rendered(statement, self.database)
 
 
 def test_a_new_user_has_a_password_of_which_clickhouse_gets_the_digest() -> None:
