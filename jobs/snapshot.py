@@ -128,16 +128,19 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     assets = changed_assets(store, _definitions(store, snapshots, beginning.head))
     claim(store, beginning.side, taking.origin)
-    for table, rows in _tables(snapshots):
-        writer.insert(table, rows)
+    with store.together(f"a run of {beginning.family}"):
+        for table, rows in _tables(snapshots):
+            writer.insert(table, rows)
+        if not is_rewrite:
+            writer.insert(ASSETS, assets)
+            writer.add(observations)
     if is_rewrite:
         with rewrite.staging(store, beginning.family, beginning.version) as staged:
             staged.insert(OBSERVATIONS, versioned(observations, beginning.version))
             staged.insert(ASSETS, versioned(assets, beginning.version))
             rewrite.publish(store, staged, writer.runs)
     else:
-        writer.insert(ASSETS, assets)
-        writer.append(observations, next((table.name for table in snapshots[0].rows), None))
+        writer.complete(next((table.name for table in snapshots[0].rows), None))
 
 
 def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:

@@ -12,27 +12,15 @@ from typing import Any
 import polars as pl
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.store.applied import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import LEDGER, Head, Run, ledger_frame, record_rewrite
 from analytics_service.store.observations import OBSERVATIONS
+from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.sql import named_query
 
-_INSTANTS = "(SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))"
-# Nobody else has completed any of the instants. For rewrites: others may complete later instants at the same time.
-_NOT_COMPLETED = (
-    "(SELECT count() FROM snapshot WHERE family = {family:String} AND kind IN ('job', 'backfill') "
-    f"AND at IN {_INSTANTS}) = 0"
-)
-# No other run of the family has been completed since this run began, so the run appends to the end that it has read.
-_NOTHING_COMPLETED = "(SELECT sum(runs) FROM snapshot_head WHERE family = {family:String}) = {runs:UInt64}"
-# No later run has begun to write the same snapshot: its observations would replace those of this run.
-_NOT_BEGUN = f" AND (SELECT count() FROM %s WHERE observed_at IN {_INSTANTS} AND version > {{version:UInt64}}) = 0"
-# No earlier run has written observations before the head since this run began: if it has died, cells would lack them.
-_NOTHING_ADDED = " AND (SELECT rows FROM (%s)) <= {left:UInt64}"
 # The queries that `run_begins` is made of, and a version greater than that of any run.
 _PARTS = ("family_state", "claim", "applied_migrations", "new_version", "left_behind")
 _NO_VERSION = 2**64 - 1
@@ -85,7 +73,7 @@ class RunWriter:
         self.store = store
         self.beginning = beginning
         self.runs = runs
-        self._condition = _NOT_COMPLETED if is_rewrite else _NOTHING_COMPLETED
+        self._condition = "instants_free" if is_rewrite else "runs_unchanged"
         self._bound: Mapping[str, Any] = {
             "family": beginning.family,
             "instants": [run.at for run in runs],
@@ -113,11 +101,10 @@ class RunWriter:
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows, without `version`, into a table. Overtaken when another process was faster."""
-        self._insert(table, versioned(rows, self.beginning.version), self._condition)
+        self._insert(table, versioned(rows, self.beginning.version))
 
-    def append(self, observations: pl.DataFrame, table: str | None) -> None:
-        """Write observations, close the cells that end with them, and list the run. `table` has the other rows of its
-        snapshots, if there are any. Overtaken, with nothing shown, when another process was faster.
+    def add(self, observations: pl.DataFrame) -> None:
+        """Write observations, and close the cells that end with them. Overtaken when another process was faster.
 
         Observations may be older than what readers have seen, if the oracle lags or if a run that died has left them.
         Then the cells since are computed again, and the run counts as a finished rewrite.
@@ -126,10 +113,15 @@ class RunWriter:
         close_cells(self.store, names_of(self.beginning.family), min(self.reach, self.first - 1), self.newest)
         if self.first <= self.reach:
             record_rewrite(self.store, [self.beginning.family], self.beginning.version, finished=1)
-        condition = self._condition + _NOTHING_ADDED % named_query("left_behind", ())
-        condition += _NOT_BEGUN % table if table else ""
-        self._insert(LEDGER, ledger_frame(self.runs), condition)
 
-    def _insert(self, table: str, rows: pl.DataFrame, condition: str) -> None:
-        if not self.store.insert_if(table, rows, condition, **self._bound):
+    def complete(self, table: str | None) -> None:
+        """List the run. `table` has the other rows of its snapshots, if there are any. Overtaken, with nothing shown,
+        when another process was faster."""
+        conditions = ["nothing_added", *(["not_begun_later"] if table else [])]
+        self._insert(LEDGER, ledger_frame(self.runs), *conditions, state=table or "")
+
+    def _insert(self, table: str, rows: pl.DataFrame, *conditions: str, **bound: str) -> None:
+        parts = {"left_behind": named_query("left_behind", ())}
+        condition = " AND ".join(f"({named_query(name, parts)})" for name in (self._condition, *conditions))
+        if not self.store.insert_if(table, rows, condition, **self._bound, **bound):
             raise Overtaken(f"Another process took snapshots of {self.beginning.family} at the same time.")
