@@ -8,7 +8,7 @@ ledger is the watermark of its cells. After a run that died, the next run starts
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from analytics_service.market.instants import DAY, month_start
@@ -25,15 +25,10 @@ _ROWS_BETWEEN = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of time, unix seconds: from `since` to before `until`.
-
-    It covers series with asset ids from `first` to before `before`; an empty `before` is no limit.
-    """
+    """A range of time, unix seconds: from `since` to before `until`."""
 
     since: int
     until: int
-    first: str = ""
-    before: str = ""
 
 
 def close_cells(store: Store, histories: Sequence[str], after: int, newest: int) -> None:
@@ -103,8 +98,8 @@ def _days(store: Store, table: str) -> Mapping[str, Sequence[int]]:
 
 
 def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """Spans that cover the days and a closing span. Each is bounded in time, and in rows of the history unless a single
-    series has more rows in a day."""
+    """Spans that cover the days and a closing span, bounded in time and, unless a single day has more, in rows of the
+    history."""
     if closing is not None and not days and closing.until - closing.since <= DAY:
         yield closing
         return
@@ -123,22 +118,7 @@ def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None
         between = sum(rows[other] for other in range(day + DAY, following, DAY))
         is_full = total + between + rows[following] > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
         if is_full or between > _ROWS_BETWEEN or not following:
-            span = Span(first, day + DAY)
-            yield from [span] if total <= _ROWS_AT_ONCE else _by_series(store, history, span)
+            yield Span(first, day + DAY)
             first, total = begins.get(following, 0), 0
         else:
             total += between
-
-
-def _by_series(store: Store, history: str, span: Span) -> Iterator[Span]:
-    """A span split by series, so that a statement over a day with many rows ends in time."""
-    counted = store.frame("rows_by_series", history=history, since=span.since, until=span.until)
-    rows: Counter[str] = Counter(dict(counted.iter_rows()))
-    first, total = "", 0
-    for name, following in pairwise([*sorted(rows), ""]):
-        total += rows[name]
-        if not following:
-            yield replace(span, first=first)
-        elif total + rows[following] > _ROWS_AT_ONCE:
-            yield replace(span, first=first, before=following)
-            first, total = following, 0

@@ -32,7 +32,6 @@ FROM
     FROM observation FINAL
     WHERE history = {history:String}
       AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
-      AND asset_id >= {first:String} AND ({before:String} = '' OR asset_id < {before:String})
 )
 GROUP BY asset_id, begins_at
 HAVING max(version = {version:UInt64})

@@ -29,7 +29,6 @@ FROM
     WHERE history = {history:String}
       AND width = if({width:String} = 'day', 'quarter', 'day')
       AND begins_at >= toDateTime({since:UInt32}, 'UTC') AND begins_at < toDateTime({until:UInt32}, 'UTC')
-      AND asset_id >= {first:String} AND ({before:String} = '' OR asset_id < {before:String})
 )
 GROUP BY asset_id, begins_at
 SETTINGS optimize_on_insert = 0

@@ -1,10 +1,7 @@
 """What a run computes cells from: the raw rows of the days that it touches and of the quarters that it closes, and the
-cells of these quarters and days (rule 8.11).
+cells of these quarters and days (rule 8.11)."""
 
-Days of many rows are computed in parts.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import polars as pl
@@ -38,21 +35,16 @@ def test_a_run_reads_from_the_beginning_of_the_first_quarter_that_it_closes(befo
 class FilledStore(LedgerStore):
     """A store of prices with so many rows in each day (by its start), which remembers the cells that are computed.
 
-    Its rows are of the series a to e, alike; `parts` are the spans of some series, one for each statement. `staged` are
-    the days of which a rewrite has brought rows. `wider` has width and span of the cells of days and months.
+    `staged` are the days of which a rewrite has brought rows. `spans` are those of quarters, and `wider` has width and
+    span of the cells of days and months, each in the order in which they were computed.
     """
 
     def __init__(self, stored: Mapping[int, int], staged: Iterable[int] = ()) -> None:
         super().__init__()
         self._stored = stored
         self._staged = staged
-        self.parts: list[Span] = []
+        self.spans: list[Span] = []
         self.wider: list[tuple[str, Span]] = []
-
-    @property
-    def spans(self) -> list[Span]:
-        """The spans of all series, in the order in which they were computed."""
-        return list(dict.fromkeys(Span(one.since, one.until) for one in self.parts))
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         if query == "staged_days":
@@ -60,23 +52,14 @@ class FilledStore(LedgerStore):
             return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
         assert parameters["history"] == "price"
         since, until = int(str(parameters["since"])), int(str(parameters["until"]))
-        if query == "rows_by_day":
-            counts = [(day, count) for day, count in self._stored.items() if since <= day < until]
-            return pl.DataFrame(counts, schema={"day": pl.UInt32, "rows": pl.UInt64}, orient="row")
-        assert query == "rows_by_series"
-        # A day counts in part where the span has a part of it.
-        share = sum(
-            count * (min(until, day + DAY) - max(since, day)) // DAY
-            for day, count in self._stored.items()
-            if since < day + DAY and until > day
-        )
-        series = [(name, share // 5) for name in "ebcda"]
-        return pl.DataFrame(series, schema={"asset_id": pl.String, "rows": pl.UInt64}, orient="row")
+        assert query == "rows_by_day"
+        counts = [(day, count) for day, count in self._stored.items() if since <= day < until]
+        return pl.DataFrame(counts, schema={"day": pl.UInt32, "rows": pl.UInt64}, orient="row")
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        span = Span(**{name: parameters[name] for name in ("since", "until", "first", "before")})  # type: ignore[arg-type]
+        span = Span(int(str(parameters["since"])), int(str(parameters["until"])))
         if query == "fill_quarters":
-            self.parts.append(span)
+            self.spans.append(span)
         else:
             assert query == "fill_wider_cells"
             self.wider.append((str(parameters["width"]), span))
@@ -224,10 +207,3 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
     for span in store.spans:
         inside = [count for day, count in rows.items() if span.since <= day < span.until]
         assert len(inside) <= 1 or sum(inside) <= 4_000_000
-        assert_all_series_once([one for one in store.parts if (one.since, one.until) == (span.since, span.until)])
-
-
-def assert_all_series_once(parts: Sequence[Span]) -> None:
-    """Each series from a to e is in one of the parts, and so is any other: single series have an empty id."""
-    for name in ("", "0", "a", "aa", "b", "bb", "c", "cc", "d", "dd", "e", "f"):
-        assert sum(one.first <= name and (not one.before or name < one.before) for one in parts) == 1

@@ -40,7 +40,6 @@ BEHAVIOUR = {
         "position_items",
         "prices_at",
         "rows_by_day",
-        "rows_by_series",
     },
     "reads or writes tables with a copy on every server": {
         "announce_assets",
