@@ -6,8 +6,7 @@ from analytics_service.market.assets import linked
 from analytics_service.market.prices import quoted
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import market_values
-from analytics_service.store.market_values import values_by_history
-from analytics_service.store.markets import market_rows
+from analytics_service.store.markets import market_rows, values_by_history
 from analytics_service.store.observations import observations_of
 from jobs.snapshot import Batch, Snapshot
 

@@ -14,7 +14,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.prices import quoted
 from analytics_service.market.risk import Risk, risk_of
 from analytics_service.store.connection import Store
-from analytics_service.store.market_values import risk_by_history
+from analytics_service.store.markets import risk_by_history
 from analytics_service.store.observations import NO_OBSERVATIONS, observations_of
 from analytics_service.store.positions import (
     CLOSED,

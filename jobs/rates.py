@@ -1,7 +1,8 @@
 """Lend and borrow rates of each asset."""
 
-from analytics_service.store.observations import observations_of
-from analytics_service.store.rates import values_of
+from analytics_service.market.rates import Rates
+from analytics_service.store.histories import BORROW_RATES, LEND_RATES
+from analytics_service.store.observations import Values, observations_of
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -9,4 +10,8 @@ HISTORY = True
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The rates of the source's markets at the instants. SourceError if it has none."""
-    return [Snapshot(at, observations_of(values_of(batch.rates(at)), at)) for at in batch.instants]
+    return [Snapshot(at, observations_of(_values(batch.rates(at)), at)) for at in batch.instants]
+
+
+def _values(rates: Rates) -> Values:
+    return {LEND_RATES: rates.lend, BORROW_RATES: rates.borrow}

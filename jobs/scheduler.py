@@ -23,9 +23,8 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
-from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
-from analytics_service.store.retries import Retries
+from analytics_service.store.retries import ANY_FAILURE, Retries
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
 

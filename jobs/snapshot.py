@@ -18,12 +18,11 @@ from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
-from analytics_service.store.columns import TIMES, versioned
+from analytics_service.store.columns import TIMES, SnapshotRows, versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before
 from analytics_service.store.observations import NO_OBSERVATIONS, OBSERVATIONS
 from analytics_service.store.runs import Beginning, RunWriter
-from analytics_service.store.snapshot_table import SnapshotRows
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from analytics_service.config.files import NewFile
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Reporter
 from analytics_service.store.schema import Applied
 
 FORMAT = 2

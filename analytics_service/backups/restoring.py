@@ -20,14 +20,13 @@ from analytics_service.backups.taking import NOT_SAVED
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
 from analytics_service.store.admission import read_side
 from analytics_service.store.connection import Store
-from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.layout import REPLICATED, named
 from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, record_rewrite
 from analytics_service.store.migrations import migrate, remake
-from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
-from analytics_service.store.schema import Migration, missing, missing_message, shipped, tables_of, unapplied
+from analytics_service.store.schema import TABLES, Migration, missing, missing_message, shipped, tables_of, unapplied
 from analytics_service.store.sql import filled
 
 log = logging.getLogger(__name__)

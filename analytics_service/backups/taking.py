@@ -17,7 +17,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import HEADS, LEDGER, REWRITES, Ledger, read_ledger, require_unchanged
-from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
 from analytics_service.store.schema import Applied, missing, missing_message, shipped, tables_of
 

@@ -18,7 +18,7 @@ from analytics_service.cli.options import (
     value_type,
 )
 from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
-from analytics_service.embedded.guest import ending_with_holder
+from analytics_service.embedded.clickhouse import ending_with_holder
 from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown

@@ -1,18 +1,22 @@
 """Provides the ClickHouse of a command: the server named by URL, that of another process, or a server started here."""
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, Holder
-from analytics_service.embedded.query_log import keep_query_log
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import EmbeddedServerError
+from analytics_service.errors import AnalyticsError, EmbeddedServerError
 from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import running
+from analytics_service.store.connection import Store
+from analytics_service.store.sql import scripts, statements
+
+log = logging.getLogger(__name__)
 
 # Seconds to wait for a folder whose holder has ended while its server still runs, and for a holder that is starting its
 # server, which takes long after a crash.
@@ -22,6 +26,10 @@ _START_SECONDS = EmbeddedServer.ready_seconds + 10
 # away at the moment, and never start a ClickHouse themselves: that would take the data folder from the service, or from
 # the next service if this one was killed.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
+# Seconds that the data folder may be free. During this time the command can be restarted.
+_PATIENCE = 30.0
+# Seconds between two looks.
+_PAUSE = 1.0
 
 
 @contextmanager
@@ -51,6 +59,19 @@ def clickhouse(
             yield reached
     finally:
         os.close(lock)
+
+
+def keep_query_log(settings: Settings) -> None:
+    """Make the server keep the entries that operators need. A failure is only logged."""
+    with closing(Store(settings)) as store:
+        try:
+            # The view can be created only after the server has created its own table.
+            store.execute("SYSTEM FLUSH LOGS", in_database=False)
+            for script in scripts("embedded"):
+                for statement in statements(script.read_text("utf-8")):
+                    store.execute(statement, in_database=False)
+        except AnalyticsError as error:
+            log.warning("Queries are not logged: %s", error)
 
 
 def attached(settings: Settings) -> Settings | None:
@@ -113,3 +134,58 @@ def _in_use(folder: DataFolder, holder: Holder | None) -> str:
         f"The data folder {folder.root} is in use by {who}. "
         f"Stop that{stop}, or name another folder with --data-dir or ANALYTICS_DATA_DIR."
     )
+
+
+@contextmanager
+def ending_with_holder(
+    settings: Settings, on_failure: Callable[[], None], patience: float = _PATIENCE
+) -> Iterator[None]:
+    """Watch the command that runs a service's embedded ClickHouse, for the duration of the block.
+
+    `settings` are those with which a ClickHouse was found. `on_failure` is called from another thread when no command
+    has held the data folder for `patience` seconds; the block's end then raises EmbeddedServerError. No watch is needed
+    for a service on its own server, a part of `up`, or a service on a server that is named by URL.
+    """
+    folder = DataFolder(settings.data_dir)
+    holder = None if settings.clickhouse_url is not None or FOUND in os.environ else folder.holder()
+    if holder is None or holder.pid == os.getpid():
+        yield
+        return
+    log.warning(
+        "ClickHouse is run by process %d (`%s`) in the data folder %s. When that ends, so does this service.",
+        holder.pid,
+        holder.command,
+        folder.root,
+    )
+    with running([_Presence(folder, holder, patience)], on_failure):
+        yield
+
+
+class _Presence:
+    """Whether any command holds the data folder, for a watch."""
+
+    def __init__(self, folder: DataFolder, holder: Holder, patience: float) -> None:
+        self._folder = folder
+        self._holder = holder
+        self._patience = patience
+        self._held_at = self._looked_at = time.monotonic()
+
+    def start(self) -> None:
+        """Does nothing, because the command already runs."""
+
+    def check(self) -> None:
+        """EmbeddedServerError when the folder has been free for too long."""
+        now = time.monotonic()
+        if now < self._looked_at + _PAUSE:
+            return
+        self._looked_at = now
+        if self._folder.locked():
+            self._held_at = now
+        elif now > self._held_at + self._patience:
+            raise EmbeddedServerError(
+                f"Process {self._holder.pid} (`{self._holder.command}`) has ended, and with it the ClickHouse in the "
+                f"data folder {self._folder.root}. Start this service again: it then runs one of its own."
+            )
+
+    def stop(self) -> None:
+        """Does nothing, because the command does not belong to this service."""

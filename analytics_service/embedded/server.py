@@ -4,6 +4,7 @@ import http.client
 import os
 import random
 import socket
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,13 +13,13 @@ from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
 from analytics_service.embedded.definitions import Definitions
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.embedded.ping import Ping
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program, ending
-from analytics_service.store.peer import require_peer
 from analytics_service.store.server import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
+from analytics_service.store.sockets import other_end, require_peer
 
+_CHUNK = 4096
 # HTTP has an even port, and the native protocol the next one. They are below the range that systems use for outgoing
 # connections: a port of that range could be taken while the server restarts, even by a client that connects to itself.
 _PORTS = range(20_000, 32_000, 2)
@@ -29,6 +30,46 @@ _STARTUP_LINES = ("Logging ", "Initializing subsystem", "The kernel has no Landl
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
 # Seconds in which a server that is ready answers.
 _READY_ANSWER_SECONDS = 2.0
+
+
+class Ping:
+    """Asks the server `pid`, a child of this process that listens on a port of this machine, how many of its writes
+    were lost: `lost_writes`, 0 until that is known."""
+
+    def __init__(self, port: int, pid: int, password: str) -> None:
+        self.lost_writes = 0
+        self._pid = pid
+        request = f"GET /?log_queries=0&query={quote(LOST_WRITES)} HTTP/1.0"
+        self._unsent = f"{request}\r\nX-ClickHouse-User: {USER}\r\nX-ClickHouse-Key: {password}\r\n\r\n".encode()
+        self._received = b""
+        self._socket = socket.socket()
+        self._socket.setblocking(False)
+        with suppress(OSError):
+            self._socket.connect(("127.0.0.1", port))
+
+    def answered(self) -> bool | None:
+        """Whether the request was answered, be it with an error; None while that is undecided."""
+        try:
+            if self._unsent:
+                # The password is for nobody else (rule 9.1).
+                end = other_end(self._socket, 0)
+                if end.uid != os.geteuid() or not end.is_open_in(self._pid):
+                    return False
+                self._socket.sendall(self._unsent)
+                self._unsent = b""
+            while chunk := self._socket.recv(_CHUNK):
+                self._received += chunk
+        except (BlockingIOError, TimeoutError):
+            return None
+        except OSError:
+            return False
+        head, _, body = self._received.partition(b"\r\n\r\n")
+        self.lost_writes = int(body) if b" 200 " in head.partition(b"\r\n")[0] else 0
+        return head.startswith(b"HTTP/1.")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
 
 
 class EmbeddedServer(Program):

@@ -15,7 +15,7 @@ from analytics_service.exports.views import ExportedView
 from analytics_service.market.instants import instant, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
-from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
 
 # ClickHouse's formats by the suffix of files.

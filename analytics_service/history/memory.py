@@ -15,7 +15,7 @@ from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import month_start, next_month
 from analytics_service.store.cells import QUARTER, floor
-from analytics_service.store.failures import ANY_FAILURE
+from analytics_service.store.retries import ANY_FAILURE
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from analytics_service.imports.rejected import read_all
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.store.connection import Store
-from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Reporter
 
 _CURE = "describe it in such a file, with the columns symbol, address and decimals"
 

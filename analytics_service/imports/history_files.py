@@ -20,7 +20,7 @@ from analytics_service.market.values import DECIMALS
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_state
 from analytics_service.store.observations import TOTAL, read_series
-from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Reporter
 
 _DISPLAYED = 6
 

@@ -27,11 +27,10 @@ from analytics_service.store.admission import claim, read_side
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.families import TABLES
 from analytics_service.store.observations import OBSERVATIONS
-from analytics_service.store.progress import Reporter
-from analytics_service.store.retries import Retries
+from analytics_service.store.retries import Reporter, Retries
 from analytics_service.store.rewrite import Staging, staging
+from analytics_service.store.schema import TABLES
 
 _BATCH_ROWS = 500_000
 # ClickHouse inserts a batch on a single core.

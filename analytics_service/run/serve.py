@@ -5,8 +5,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attached, clickhouse
-from analytics_service.embedded.guest import ending_with_holder
+from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder
 from analytics_service.errors import AccessRefused, AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.processes.watch import running

@@ -19,9 +19,9 @@ from analytics_service.errors import (
 )
 from analytics_service.market.share import within
 from analytics_service.store.connection import Store
-from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
+from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
 

@@ -11,9 +11,8 @@ from analytics_service.config.settings import service_version
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Heads, Look
-from analytics_service.store.job_runs import Scheduler
+from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import VALUES_ONLY, Head, Origin, any_simulated
-from analytics_service.store.scheduled_runs import ScheduledRun
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5

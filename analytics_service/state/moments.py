@@ -10,10 +10,10 @@ from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import ShownHeads
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.families import TABLES
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
 from analytics_service.store.observations import read_latest
+from analytics_service.store.schema import TABLES
 
 # Heads are small, and reading a head takes two or three queries.
 _MAX_HEADS = 4_000

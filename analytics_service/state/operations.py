@@ -7,8 +7,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import NANOSECONDS, instant, unix_second
 from analytics_service.state.health import Family, Imported, LastRun, Monitor, Status, Table
 from analytics_service.store.connection import Store
-from analytics_service.store.job_runs import JobRun, Scheduler, read_runs
-from analytics_service.store.scheduled_runs import scheduled_runs
+from analytics_service.store.job_runs import JobRun, Scheduler, read_runs, scheduled_runs
 from analytics_service.store.schema import missing, missing_message, pending
 
 # Limit of reported imports and backfills.

@@ -27,16 +27,22 @@ from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
-from analytics_service.store.families import TABLES
 from analytics_service.store.histories import PRICES
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import NONE, VALUES_ONLY, Head, PastHead, first_moment, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
-from analytics_service.store.markets import read_config, read_market_prices, read_markets
+from analytics_service.store.markets import (
+    read_arrangements,
+    read_config,
+    read_contract,
+    read_example_contract,
+    read_market_prices,
+    read_markets,
+    read_ptoken,
+)
 from analytics_service.store.observations import read_latest
 from analytics_service.store.positions import read_activity, read_borrowing, read_example_address, read_position
-from analytics_service.store.ptoken import read_arrangements, read_ptoken
-from analytics_service.store.swaps import read_contract, read_example_contract
+from analytics_service.store.schema import TABLES
 
 _T = TypeVar("_T")
 # Limit of cached views of the past. Requests for the same snapshots share a view.

@@ -22,8 +22,7 @@ def read_side(store: Store) -> str | None:
 
 
 def simulated_spec(side: str | None) -> str | None:
-    """The simulated source of a side; None if there is no side, or it is not simulated. SourceRefused when it is that
-    of an earlier simulation, which cannot be continued."""
+    """The simulated source of a side, if any. SourceRefused for an earlier simulation, which cannot be continued."""
     if side is None or side == _REAL:
         return None
     if not side.startswith(_MADE_UP):

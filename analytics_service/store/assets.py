@@ -27,14 +27,13 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict
 
 
 def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
-    """The new or changed definitions as a batch for the table ASSETS, without `version`. OutOfRange for a definition
-    that the store cannot hold."""
+    """The new or changed definitions as a batch for the table ASSETS, without `version`."""
     stored = read_assets(store) if assets else {}
     return asset_frame([asset for asset in assets if stored.get(asset.id) != asset])
 
 
 def asset_frame(assets: Sequence[Asset]) -> pl.DataFrame:
-    """Definitions as a batch for the table ASSETS, without `version`. OutOfRange for one that the store cannot hold."""
+    """Definitions as a batch for the table ASSETS, without `version`."""
     return encoded_records(assets, COLUMNS)
 
 

@@ -57,8 +57,7 @@ def _compute(store: Store, days: Mapping[str, Sequence[int]], after: int, newest
 
 
 def look_back(before: int) -> dict[str, int]:
-    """Parameters of queries for values before an instant (unix second): the starts of its month, day and quarter
-    hour."""
+    """Parameters of queries before an instant (unix second): the starts of its month, day and quarter hour."""
     return {
         "before": before,
         "month": month_start(before),

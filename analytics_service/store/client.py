@@ -1,7 +1,9 @@
-"""Makes a client of one server: clickhouse-connect, with the settings that the layout of the store there needs."""
+"""Makes a client of one server, with the settings that the layout of the store there needs, and chooses the server."""
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,10 +16,54 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.market.share import seconds_left
 from analytics_service.store.layout import Layout
-from analytics_service.store.peer import connection_to
 from analytics_service.store.reach import ping
 from analytics_service.store.server import address_of, server_of
+from analytics_service.store.sockets import connection_to
 from analytics_service.store.sql import named_query
+
+# Seconds for which a server that could not be reached is left out.
+_AWAY_SECONDS = 30.0
+
+
+class Failover:
+    """The servers of settings, in order of preference. One that could not be reached is left out for a while, so that
+    requests do not wait for it again and again; afterwards a single caller tries it."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        urls: list[str | None] = [*settings.clickhouse_urls] or [None]
+        self._servers = [replace(settings, clickhouse_url=url) for url in urls]
+        self._clock = clock
+        # By URL: when to try it again.
+        self._away_until: dict[str | None, float] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there is another server to ask."""
+        return len(self._servers) > 1
+
+    def candidates(self) -> Sequence[Settings]:
+        """Settings that name one server each, in the order in which to try them: never none."""
+        with self._lock:
+            return [server for server in self._servers if self._is_due(server)] or self._servers
+
+    def mark_away(self, server: Settings) -> None:
+        """Leave a server out for a while."""
+        self._away_until[server.clickhouse_url] = self._clock() + _AWAY_SECONDS
+
+    def mark_reached(self, server: Settings) -> None:
+        """Use a server again."""
+        self._away_until.pop(server.clickhouse_url, None)
+
+    def _is_due(self, server: Settings) -> bool:
+        until = self._away_until.get(server.clickhouse_url)
+        if until is None:
+            return True
+        if self._clock() < until:
+            return False
+        self.mark_away(server)
+        return True
+
 
 # Seconds in which a server must accept the first connection and answer.
 CONNECT_SECONDS = 4

@@ -1,6 +1,7 @@
-"""Values of the domain as columns of ClickHouse, and back."""
+"""Values of the domain as columns of ClickHouse, and back; tables with rows for each snapshot."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars as pl
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market.kinds import Amount, Kind
+from analytics_service.store.connection import Store
 
 # Columns whose values identify the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
@@ -34,8 +36,7 @@ def select_list(columns: Columns) -> str:
 
 
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
-    """Rows of the domain's values as a batch to insert. OutOfRange, identifying the row, for a value that the store
-    cannot hold."""
+    """Rows of the domain's values as a batch to insert. OutOfRange names the row that the store cannot hold."""
     kept = list(rows)
     return _frame({name: [row[name] for row in kept] for name in columns}, columns)
 
@@ -88,3 +89,35 @@ def _fit(name: str, kind: Kind, values: list[Any]) -> pl.Series:
     if not kind.nullable:
         raise OutOfRange("None cannot be stored: there must be a value.")
     return series if kind.nothing is None else series.fill_null(kind.nothing)
+
+
+# Compared by identity, because each is declared once and is a key of `SnapshotRows`.
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotTable:
+    """A table of a family, with the columns below, `observed_at` (instant of the snapshot) and `version`.
+
+    A snapshot has a row for each value of `key`. A table without further key columns has a single row for each
+    snapshot.
+    """
+
+    name: str
+    family: str
+    columns: Columns
+    key: tuple[str, ...] = ("observed_at",)
+
+    def frame(self, rows: Iterable[Row]) -> pl.DataFrame:
+        """Rows of a snapshot as a batch to insert, without `observed_at` and `version`."""
+        return encoded(rows, self.columns)
+
+    def read(self, store: Store, at: int, only: str = "true", **parameters: str) -> Iterator[dict[str, Any]]:
+        """The rows of a complete snapshot (unix second), as values of the domain, in the order of the key.
+
+        `only` is an SQL condition on the rows, whose values are bound from the parameters.
+        """
+        placeholders = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
+        rows = store.frame("snapshot_rows", placeholders, table=self.name, family=self.family, at=at, **parameters)
+        return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
+
+
+# The rows of a snapshot by table: values of the domain by column.
+SnapshotRows = Mapping[SnapshotTable, Sequence[Row]]

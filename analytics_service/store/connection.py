@@ -34,8 +34,7 @@ from analytics_service.errors import (
     StoreUnavailable,
 )
 from analytics_service.market.share import Share, seconds_left, within
-from analytics_service.store.client import CONNECT_SECONDS, connect
-from analytics_service.store.failover import Failover
+from analytics_service.store.client import CONNECT_SECONDS, Failover, connect
 from analytics_service.store.layout import Layout
 from analytics_service.store.line import Line
 from analytics_service.store.reach import cause_of, ping, unreachable
@@ -119,10 +118,7 @@ class Store:
         return self._layout or Layout()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        """The rows of a named query. DateTime columns arrive as UInt32 unix seconds.
-
-        `parts` fills the placeholders of the query; see `named_query`.
-        """
+        """The rows of a named query, as of `named_query`. DateTime columns arrive as UInt32 unix seconds."""
         with self.line.turn(), self._measure(query):
             try:
                 body = self._read(query, parts, parameters)

@@ -26,8 +26,7 @@ def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
 
 
 def numbered(store: Store, rows: pl.DataFrame, stored_until: int) -> pl.DataFrame:
-    """The rows with the number of each event within its address, after the events stored up to unix second
-    `stored_until`."""
+    """The rows with each event's number within its address, after the events stored up to a unix second."""
     addresses = rows["address"].unique().sort().to_list() if stored_until else []
     chunks = [addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES)]
     counts = [store.frame("account_event_counts", addresses=chunk, until=stored_until) for chunk in chunks]

@@ -1,6 +1,6 @@
 """The table of all histories. Views, routes, memory, warming, imports and the OpenAPI document follow from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analytics_service.market.kinds import Kind, Price, Rate, Ratio
 
@@ -24,9 +24,9 @@ class History:
 
     name: str
     family: str
-    value: str
-    kind: Kind
     meaning: str
+    value: str = "usd"
+    kind: Kind = field(default_factory=Ratio)
     by_asset: HistoryRoute | None = None
     total: HistoryRoute | None = None
 
@@ -44,32 +44,30 @@ class History:
 PRICES = History(
     "price",
     "prices",
-    "price",
-    Price(),
     "USD per standard unit of the asset",
+    value="price",
+    kind=Price(),
     by_asset=HistoryRoute("/assets/price-history", "History of prices."),
 )
 LEND_RATES = History(
     "lend_rate",
     "rates",
-    "apr",
-    Rate(),
     "Yearly rate that lenders of the asset earn, without compounding, as a fraction: 0.05 means 5 %",
+    value="apr",
+    kind=Rate(),
     by_asset=HistoryRoute("/markets/lend/rate-history", "History of lend APRs."),
 )
 BORROW_RATES = History(
     "borrow_rate",
     "rates",
-    "apr",
-    Rate(),
     "Yearly rate that borrowers of the asset owe, without compounding, as a fraction: 0.05 means 5 %",
+    value="apr",
+    kind=Rate(),
     by_asset=HistoryRoute("/markets/borrow/rate-history", "History of borrow APRs."),
 )
 LOANS = History(
     "loans_originated",
     "loans",
-    "usd",
-    Ratio(),
     "USD value of all loans so far, each at the time of the loan",
     by_asset=HistoryRoute(
         "/analytics/market/history/loans-originated/by-asset", "Value of all loans of each asset since its first."
@@ -81,8 +79,6 @@ LOANS = History(
 LIQUIDATIONS = History(
     "liquidations",
     "loans",
-    "usd",
-    Ratio(),
     "USD value of all debt that liquidations have repaid so far, each at the time of the liquidation",
     by_asset=HistoryRoute(
         "/analytics/market/history/liquidations/by-asset",
@@ -96,56 +92,43 @@ LIQUIDATIONS = History(
 TVL = History(
     "tvl",
     "markets",
-    "usd",
-    Ratio(),
     "USD value of all deposits, and of all collateral that is no receipt token",
     total=HistoryRoute("/markets/history/tvl", "History of the total value locked, in USD."),
 )
 NET_TVL = History(
     "net_tvl",
     "markets",
-    "usd",
-    Ratio(),
     "The total value locked less the USD value of all debt",
     total=HistoryRoute("/markets/history/net-tvl", "History of the total value locked less debt, in USD."),
 )
 DEPOSITS = History(
     "deposits_usd",
     "markets",
-    "usd",
-    Ratio(),
     "USD value of what is deposited for lending",
     by_asset=HistoryRoute("/markets/history/deposits", "History of deposits for lending, in USD."),
 )
 COLLATERAL = History(
     "collateral_usd",
     "markets",
-    "usd",
-    Ratio(),
     "USD value of the collateral posted",
     by_asset=HistoryRoute("/markets/history/collateral", "History of collateral posted, in USD."),
 )
 DEBT = History(
     "debt_usd",
     "markets",
-    "usd",
-    Ratio(),
     "USD value of the debt, with interest",
     by_asset=HistoryRoute("/markets/history/debt", "History of debt with interest, in USD."),
 )
 UTILIZATION = History(
     "utilization",
     "markets",
-    "ratio",
-    Ratio(),
     "Debt divided by the principal owed to lenders, as a fraction: 0.5 means 50 %",
+    value="ratio",
     by_asset=HistoryRoute("/markets/history/utilization", "History of debt divided by deposits."),
 )
 DEBT_AT_RISK = History(
     "debt_at_risk",
     "positions",
-    "usd",
-    Ratio(),
     "USD value of the debt of borrow accounts whose health is below 1.1",
     total=HistoryRoute(
         "/analytics/market/history/debt-at-risk", "History of debt in accounts of a health below 1.1, in USD."
@@ -154,9 +137,8 @@ DEBT_AT_RISK = History(
 ACCOUNTS_AT_RISK = History(
     "accounts_at_risk",
     "positions",
-    "accounts",
-    Ratio(),
     "Number of borrow accounts whose health is below 1.1",
+    value="accounts",
     total=HistoryRoute(
         "/analytics/market/history/accounts-at-risk", "History of the number of accounts of a health below 1.1."
     ),
@@ -164,8 +146,6 @@ ACCOUNTS_AT_RISK = History(
 LIQUIDATABLE_DEBT = History(
     "liquidatable_debt",
     "positions",
-    "usd",
-    Ratio(),
     "USD value of the debt of borrow accounts that can be liquidated, as their health is below 1",
     total=HistoryRoute(
         "/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."

@@ -1,18 +1,20 @@
 """Interest paid to lenders so far, as a sum over all complete snapshots of markets (rule 8.8).
 
 It is summed on reading, because a snapshot that is added to the past changes all later sums. So the order in which runs
-complete does not matter. Memory keeps the sum for the newest head, to which later snapshots are added. It also keeps
-the sums at the ends of spans: sums for heads of the past start there, and so does the next request after a failure.
+complete does not matter. Memory keeps the sums at the ends of spans, and those for the newest head: the sums of later
+heads start there, and so does the next request after a failure. All other snapshots of markets are later than these, or
+count as a rewrite (rule 8.1).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 
 from analytics_service.market.share import Share
 from analytics_service.market.shares import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, PastHead, nth_completed, oldest_change
+from analytics_service.store.ledger import Head, PastHead, nth_completed
 
 # Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
 _SPAN = 20_000
@@ -27,27 +29,16 @@ class _Earned:
     paid: int
 
 
-@dataclass(frozen=True, slots=True)
-class _HeadSums:
-    """Interest that lenders of all markets ever listed have earned, as of a head."""
-
-    head: Head
-    markets: Mapping[str, _Earned]
-
-
 class InterestPaid:
-    """Interest paid to lenders as of heads of family markets. Concurrent requests share the reading.
-
-    A query sums at most `span` snapshots.
-    """
+    """Interest paid to lenders as of heads of family markets. A query sums at most `span` snapshots."""
 
     def __init__(self, store: Store, span: int = _SPAN) -> None:
         self._store = store
         self._span = span
-        self._newest: _HeadSums | None = None
-        # A count of rewrites, any of which may change all sums, and the sums at ends of spans (unix seconds).
-        self._spans: tuple[int, dict[int, Mapping[str, _Earned]]] = (0, {0: {}})
-        self._renewing: Share[_HeadSums] = Share()
+        # A count of rewrites, any of which may change all sums, and the sums at some instants (unix seconds).
+        self._known: tuple[int, dict[int, Mapping[str, _Earned]]] = (0, {0: {}})
+        # The newest head of these instants, unless it ends a span.
+        self._newest = 0
         self._summing: Share[Mapping[str, _Earned]] = Share()
 
     def read(self, head: Head) -> dict[str, int]:
@@ -55,39 +46,32 @@ class InterestPaid:
 
         Busy when there is too much to sum in one request; the next request continues from there.
         """
-        earned = self._summed(head) if isinstance(head, PastHead) else self._earned(head)
+        earned = self._summed(head)
         listed = {asset_id: sums for asset_id, sums in earned.items() if sums.last_at == head.at}
         return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
 
-    def _earned(self, head: Head) -> Mapping[str, _Earned]:
-        """The sums for a head: those of an earlier head plus the snapshots since, unless the past has changed.
-
-        A head that has been followed by another since the request began is treated as a head of the past.
-        """
-        newest = self._newest
-        if newest is None or head.follows(newest.head):
-            self._newest = newest = self._renewing.get(head, partial(self._renewed, newest, head))
-        return newest.markets if newest.head == head else self._summed(head)
-
-    def _renewed(self, newest: _HeadSums | None, head: Head) -> _HeadSums:
-        # There is at most one snapshot a second.
-        if newest is not None and head.at - newest.head.at <= self._span:
-            changed = oldest_change(self._store, newest.head, head)
-            if changed is None or changed > newest.head.at:
-                return _HeadSums(head, self._added(newest.markets, newest.head.at, head.at))
-        return _HeadSums(head, self._summed(head))
-
     def _summed(self, head: Head) -> Mapping[str, _Earned]:
-        """The sums for a head: the cached sums at the end of the span before, plus the snapshots since."""
-        rewrites, sums = self._spans
+        """The sums for a head: those of the last known instant, plus the snapshots since."""
+        rewrites, sums = self._known
         if rewrites != head.rewrites:
-            _, sums = self._spans = (head.rewrites, {0: {}})
-        begin = max(end for end in [*sums] if end <= head.at)
+            (_, sums), self._newest = (head.rewrites, {0: {}}), 0
+            self._known = (head.rewrites, sums)
+        # Another thread may drop what was the newest head.
+        begin, earned = max((known for known in [*sums.items()] if known[0] <= head.at), key=itemgetter(0))
         while (end := self._end_of_span(begin, head.at)) is not None:
-            span = partial(self._added, sums[begin], begin, end)
-            sums[end] = self._summing.get((head.rewrites, end), span)
+            earned = sums[end] = self._until(head, earned, begin, end)
             begin = end
-        return self._added(sums[begin], begin, head.at)
+        if begin != head.at:
+            earned = self._until(head, earned, begin, head.at)
+        if not isinstance(head, PastHead) and head.at > max([*sums]):
+            sums[head.at] = earned
+            if self._newest:
+                sums.pop(self._newest, None)
+            self._newest = head.at
+        return earned
+
+    def _until(self, head: Head, before: Mapping[str, _Earned], begin: int, end: int) -> Mapping[str, _Earned]:
+        return self._summing.get((head.rewrites, end), partial(self._added, before, begin, end))
 
     def _end_of_span(self, begin: int, until: int) -> int | None:
         """The last instant of the span that begins after `begin`; None if the span does not end by `until`."""

@@ -1,4 +1,4 @@
-"""The schedulers' reports for operators: the last run, the last failure and the next run of each job."""
+"""The schedulers' reports for operators about each job, and scheduled runs in the ledger."""
 
 import os
 import socket
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analytics_service.market.instants import DAY, NANOSECONDS
 from analytics_service.store.connection import Store
 
 JOB_RUNS = "job_run"
@@ -107,3 +108,35 @@ def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
     shortest_interval = min(row["every"] or 0 for row in reports)
     is_stopped = all(row["next_at"] is None for row in reports)
     return Scheduler(name, age, not is_stopped and age <= 2 * shortest_interval + _LATE)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRun:
+    """The newest scheduled snapshot of a family.
+
+    `at` is its instant in unix seconds. `lag` is the time from that instant to the start of its run, in seconds.
+    `missing` counts the earlier instants without a snapshot.
+    """
+
+    family: str
+    at: int
+    rows: int
+    lag: float
+    missing: int
+
+
+def scheduled_runs(store: Store, intervals: Mapping[str, int], now: int) -> Sequence[ScheduledRun]:
+    """The newest run of each family within the day before a unix second. `intervals` are in seconds, by family."""
+    if not intervals:
+        return []
+    rows = store.frame("scheduled_runs", families=list(intervals), intervals=list(intervals.values()), since=now - DAY)
+    return [
+        ScheduledRun(
+            family=row["family"],
+            at=row["newest"],
+            rows=row["newest_rows"],
+            lag=row["newest_version"] / NANOSECONDS - row["newest"],
+            missing=row["missing"],
+        )
+        for row in rows.sort("family").iter_rows(named=True)
+    ]

@@ -203,8 +203,7 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
 
 
 def nth_completed(store: Store, family: str, number: int, after: int, until: int) -> int | None:
-    """The nth instant, counted from 1, in (after, until] with a snapshot completed by a job or a backfill; None if
-    there are fewer."""
+    """The nth instant, from 1, in (after, until] with a snapshot completed by a job or a backfill, if there is any."""
     rows = store.frame("nth_snapshot", family=family, number=number, after=after, until=until)
     return int(rows["at"][0]) if rows.height else None
 

@@ -10,11 +10,10 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.fields import row_of
 from analytics_service.market.kinds import Amount, AssetId, Text, Time, Usd
 from analytics_service.market.values import ZERO
-from analytics_service.store.columns import Columns, encoded
+from analytics_service.store.columns import Columns, SnapshotRows, SnapshotTable, encoded
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import LIQUIDATIONS, LOANS
 from analytics_service.store.observations import TOTAL, Values, read_values
-from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 EVENT: Columns = {
     "at": Time("Instant of the event, rounded up to whole seconds"),

@@ -1,4 +1,4 @@
-"""Lend, collateral and debt markets, the rules for all borrowing, and the prices of each snapshot, in the store."""
+"""What the protocol consists of at each snapshot: markets and their values, the protocol token, swap contracts."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -6,11 +6,28 @@ from decimal import Decimal
 from analytics_service.errors import NoSnapshot
 from analytics_service.market import kinds
 from analytics_service.market.fields import columns_of, record_of, row_of
-from analytics_service.market.kinds import AssetId
+from analytics_service.market.kinds import AssetId, Text, Texts
 from analytics_service.market.markets import CollateralMarket, DebtMarket, GlobalConfig, LendMarket, Market
-from analytics_service.store.columns import Columns, Row
+from analytics_service.market.positions import SwapContract
+from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
+from analytics_service.market.risk import Risk
+from analytics_service.market.supply import MarketValues, supply_of, utilization
+from analytics_service.market.values import quantized_below_limit
+from analytics_service.store.columns import Columns, Row, SnapshotRows, SnapshotTable
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
+from analytics_service.store.histories import (
+    ACCOUNTS_AT_RISK,
+    COLLATERAL,
+    DEBT,
+    DEBT_AT_RISK,
+    DEPOSITS,
+    LIQUIDATABLE_DEBT,
+    NET_TVL,
+    TVL,
+    UTILIZATION,
+    History,
+)
+from analytics_service.store.observations import TOTAL, Values
 
 _KEY: Columns = {"asset_id": AssetId("Asset id")}
 _LEND = SnapshotTable("market_lend", "markets", {**_KEY, **columns_of(LendMarket)}, ("asset_id",))
@@ -56,3 +73,107 @@ def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
     """The oracle's price of each asset with a market, by asset id, as written with a complete snapshot of family
     markets (unix second). Prices of receipt tokens that it does not quote follow from these (rule 4.6)."""
     return {row["asset_id"]: row["price"] for row in _PRICE.read(store, at)}
+
+
+def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
+    """Values by history, from all markets and the values of those that have any, by asset id.
+
+    Unknown values, and those of 10^20 or more, are left out (rule 2.15).
+    """
+    tvl = supply_of(values.values()).tvl
+    by_history: dict[History, Mapping[str, Decimal | None]] = {
+        TVL: {TOTAL: tvl.tvl},
+        NET_TVL: {TOTAL: tvl.net_tvl},
+        DEPOSITS: {asset_id: market.deposits for asset_id, market in values.items()},
+        COLLATERAL: {asset_id: market.collateral.balance for asset_id, market in values.items() if market.collateral},
+        DEBT: {asset_id: market.debt.balance for asset_id, market in values.items() if market.debt},
+        UTILIZATION: {market.asset_id: utilization(market) for market in markets},
+    }
+    return {history: _storable(by_asset) for history, by_asset in by_history.items()}
+
+
+def risk_by_history(risk: Risk) -> Values:
+    """The values of the histories of risk; those of 10^20 or more are left out."""
+    values = {
+        DEBT_AT_RISK: risk.at_risk.debt_value,
+        ACCOUNTS_AT_RISK: Decimal(risk.at_risk.accounts),
+        LIQUIDATABLE_DEBT: risk.liquidatable.debt_value,
+    }
+    return {history: _storable({TOTAL: value}) for history, value in values.items()}
+
+
+def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal]:
+    return {
+        asset_id: value
+        for asset_id, value in values.items()
+        if value is not None and quantized_below_limit(value) is not None
+    }
+
+
+_STATE = SnapshotTable("ptoken_state", "ptoken", columns_of(Ptoken))
+_POOLS = SnapshotTable("ptoken_pool", "ptoken", columns_of(StakingPool), ("pool",))
+_ARRANGEMENTS = SnapshotTable("unlock_arrangement", "ptoken", columns_of(Arrangement), ("address", "arrangement"))
+
+
+def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> SnapshotRows:
+    """A snapshot's rows; addresses of beneficiaries in lower case."""
+    return {
+        _STATE: [row_of(ptoken)],
+        _POOLS: [row_of(pool) for pool in ptoken.pools],
+        _ARRANGEMENTS: [row_of(arrangement) for arrangement in arrangements],
+    }
+
+
+def read_ptoken(store: Store, at: int) -> Ptoken:
+    """The protocol token at a snapshot (unix second), its pools by index. NoSnapshot when there is none."""
+    pools = tuple(record_of(StakingPool, row) for row in _POOLS.read(store, at))
+    for row in _STATE.read(store, at):
+        return record_of(Ptoken, row, pools=pools)
+    raise NoSnapshot("ptoken")
+
+
+def read_arrangements(store: Store, at: int) -> list[Arrangement]:
+    """The unlock arrangements of a snapshot, by address and index."""
+    return [record_of(Arrangement, row) for row in _ARRANGEMENTS.read(store, at)]
+
+
+ROUTES = SnapshotTable(
+    "swap_route",
+    "routes",
+    {
+        **columns_of(SwapContract),
+        "source": Text("Denom to swap from; empty in the only row of a contract without routes"),
+        "targets": Texts("Denoms that it can be swapped to"),
+    },
+    ("contract", "source"),
+)
+# The source in the single row of a contract without routes.
+_NO_SOURCE = ""
+
+
+def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
+    """A snapshot's rows: a row for each contract and source denom."""
+    rows = [
+        {"contract": contract.address, "source": source, "targets": targets}
+        for contract in contracts
+        for source, targets in (contract.routes or {_NO_SOURCE: ()}).items()
+    ]
+    return {ROUTES: rows}
+
+
+def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
+    """The swap contract of a (lower-case) address at a snapshot (unix second of a head of family routes).
+
+    Its sources are in ascending order, and so are the targets of each. None when there is no such contract.
+    """
+    rows = list(ROUTES.read(store, at, "contract = {contract:String}", contract=address))
+    if not rows:
+        return None
+    routes = {row["source"]: tuple(sorted(row["targets"])) for row in rows if row["source"] != _NO_SOURCE}
+    return SwapContract(address, routes)
+
+
+def read_example_contract(store: Store, at: int) -> str | None:
+    """A swap contract that has routes at a snapshot; None when there is none."""
+    rows = store.frame("example_contract", at=at)
+    return None if rows.is_empty() else str(rows["contract"][0])

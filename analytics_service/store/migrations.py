@@ -147,10 +147,7 @@ def require_server(version: str) -> None:
 
 
 def create(store: Store, *, is_own: bool) -> None:
-    """Create the schema of a database that is new, or bring that of the service's own database up to date.
-
-    SchemaError for a database on another server with an older schema: only `migrate` changes that.
-    """
+    """Create the schema of a new database, or bring the service's own up to date; others only `migrate` changes."""
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
     if is_own or store.frame("tables").is_empty():
         migrate(store)

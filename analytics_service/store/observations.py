@@ -44,8 +44,7 @@ Values = Mapping[History, Mapping[str, Decimal]]
 
 
 def observations_of(values: Values, at: datetime) -> pl.DataFrame:
-    """Values at an instant as a batch to insert, without `version`. OutOfRange for a value that the store cannot
-    hold."""
+    """Values at an instant as a batch to insert, without `version`."""
     frames = [NO_OBSERVATIONS]
     for history, by_asset in values.items():
         rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in by_asset.items())
@@ -60,8 +59,7 @@ def observation_frame(rows: Iterable[tuple[History, str, int, Decimal]]) -> pl.D
 
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
-    """Prices, each at its own instant, as a batch to insert, without `version`. OutOfRange for a price that the store
-    cannot hold."""
+    """Prices, each at its own instant, as a batch to insert, without `version`."""
     rows = ({"asset_id": price.asset_id, "observed_at": price.observed_at, PRICES.value: price.usd} for price in prices)
     return _frame(PRICES, rows)
 
@@ -72,10 +70,7 @@ def _frame(history: History, rows: Iterable[Row]) -> pl.DataFrame:
 
 
 def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
-    """The observations of a `price_frame` that no completed run has written, in the same order.
-
-    Cost: a query for every 500 observations, which reads their granules.
-    """
+    """The observations of a `price_frame` that no completed run has written, in order: a query for every 500."""
     stored = [
         store.frame("observed_prices", ids=batch["asset_id"].unique().to_list(), seconds=batch["observed_at"].to_list())
         for batch in prices.iter_slices(_AT_ONCE)

@@ -20,9 +20,8 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.store.columns import Columns, schema_of, select_list
+from analytics_service.store.columns import Columns, SnapshotRows, SnapshotTable, schema_of, select_list
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
 _KEY: Columns = {
@@ -201,10 +200,7 @@ def read_position(store: Store, address: str, at: int) -> Position:
 
 
 def read_example_address(store: Store, at: int) -> str | None:
-    """An address that had many kinds of items at a snapshot or before; None when there are no positions.
-
-    The cost does not grow with the number of positions.
-    """
+    """An address that had many kinds of items at a snapshot or before, at a bounded cost; None without positions."""
     rows = store.frame("example_address", at=at)
     return None if rows.is_empty() else str(rows["address"][0])
 

@@ -1,13 +1,28 @@
-"""The retry policy of jobs and imports: calls with a transient error are repeated after pauses that double."""
+"""What long operations share: the retry policy, how they report progress, and failures of any kind."""
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from polars.exceptions import PanicException
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
 from analytics_service.errors import AnalyticsError, StoreUnavailable
+
+ANY_FAILURE = (Exception, PanicException)
+"""Caught by threads that continue after a failure. Polars does not derive its panics from Exception."""
+
+
+class Reporter(Protocol):
+    """Shows the progress of a long operation."""
+
+    def stage(self, label: str, total: int) -> None:
+        """A stage of `total` units begins."""
+
+    def advance(self, count: int) -> None:
+        """Another `count` units of the stage are done."""
+
 
 _T = TypeVar("_T")
 

@@ -28,7 +28,6 @@ from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.cells import compute_touched
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS
-from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.histories import names_of
 from analytics_service.store.layout import named
 from analytics_service.store.ledger import (
@@ -44,7 +43,7 @@ from analytics_service.store.ledger import (
     runs_of,
 )
 from analytics_service.store.observations import OBSERVATIONS
-from analytics_service.store.retries import ONCE, Retries
+from analytics_service.store.retries import ANY_FAILURE, ONCE, Retries
 from analytics_service.store.schema import require_current
 
 log = logging.getLogger(__name__)

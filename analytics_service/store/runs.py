@@ -49,10 +49,7 @@ class Beginning:
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
-    """Read the store at the start of a run of a family for instants in [start, end] (unix seconds).
-
-    SchemaError if the schema is not that of this version (rule 8.14).
-    """
+    """Read the store at the start of a run for instants in [start, end] (unix seconds). SchemaError as by rule 8.14."""
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
@@ -64,10 +61,7 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
 
 
 class RunWriter:
-    """Writes the rows of a run, as long as no other process has overtaken it.
-
-    The run has the version of its `beginning`, and a row in the ledger for each of its instants.
-    """
+    """Writes the rows of a run, with the version of its `beginning`, as long as no other process has overtaken it."""
 
     def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], *, is_rewrite: bool) -> None:
         self.store = store

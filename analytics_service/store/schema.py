@@ -7,13 +7,23 @@ from functools import cache
 
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
+from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.layout import Layout
 from analytics_service.store.sql import created, filled, scripts, statements, without_comments
 
 # The number under which the views are recorded, as they were last made. Scripts are numbered from 1 on.
 VIEWS = 0
-
+# The tables of each family of the ledger beside observations, and definitions of assets, which several write.
+TABLES: Mapping[str, Sequence[str]] = {
+    "prices": (),
+    "rates": (),
+    "markets": ("market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
+    "loans": ("event", ACCOUNT_EVENTS, "flash_loan_volume"),
+    "ptoken": ("ptoken_state", "ptoken_pool", "unlock_arrangement"),
+    "positions": ("position", "position_digest", "position_summary"),
+    "routes": ("swap_route",),
+}
 # Scripts that make several views, with what they put in place of {placeholders} for each.
 _EACH: Mapping[str, list[dict[str, str]]] = {
     "01_histories": [
@@ -121,8 +131,7 @@ def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
 
 
 def missing(store: Store) -> Mapping[str, str]:
-    """Tables and views that the database lacks although their migrations were applied, each with the name of its
-    script. SchemaError if the database does not match this version."""
+    """Tables and views that the database lacks although they were made, each with the name of its script."""
     require_current(store)
     present = set(store.frame("tables")["name"])
     return {name: script for name, script in made_by(shipped()).items() if name not in present}

@@ -29,13 +29,11 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.families import TABLES as FAMILY_TABLES
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import Origin, past_head, read_heads
-from analytics_service.store.markets import read_config, read_markets
-from analytics_service.store.ptoken import read_arrangements, read_ptoken
+from analytics_service.store.markets import read_arrangements, read_config, read_contract, read_markets, read_ptoken
 from analytics_service.store.runs import Overtaken, begin
-from analytics_service.store.swaps import read_contract
+from analytics_service.store.schema import TABLES as FAMILY_TABLES
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import Batch, Taking, commit

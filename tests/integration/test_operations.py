@@ -18,9 +18,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import Busy
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
-from analytics_service.store.job_runs import JOB_RUNS, JobRun, read_runs, record
+from analytics_service.store.job_runs import JOB_RUNS, JobRun, ScheduledRun, read_runs, record, scheduled_runs
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
-from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.scheduler import build, follow_clock

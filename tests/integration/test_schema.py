@@ -9,19 +9,19 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
-from analytics_service.store import assets, events, loans, markets, positions, ptoken, swaps
+from analytics_service.store import assets, events, loans, markets, positions
+from analytics_service.store.columns import SnapshotTable
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names
-from analytics_service.store.snapshot_table import SnapshotTable
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, README, dictionary, renewed
 from tests.golden import LAYOUTS, written
@@ -31,7 +31,7 @@ from tests.integration.pages import commit
 ROOT = Path(__file__).parents[2]
 _TABLES = [
     table
-    for module in (loans, markets, positions, ptoken, swaps)
+    for module in (loans, markets, positions)
     for table in vars(module).values()
     if isinstance(table, SnapshotTable)
 ]
@@ -157,18 +157,17 @@ def test_who_is_alone_with_a_store_need_not_wait_for_a_scheduler_that_was_killed
     assert migrate(store, [*shipped(), later], is_alone=True) == [later]
 
 
+def invoked(settings: Settings, command: str) -> Result:
+    """The result of a command on the server of settings."""
+    return CliRunner().invoke(cli, [command], env=settings.to_environment({}))
+
+
 def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings, store: Store) -> None:
     """Definitions and histories count. `token;B` and `token;b` are two ids: only hex addresses have no case."""
     commit(store, {"token;0xAb": [(100, Decimal(1))], "token;B": [(100, Decimal(1))], "token;b": [(100, Decimal(1))]})
-    environ = {
-        "ANALYTICS_CLICKHOUSE_URL": str(settings.clickhouse_url),
-        "ANALYTICS_CLICKHOUSE_USER": settings.clickhouse_user,
-        "ANALYTICS_CLICKHOUSE_PASSWORD": settings.clickhouse_password,
-        "ANALYTICS_CLICKHOUSE_DATABASE": settings.clickhouse_database,
-    }
-    assert CliRunner().invoke(cli, ["migrate"], env=environ).output == "The schema is up to date.\n"
+    assert invoked(settings, "migrate").output == "The schema is up to date.\n"
     store.execute("INSERT INTO market_price (asset_id, observed_at, price, version) VALUES ('token;0xaB', 100, 0, 1)")
-    result = CliRunner().invoke(cli, ["migrate"], env=environ)
+    result = invoked(settings, "migrate")
     assert (result.exit_code, "several cases: token;0xAb, token;0xaB." in result.output) == (0, True)
 
 
@@ -176,14 +175,8 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
     """Their migrations are recorded, so that nothing makes them again."""
     store.execute("DROP TABLE job_run SYNC")
     store.execute("DROP TABLE swap_route SYNC")
-    environ = {
-        "ANALYTICS_CLICKHOUSE_URL": str(settings.clickhouse_url),
-        "ANALYTICS_CLICKHOUSE_USER": settings.clickhouse_user,
-        "ANALYTICS_CLICKHOUSE_PASSWORD": settings.clickhouse_password,
-        "ANALYTICS_CLICKHOUSE_DATABASE": settings.clickhouse_database,
-    }
     for command in ("migrate", "status"):
-        result = CliRunner().invoke(cli, [command], env=environ)
+        result = invoked(settings, command)
         assert result.exit_code == 1
         assert "job_run (made by 0001_ledger.sql), swap_route (made by 0008_swaps.sql)" in result.output
         assert "analytics-service restore FILE --replace" in result.output
@@ -273,9 +266,3 @@ def test_the_dictionary_is_that_of_the_schema(settings: Settings) -> None:
 def test_the_page_for_researchers_has_all_examples() -> None:
     page = README.read_text("utf-8")
     assert renewed(page) == page
-
-
-@pytest.mark.usefixtures("views")
-def test_a_new_column_makes_the_dictionary_stale(settings: Settings, store: Store) -> None:
-    store.execute("ALTER TABLE asset ADD COLUMN colour String COMMENT 'Colour of charts'")
-    assert "- `colour` String: Colour of charts\n" in dictionary(settings)

@@ -16,7 +16,6 @@ from analytics_service.backups.archive import (
     writing,
 )
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.store.schema import made_by, shipped, tables_of
 from tests.files import no_file_larger_than
 
 ROWS = bytes(range(256)) * 40
@@ -154,9 +153,3 @@ def test_of_two_backups_at_the_same_time_the_one_that_ends_last_has_the_name(tmp
     ArchiveReader(path).check(Bar())
     assert b"".join(ArchiveReader(path).chunks("rate")) == ROWS * 3
     assert [each.name for each in tmp_path.iterdir()] == ["backup"]
-
-
-def test_the_scripts_tell_which_tables_there_are() -> None:
-    assert made_by(shipped())["snapshot_head_view"] == "0001_ledger.sql"
-    assert {"observation", "cell", "snapshot", "snapshot_head"} <= set(tables_of(shipped()))
-    assert "snapshot_head_view" not in tables_of(shipped())

@@ -1,7 +1,7 @@
 """Which of several servers is asked."""
 
 from analytics_service.config.settings import Settings
-from analytics_service.store.failover import Failover
+from analytics_service.store.client import Failover
 
 A, B = "http://a:8123", "http://b:8123"
 

@@ -1,7 +1,6 @@
-"""What a cluster makes of statements, and how each query behaves there."""
+"""What a cluster makes of statements and queries."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,104 +9,8 @@ from analytics_service.store.schema import Applied, shipped, tables_of, unapplie
 from analytics_service.store.sql import created, scripts
 from tests.golden import LAYOUTS, LAYOUTS_FILE, layouts
 
-# How queries behave on a cluster. Nothing depends on a system table that only the asked server knows.
-BEHAVIOUR = {
-    "reads or fills tables that are split: all shards answer, or there is no answer": {
-        "account_event_count",
-        "account_event_counts",
-        "account_event_page",
-        "account_event_place",
-        "account_events_since",
-        "borrowing_items",
-        "cell_count",
-        "event_sums",
-        "events_since",
-        "example_address",
-        "fill_quarters",
-        "fill_wider_cells",
-        "frame_before",
-        "frame_days",
-        "frame_edges",
-        "frame_quarters",
-        "frame_tail",
-        "history_series",
-        "instants",
-        "left_behind",
-        "observed_prices",
-        "observed_since",
-        "observed_values",
-        "position_digests",
-        "position_items",
-        "prices_at",
-        "rows_by_day",
-    },
-    "reads or writes tables with a copy on every server": {
-        "announce_assets",
-        "applied_migrations",
-        "assets",
-        "claim",
-        "example_contract",
-        "export_definitions",
-        "family_state",
-        "first_moment",
-        "forget_future_reports",
-        "import_began",
-        "instants_free",
-        "interest_added",
-        "job_runs",
-        "ledger",
-        "make_claim",
-        "new_version",
-        "newest_source",
-        "nothing_added",
-        "nth_snapshot",
-        "recent_imports",
-        "rewrites",
-        "rows_by_family",
-        "run_begins",
-        "runs_reaching",
-        "runs_since",
-        "runs_unchanged",
-        "scheduled_runs",
-        "show_assets",
-        "snapshot_before",
-    },
-    "reads a table or view that the caller names, or is made of other queries": {
-        "asset_ids",
-        "backup_rows",
-        "export_months",
-        "export_rows",
-        "frame_rows",
-        "last_rows",
-        "not_begun_later",
-        "row_count",
-        "snapshot_rows",
-        "staged_days",
-        "staged_runs",
-    },
-    "reads names, which are the same on all servers; of bytes and limits, those of the asked server": {
-        "abandoned_staging",
-        "asset_columns",
-        "databases_by_comment",
-        "cluster_shards",
-        "table_engines",
-        "export_columns",
-        "foreign_views",
-        "researcher_limits",
-        "staging_tables",
-        "tables",
-        "view_query",
-    },
-    "asks all servers": {"differing_tables"},
-    "informs about the asked server": {"has_room", "server_memory", "table_sizes"},
-    "reads views of a source in a database of the operator": {
-        "source_columns",
-        "source_events",
-        "source_newest",
-        "source_rows",
-        "source_snapshot",
-    },
-}
+# System tables that say the same on all servers of a cluster.
+_SAME = {"clusters", "columns", "databases", "tables"}
 MADE_BEFORE = [
     (1, "0001_ledger.sql", "377d4aa08db63ccf9ec4dc0440677a08506528c7a8d212fbc7d54bedc25521a0"),
     (2, "0002_observations.sql", "9987250805e6bdf373e1214dd8764e6a60ed2bc7da588dd10f780824c468ff1c"),
@@ -119,27 +22,13 @@ MADE_BEFORE = [
     (8, "0008_swaps.sql", "9638250743fee5952e27fe3bda96d2d55367be1da11fd27e849f86d2ddb604c3"),
     (9, "0009_stated.sql", "1d4e9cd101c537f012b3cf71f653d9b08b6a23629a0c2b5d811372543b68f953"),
 ]
-_SPLIT = re.compile(rf"\b(FROM|JOIN|INTO) ({'|'.join(SPLIT)})\b")
 
 
-def behaviour(query: str) -> str:
-    """How a query behaves, from its text."""
-    split, copied, named, names, everywhere, informs, foreign = BEHAVIOUR
-    if "clusterAllReplicas" in query:
-        return everywhere
-    if "{database:Identifier}" in query or "startsWith(table, 'source_')" in query:
-        return foreign
-    if _SPLIT.search(query):
-        return split
-    if tables := {*re.findall(r"\bsystem\.(\w+)", query)}:
-        return informs if tables & {"disks", "metrics", "parts"} else names
-    return named if re.search(r"{((table|state):Identifier|view|parts)}", query) else copied
-
-
-@pytest.mark.parametrize("script", scripts("queries"), ids=lambda path: path.stem)
-def test_how_each_query_behaves_on_a_cluster_is_listed(script: Path) -> None:
-    listed = [text for text, names in BEHAVIOUR.items() if script.stem in names]
-    assert listed == [behaviour(script.read_text("utf-8"))]
+def test_only_queries_about_the_asked_server_read_what_no_other_server_knows() -> None:
+    """All others have the same answer from each: rows of all shards, or a copy that each has."""
+    texts = {script.stem: script.read_text("utf-8") for script in scripts("queries")}
+    own = {name for name, text in texts.items() if {*re.findall(r"\bsystem\.(\w+)", text)} - _SAME}
+    assert own == {"has_room", "researcher_limits", "server_memory", "table_sizes"}
 
 
 def test_the_golden_file_is_up_to_date() -> None:

@@ -15,9 +15,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
 from analytics_service.state.health import Family, Http, Imported, LastRun, Status, Table, Worker
-from analytics_service.store.job_runs import Scheduler
+from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import Origin
-from analytics_service.store.scheduled_runs import ScheduledRun
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -45,7 +45,7 @@ class RewrittenStore(LedgerStore):
         if table == REWRITES:
             self.told += rows.rows()
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement: str, *, in_database: bool = True) -> None:
         """Staging tables that are gone need not be dropped."""
         assert statement.startswith("DROP TABLE IF EXISTS")
 

@@ -55,10 +55,6 @@ def test_a_folder_in_which_nothing_intelligible_is_announced_has_no_server(folde
     assert address_of(Settings(data_dir=folder.root)) == str(folder.root)
 
 
-def test_a_folder_that_does_not_exist_has_no_server(tmp_path: Path) -> None:
-    assert read_running(tmp_path / "none") is None
-
-
 def test_a_password_does_not_show_where_the_server_is_printed(folder: DataFolder) -> None:
     password = folder.password(PASSWORD)
     assert password not in repr(server_of(Settings(data_dir=folder.root)))
