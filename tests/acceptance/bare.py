@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+from tests.processes import PATIENCE
+
 # Its graceful timeout is an hour; no test waits for it.
 _PATIENT = """
 from analytics_service.run.gunicorn_conf import *
@@ -58,6 +60,18 @@ def gunicorn(
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def sent(port: int, request: bytes) -> bytes:
+    """What the service answers to a request, until it closes the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+        client.sendall(request)
+        return rest(client)
+
+
+def rest(client: socket.socket) -> bytes:
+    """What the service sends until it closes the connection."""
+    return b"".join(iter(lambda: client.recv(65536), b""))
 
 
 def answers(port: int) -> bool:

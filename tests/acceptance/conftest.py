@@ -64,18 +64,33 @@ class Service:
         output, _ = process.communicate(timeout=PATIENCE)
         return process.returncode, output
 
+    def printing(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start a command that goes on. It prints to a file, since nothing would empty a pipe."""
+        with self._log.open("w") as file:
+            return self.command(*arguments, output=file.fileno())
+
+    def serve(self) -> "subprocess.Popen[str]":
+        """Start `serve` with one worker."""
+        return self.printing("serve", "--bind", self.bind, "--workers", "1")
+
     def up(self) -> "subprocess.Popen[str]":
-        """Run `up` until it says that the service is up. It prints to a file, since nothing would empty a pipe."""
-        with self.printed.open("w") as file:
-            process = self.command("up", "--bind", self.bind, "--workers", str(self.workers), output=file.fileno())
-        until(lambda: "The service is up" in self.printed.read_text("utf-8") or process.poll() is not None)
-        assert process.poll() is None, self.printed.read_text("utf-8")
+        """Run `up` until it says that the service is up."""
+        process = self.printing("up", "--bind", self.bind, "--workers", str(self.workers))
+        self.says(process, "The service is up")
         return process
 
+    def says(self, process: "subprocess.Popen[str]", text: str) -> None:
+        """Return as soon as a process has printed a text."""
+        until(lambda: text in self.printed() or process.poll() is not None)
+        assert process.poll() is None, self.printed()
+
+    def printed(self) -> str:
+        """What the last command that goes on has printed so far."""
+        return self._log.read_text("utf-8")
+
     @property
-    def printed(self) -> Path:
-        """The file that the last `up` prints to."""
-        return self.data_dir.parent / "up.log"
+    def _log(self) -> Path:
+        return self.data_dir.parent / f"{self.bind.rpartition('/')[2]}.log"
 
     def metrics(self) -> dict[str, float]:
         """The samples that operators are shown."""
@@ -97,13 +112,11 @@ class Service:
 
 
 def _package_of_recent(folder: Path) -> Path:
-    """A folder that makes Python see an installed package which provides the sources `recent` and `observed`."""
+    """A folder that makes Python see an installed package which provides the source `recent`."""
     metadata = folder / "recent-1.dist-info"
     metadata.mkdir(exist_ok=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recent\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(
-        f"[{SOURCES}]\nrecent = tests.acceptance.recent:Recent\nobserved = tests.acceptance.recent:Observed\n"
-    )
+    (metadata / "entry_points.txt").write_text(f"[{SOURCES}]\nrecent = tests.acceptance.recent:Recent\n")
     return folder
 
 
@@ -121,14 +134,6 @@ def stop(process: "subprocess.Popen[str]") -> int:
     return process.returncode
 
 
-@pytest.fixture(scope="package", autouse=True)
-def no_metrics() -> Iterator[None]:
-    """All services would listen on the same bind for metrics. Those that need one choose a free port."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ANALYTICS_METRICS_BIND", "none")
-        yield
-
-
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One running service for all tests of this folder that leave it running."""
@@ -144,6 +149,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Service]:
     """A service for one test, which starts it."""
-    service = Service(tmp_path / "data")
+    service = Service(tmp_path / "data", workers=1)
     yield service
     kill(service)

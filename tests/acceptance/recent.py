@@ -36,14 +36,3 @@ class Recent(SimulatedSource):
     def _state(self, at: datetime) -> tuple[State, int]:
         second = unix_second(at - _LATER)
         return ledger(self._seed).at(second), second
-
-
-class Observed(Recent):
-    """Stands for a protocol that is not made up, so that its data may join imported history."""
-
-    simulated = False
-
-    @property
-    def spec(self) -> str:
-        """`observed:<seed>`."""
-        return f"observed:{self._seed}"

@@ -5,7 +5,7 @@ from pathlib import Path
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.store.server import PASSWORD
 from tests.acceptance.conftest import Service, stop
-from tests.processes import until
+from tests.processes import all_stopped, descendants, until
 
 HISTORY = "/api/v1/assets/price-history?start=1700000000&end=1700003600&period=h"
 
@@ -18,9 +18,9 @@ def test_data_moves_from_a_folder_to_a_server_and_back(own: Service, tmp_path: P
     assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
     assert own.done("import", "prices", str(prices), "--assets", str(assets))[0] == 0
 
-    serving = own.command("serve", "--bind", own.bind)
+    serving = own.serve()
     until(lambda: own.get(HISTORY)[0] == 200)
-    before = own.get(HISTORY)
+    before, started = own.get(HISTORY), descendants(serving.pid)
     code, output = own.done("backup", str(backup))
     assert code == 0, output
     assert f"to {backup} (" in output
@@ -50,11 +50,12 @@ def test_data_moves_from_a_folder_to_a_server_and_back(own: Service, tmp_path: P
     assert code == 0, output
     own.environ = {}
     assert stop(serving) == 0
+    assert all_stopped(started)
 
     own.data_dir = tmp_path / "other"
     code, output = own.done("restore", str(moved))
     assert code == 0, output
-    serving = own.command("serve", "--bind", own.bind)
+    serving = own.serve()
     until(lambda: own.get("/healthz")[0] == 200)
     assert own.get(HISTORY) == before
     assert stop(serving) == 0

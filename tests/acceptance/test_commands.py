@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 
 from analytics_service.store.server import read_running
 from tests.acceptance.conftest import Service, stop
-from tests.processes import PATIENCE, all_stopped, children, command_line, descendants, free_port, until
+from tests.processes import PATIENCE, all_stopped, children, command_line, descendants, until
 from tests.recorder import Recorder
 
 # The child processes of `up`, by what their command lines hold.
@@ -38,33 +36,45 @@ def stalled_client(bind: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(
-    ("source", "period", "buckets"),
-    [("recent:7", "h", 2), pytest.param("simulated", "d", 90, marks=pytest.mark.slow)],
-)
-def test_up_answers_with_current_prices_and_history_and_sigterm_ends_all_of_it(
-    own: Service, source: str, period: str, buckets: int
-) -> None:
-    """`simulated` has ninety days of history, `recent` two hours."""
-    own.source = source
-    process = own.up()
-    assert own.get("/healthz")[0] == 200
-    status, prices = own.get("/api/v1/assets/prices")
-    assert status == 200
-    assert prices["count"] == len(prices["data"]) > 0
-    # The present bucket is the last one.
-    query = f"start=now-{buckets - 1}{period}&end=now&period={period}"
-    status, history = own.get(f"/api/v1/assets/price-history?{query}")
-    assert status == 200
-    assert [len(series["points"]) for series in history["data"]["series"]] == [buckets] * prices["count"]
-    assert all(point["v"] is not None for series in history["data"]["series"] for point in series["points"])
+def test_up_answers_outlives_a_kill_with_source_and_data_and_ends_with_all_of_its_parts(own: Service) -> None:
+    first = own.up()
     until(lambda: own.get("/readyz")[0] == 200)
-    parts, started = parts_of(process.pid), descendants(process.pid)
-    assert all(parts.values())
+    status, prices = own.get("/api/v1/assets/prices")
+    assert (status, prices["count"]) == (200, len(prices["data"]))
+    assert prices["data"]
+    # The source has two hours of history. The present bucket is the last one.
+    status, history = own.get("/api/v1/assets/price-history?start=now-1h&end=now&period=h")
+    assert (status, len(history["data"]["series"])) == (200, prices["count"])
+    assert [[point["v"] is None for point in series["points"]] for series in history["data"]["series"]] == [
+        [False, False]
+    ] * prices["count"]
+    assert own.done("jobs", "once", "prices", "--at", "2020-01-01T00:00Z") == (0, once("done"))
+    until(lambda: all(parts_of(first.pid).values()))
+    parts, started = parts_of(first.pid), descendants(first.pid)
     assert all(children(arbiter) for arbiter in parts["gunicorn"]), "gunicorn has no worker"
-    assert stop(process) == 0
+
+    own.source = None
+    with stalled_client(own.bind):
+        first.kill()
+        first.wait()
+        again = own.up()
+    assert "Snapshots come from recent:7, which is simulated." in own.printed()
+    until(lambda: all_stopped(started))
+    assert own.get("/api/v1/assets/prices")[1]["count"] == prices["count"]
+    until(lambda: all(parts_of(again.pid).values()))
+    started = descendants(again.pid)
+    again.send_signal(signal.SIGINT)
+    assert again.wait(PATIENCE) == 0
     assert all_stopped(started)
     assert own.get("/healthz")[0] == 0
+    assert own.done("status")[0] == 1
+    # A single command brings its own ClickHouse.
+    assert own.done("jobs", "once", "prices", "--at", "1577836800") == (0, once("already done"))
+
+
+def once(outcome: str) -> str:
+    """What `jobs once` prints for the first second of 2020."""
+    return f"prices at 2020-01-01T00:00:00Z: {outcome}.\n"
 
 
 def test_a_second_up_on_the_same_folder_is_refused_and_names_the_first(service: Service) -> None:
@@ -91,16 +101,6 @@ def test_up_on_a_port_in_use_starts_nothing(own: Service, option: str) -> None:
     assert not own.data_dir.exists()
 
 
-def test_a_snapshot_that_is_complete_is_left_alone(service: Service) -> None:
-    assert service.done("jobs", "once", "prices", "--at", "2020-01-01T00:00Z") == (0, once("done"))
-    assert service.done("jobs", "once", "prices", "--at", "1577836800") == (0, once("already done"))
-
-
-def once(outcome: str) -> str:
-    """What `jobs once` prints for the first second of 2020."""
-    return f"prices at 2020-01-01T00:00:00Z: {outcome}.\n"
-
-
 def test_an_export_can_be_imported_elsewhere(service: Service, tmp_path: Path) -> None:
     code, output = service.done("export", "prices", "--out", str(tmp_path / "out"))
     assert (code, "Did you mean price?" in output) == (2, True)
@@ -111,15 +111,6 @@ def test_an_export_can_be_imported_elsewhere(service: Service, tmp_path: Path) -
         "import", "price", str(tmp_path / "out" / "price"), "--new-assets", "--dry-run"
     )
     assert (code, "would write" in output) == (0, True)
-
-
-def test_a_backfill_takes_what_is_missing(service: Service) -> None:
-    arguments = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-01", "--every", "6h")
-    code, output = service.done(*arguments)
-    assert code == 0
-    # 00:00, 06:00, 12:00 and 18:00.
-    assert output.endswith("prices: 4 snapshots taken, 0 were there already.\n")
-    assert service.done(*arguments)[1].endswith("prices: 0 snapshots taken, 4 were there already.\n")
 
 
 def test_every_part_that_is_killed_is_restarted(service: Service) -> None:
@@ -164,46 +155,10 @@ def test_a_process_on_the_port_of_a_killed_clickhouse_is_sent_nothing_and_all_pa
     assert after.pid == up
 
 
-def test_ctrl_c_ends_up_cleanly_even_when_the_one_before_was_killed_and_data_outlives_both(own: Service) -> None:
-    process = own.up()
+def test_a_scheduler_starts_and_stops_its_own_clickhouse(own: Service) -> None:
+    process = own.printing("jobs", "run")
+    own.says(process, "The scheduler is running")
     started = descendants(process.pid)
-    with stalled_client(own.bind):
-        process.kill()
-        process.wait()
-        again = own.up()
-    until(lambda: all_stopped(started))
-    assert own.get("/api/v1/assets/prices")[0] == 200
-    backfill = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-01", "--every", "1d")
-    assert own.done(*backfill)[0] == 0
-    again.send_signal(signal.SIGINT)
-    assert again.wait(PATIENCE) == 0
-    # A single command brings its own ClickHouse.
-    assert own.done(*backfill)[1].endswith("prices: 0 snapshots taken, 1 were there already.\n")
-    assert own.done("status")[0] == 1
-
-
-@pytest.mark.parametrize("command", ["serve", "jobs run"])
-def test_a_single_command_starts_and_stops_its_own_clickhouse(own: Service, command: str) -> None:
-    bind = ["--bind", own.bind] if command == "serve" else []
-    process = own.command(*command.split(), *bind)
-    until(lambda: (own.data_dir / "running.json").exists() and "up to date" in own.done("status")[1])
-    if command == "serve":
-        until(lambda: own.get("/healthz")[0] == 200)
-    started = descendants(process.pid)
+    assert len(started) > 0
     assert stop(process) == 0
     assert all_stopped(started)
-
-
-def test_gunicorn_runs_on_the_configuration_module_alone(service: Service) -> None:
-    bind = f"127.0.0.1:{free_port()}"
-    environ = {**os.environ, "ANALYTICS_BIND": bind, "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1"}
-    arguments = [sys.executable, "-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf"]
-    with subprocess.Popen([*arguments, "analytics_service.wsgi:app"], env=environ) as process:
-        try:
-            alone = Service(service.data_dir, bind)
-            until(lambda: alone.get("/healthz")[0] == 200)
-            assert alone.get("/api/v1/assets/prices")[0] == 503
-            process.terminate()
-            assert process.wait(PATIENCE) == 0
-        finally:
-            process.kill()

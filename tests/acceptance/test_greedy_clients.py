@@ -83,8 +83,7 @@ def seconds_of_health(service: Service) -> float:
 def test_20_connections_that_ask_for_100_000_points_each_leave_threads_for_others(own: Service) -> None:
     own.source, own.environ = None, {"ANALYTICS_THREADS": "4"}
     fill(own)
-    with own.printed.open("w") as file:
-        process = own.command("serve", "--bind", own.bind, "--workers", "1", output=file.fileno())
+    process = own.serve()
     until(lambda: own.get("/readyz")[0] == http.client.OK)
     with greedy_client(own) as client:
         taken = seconds_of_health(own)

@@ -3,8 +3,6 @@
 import http.client
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,7 +74,7 @@ def served(service: Service, folder: Path) -> int:
     prices.write_text("symbol,timestamp,USD_price\n" + "".join(rows))
     assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
     service.source = "none"
-    process = service.command("serve", "--bind", service.bind, "--workers", "1")
+    process = service.serve()
     until(lambda: service.get("/healthz")[0] == 200)
     code, output = service.done("import", "prices", str(prices), "--assets", str(assets))
     assert code == 0, output
@@ -115,18 +113,15 @@ def ask_while_it_hangs(service: Service, path: str) -> list[Answer]:
     return answers
 
 
-def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service, tmp_path: Path) -> None:
-    printed, url = tmp_path / "serve.log", "http://127.0.0.1:1"
-    environ = {**os.environ, "ANALYTICS_CLICKHOUSE_URL": url, "ANALYTICS_CLICKHOUSE_PASSWORD": "sesame"}
-    words = [sys.executable, "-m", "analytics_service.cli", "serve", "--bind", own.bind, "--workers", "1"]
-    with printed.open("w") as file:
-        process = subprocess.Popen(words, env=environ, stdout=file, stderr=subprocess.STDOUT, text=True)
-    own.started.append(process)
+def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service) -> None:
+    url = "http://127.0.0.1:1"
+    own.environ = {"ANALYTICS_CLICKHOUSE_URL": url, "ANALYTICS_CLICKHOUSE_PASSWORD": "sesame"}
+    process = own.serve()
     until(lambda: own.get("/healthz")[0] == 200)
     assert own.get("/readyz")[0] == 503
     assert [own.get(PRICES)[0] for _ in range(2)] == [503, 503]
     assert stop(process) == 0
-    said = printed.read_text("utf-8")
+    said = own.printed()
     assert said.count(f"ClickHouse at {url} cannot be reached: connection refused. Requests are answered with 503") == 1
     # The first request meets the failure itself, the second one is refused because of it and has no cause of its own.
     assert f"GET {PRICES}: ClickHouse at {url} cannot be reached" in said
@@ -135,24 +130,14 @@ def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service
     assert "sesame" not in said
 
 
-def waiting_scheduler(service: Service, printed: Path) -> "subprocess.Popen[str]":
-    """The scheduler as `up` starts it, once it has noticed that there is no ClickHouse; it prints to a file."""
-    service.environ = {FOUND: "true"}
-    with printed.open("w") as file:
-        process = service.command("jobs", "run", output=file.fileno())
-    until(lambda: "Trying again until it answers." in printed.read_text("utf-8") or process.poll() is not None)
-    assert process.poll() is None, printed.read_text("utf-8")
-    return process
-
-
-def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away(own: Service, tmp_path: Path) -> None:
+def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away_and_can_be_stopped_meanwhile(own: Service) -> None:
     """If it ended again and again before it has worked, `up` would give it up and end."""
-    printed = tmp_path / "jobs.log"
-    process = waiting_scheduler(own, printed)
+    own.environ = {FOUND: "true"}
+    process = own.printing("jobs", "run")
+    own.says(process, "Trying again until it answers.")
+    assert stop(process) == 0
+    process = own.printing("jobs", "run")
+    own.says(process, "Trying again until it answers.")
     with clickhouse(Settings(data_dir=own.data_dir), "pytest"):
-        until(lambda: "The scheduler is running" in printed.read_text("utf-8"))
+        own.says(process, "The scheduler is running")
         assert stop(process) == 0
-
-
-def test_the_scheduler_of_up_can_be_stopped_while_it_waits(own: Service, tmp_path: Path) -> None:
-    assert stop(waiting_scheduler(own, tmp_path / "jobs.log")) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.conftest import Service, stop
-from tests.processes import PATIENCE, children, command_line, until
+from tests.processes import PATIENCE, children, command_line
 
 
 @pytest.fixture
@@ -18,16 +18,8 @@ def files(tmp_path: Path) -> tuple[str, ...]:
     return ("import", "prices", str(prices), "--assets", str(assets))
 
 
-def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, files: tuple[str, ...]) -> None:
-    code, output = own.done(*files, "--dry-run")
-    assert code == 0, output
-    assert "Read 2 rows: would write 2 new ones, replace 0 and reject 0.\nNothing was written." in output
-    assert f"Without --dry-run the import writes into the data folder {own.data_dir}: 2 prices." in output
-    assert not own.data_dir.exists()
-
-
-def test_an_import_of_rates_counts_rows_of_the_file_and_rates(own: Service, tmp_path: Path) -> None:
-    """B cannot be borrowed."""
+def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, tmp_path: Path) -> None:
+    """Rows of the file are counted, and rates: B cannot be borrowed."""
     rates = tmp_path / "rates.csv"
     rates.write_text(
         "asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate\n"
@@ -35,8 +27,9 @@ def test_an_import_of_rates_counts_rows_of_the_file_and_rates(own: Service, tmp_
     )
     code, output = own.done("import", "rates", str(rates), "--dry-run")
     assert code == 0, output
-    assert "Read 2 rows: would write 2 new ones, replace 0 and reject 0." in output
-    assert f"the data folder {own.data_dir}: 2 lend rates, 1 borrow rate." in output
+    assert "Read 2 rows: would write 2 new ones, replace 0 and reject 0.\nNothing was written." in output
+    assert f"the import writes into the data folder {own.data_dir}: 2 lend rates, 1 borrow rate." in output
+    assert not own.data_dir.exists()
 
 
 def test_an_import_that_is_stopped_or_finds_nothing_says_what_was_written(own: Service, files: tuple[str, ...]) -> None:
@@ -69,7 +62,7 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     assert "would write 0 new ones, replace 2 and" in own.done(*files, "--dry-run")[1]
 
     process = own.up()
-    printed = own.printed.read_text("utf-8")
+    printed = own.printed()
     assert "imported history only and has no source, so no snapshots are taken" in printed
     # The example ends with the newest price, and not now: 2023-11-14 23:00 UTC.
     assert "price-history?start=1699398000&end=1700002800&period=d" in printed
@@ -96,14 +89,3 @@ def test_an_import_beside_a_simulation_is_refused_with_the_way_out(service: Serv
     assert service.get("/api/v1/assets")[1]["count"] == before
     assert service.get("/api/v1/status/health")[1]["data"]["simulated"] is True
     assert "Source      recent:7, which is simulated" in service.done("status")[1]
-
-
-def test_up_goes_on_with_the_source_of_its_store(own: Service) -> None:
-    code, output = own.done("jobs", "once", "prices")
-    assert code == 0, output
-    own.source = None
-    process = own.up()
-    assert "Snapshots come from recent:7, which is simulated." in own.printed.read_text("utf-8")
-    # The scheduler may be the last to begin.
-    until(lambda: any("jobs run" in command_line(pid) for pid in children(process.pid)))
-    assert stop(process) == 0

@@ -1,25 +1,14 @@
 """What gunicorn and the application log, as other programs read it."""
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance.bare import answers, gunicorn
+from tests.acceptance.bare import answers, gunicorn, sent
 from tests.acceptance.conftest import Service
 from tests.processes import PATIENCE, free_port, until
-
-
-def sent(port: int, request: bytes) -> bytes:
-    """Everything that is answered to a request."""
-    received = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
-        client.sendall(request)
-        while chunk := client.recv(65536):
-            received += chunk
-    return received
 
 
 def request_id(response: bytes) -> str:
@@ -33,15 +22,7 @@ def get(path: bytes, headers: bytes = b"") -> bytes:
     return b"GET " + path + b" HTTP/1.1\r\nHost: here\r\nConnection: close\r\n" + headers + b"\r\n"
 
 
-def test_every_line_of_up_is_json_from_the_first_on(own: Service) -> None:
-    own.source, own.environ = "none", {"ANALYTICS_LOG_FORMAT": "json"}
-    process = own.up()
-    process.terminate()
-    assert process.wait(PATIENCE) == 0
-    assert {type(json.loads(line)) for line in own.printed.read_text("utf-8").splitlines()} == {dict}
-
-
-@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], ["migrate"], ["nothing"]])
+@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], ["nothing"]])
 def test_an_error_of_a_command_is_a_line_of_json(own: Service, arguments: list[str]) -> None:
     """Also where click would print several, and where the settings are wrong."""
     own.environ = {"ANALYTICS_LOG_FORMAT": "json", "ANALYTICS_TZ": "Mars"}

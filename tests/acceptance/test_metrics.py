@@ -49,4 +49,4 @@ def test_requests_that_cannot_be_read_are_counted(service: Service) -> None:
 def test_metrics_are_not_on_the_main_bind(service: Service) -> None:
     status, body = service.get("/metrics")
     assert (status, body["error"]["kind"]) == (404, "path_unknown")
-    assert f"Ops   http://{service.metrics_bind}/metrics" in service.printed.read_text("utf-8")
+    assert f"Ops   http://{service.metrics_bind}/metrics" in service.printed()

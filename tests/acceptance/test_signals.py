@@ -6,16 +6,73 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from analytics_service.run.address import connected
 from tests.acceptance.conftest import Service, stop
-from tests.acceptance.load import load
 from tests.processes import PATIENCE, alive, all_stopped, children, command_line, free_port, until
+
+# Pauses of clients, so that they leave the processors to what starts meanwhile.
+BREATH = 0.02
+PATHS = ("/api/v1/assets/prices?with_text=true", "/healthz")
+
+
+@dataclass
+class Load:
+    """What happened to the requests so far."""
+
+    answered: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def goes_on(self) -> None:
+        """Return after fifty more answers. Fail if a request failed."""
+        enough = self.answered + 50
+        until(lambda: self.failures or self.answered >= enough)
+        assert self.failures == []
+
+
+@contextmanager
+def load(bind: str) -> Iterator[Load]:
+    """Three clients for the duration of the block: one keeps its connections, two open one for each request."""
+    so_far, ended = Load(), threading.Event()
+    clients = [threading.Thread(target=ask_on, args=(bind, keeps, so_far, ended)) for keeps in (True, False, False)]
+    for client in clients:
+        client.start()
+    try:
+        so_far.goes_on()
+        yield so_far
+        so_far.goes_on()
+    finally:
+        ended.set()
+        for client in clients:
+            client.join()
+
+
+def ask_on(bind: str, keeps: bool, so_far: Load, ended: threading.Event) -> None:
+    client = http.client.HTTPConnection("localhost")
+    while not ended.wait(BREATH):
+        for path in PATHS:
+            try:
+                # The last answer may have announced the end of the connection.
+                client.sock = client.sock or connected(bind, PATIENCE)
+                client.request("GET", path)
+                answer = client.getresponse()
+                answer.read()
+                if answer.status != http.client.OK:
+                    so_far.failures.append(f"{path}: {answer.status}")
+            except (OSError, http.client.HTTPException) as error:
+                so_far.failures.append(f"{path}: {error!r}")
+                client.close()
+            so_far.answered += 1
+            if not keeps:
+                client.close()
+    client.close()
 
 
 def gunicorns(pid: int) -> set[int]:
@@ -40,13 +97,26 @@ def test_up_takes_a_new_http_service_into_use_without_a_failed_request(service: 
     assert others <= children(up)
 
 
-def test_serve_beside_a_running_clickhouse_follows_signals_without_a_failed_request(
-    service: Service, own: Service
+def status(bind: str, path: str) -> int:
+    """The status of a request of a proxy, which names the client."""
+    connection = http.client.HTTPConnection("localhost")
+    with closing(connection):
+        connection.sock = connected(bind, PATIENCE)
+        connection.request("GET", path, headers={"X-Forwarded-For": "198.51.100.7"})
+        return connection.getresponse().status
+
+
+def test_serve_on_unix_sockets_beside_a_running_clickhouse_follows_signals_without_a_failed_request(
+    service: Service, own: Service, tmp_path: Path
 ) -> None:
-    """TTIN and TTOU change the number of workers. USR2 has a new gunicorn started, with as many as are set."""
-    other = Service(service.data_dir, started=own.started)
-    process = other.command("serve", "--bind", other.bind, "--workers", "1")
-    until(lambda: other.get("/api/v1/assets/prices")[0] == 200)
+    """TTIN and TTOU change the number of workers. USR2 has a new gunicorn started, with as many as are set. The sockets
+    stay until the service stops.
+    """
+    other, path = Service(service.data_dir, started=own.started), tmp_path / "http.sock"
+    other.bind, other.metrics_bind = f"unix:{path}", f"unix:{tmp_path}/ops.sock"
+    other.environ["ANALYTICS_ACCESS_LOG"] = "true"
+    process = other.serve()
+    until(lambda: path.exists() and status(other.bind, "/readyz") == 200)
     (first,) = gunicorns(process.pid)
     with load(other.bind) as requests:
         process.send_signal(signal.SIGTTIN)
@@ -58,6 +128,9 @@ def test_serve_beside_a_running_clickhouse_follows_signals_without_a_failed_requ
         process.send_signal(signal.SIGUSR2)
         until(lambda: replaced(process.pid, {first}))
         requests.goes_on()
+    assert status(other.bind, "/metrics") == 404
+    assert status(other.metrics_bind, "/metrics") == 200
+    assert "HTTP        ready on unix:" in other.done("status", "--bind", other.bind)[1]
     # One that has ended is a child until it is waited for, which is a moment later.
     until(lambda: len(children(process.pid)) == 1)
     (second,) = children(process.pid)
@@ -65,42 +138,16 @@ def test_serve_beside_a_running_clickhouse_follows_signals_without_a_failed_requ
     assert len(started) == 2
     assert stop(process) == 0
     assert all_stopped(started)
-    assert service.get("/healthz")[0] == 200
-
-
-def test_unix_sockets_stay_until_the_service_stops(service: Service, own: Service, tmp_path: Path) -> None:
-    """Those who connect are proxies, and name the client."""
-    other, path = Service(service.data_dir, started=own.started), tmp_path / "http.sock"
-    other.metrics_bind = f"unix:{tmp_path}/ops.sock"
-    other.environ["ANALYTICS_ACCESS_LOG"] = "true"
-    printed = tmp_path / "printed"
-    with printed.open("w") as file:
-        words = ("serve", "--bind", f"unix:{path}", "--workers", "1")
-        process = other.command(*words, output=file.fileno())
-
-    def status(bind: str, path: str) -> int:
-        connection = http.client.HTTPConnection("localhost")
-        with closing(connection):
-            connection.sock = connected(bind, PATIENCE)
-            connection.request("GET", path, headers={"X-Forwarded-For": "198.51.100.7"})
-            return connection.getresponse().status
-
-    until(lambda: path.exists() and status(f"unix:{path}", "/readyz") == 200)
-    (first,) = gunicorns(process.pid)
-    process.send_signal(signal.SIGHUP)
-    until(lambda: replaced(process.pid, {first}))
-    assert status(f"unix:{path}", "/metrics") == 404
-    assert status(other.metrics_bind, "/metrics") == 200
-    assert "HTTP        ready on unix:" in other.done("status", "--bind", f"unix:{path}")[1]
-    assert stop(process) == 0
     assert [*tmp_path.glob("*.sock")] == []
-    assert "analytics_service.access: 198.51.100.7 - GET /metrics 404 " in printed.read_text("utf-8")
+    assert "analytics_service.access: 198.51.100.7 - GET /metrics 404 " in other.printed()
+    assert service.get("/healthz")[0] == 200
 
 
 @contextmanager
 def gunicorn(data_dir: Path, bind: str, printed: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     """gunicorn as its users start it with a data folder, and one worker."""
     settings = {"ANALYTICS_DATA_DIR": str(data_dir), "ANALYTICS_BIND": bind, "ANALYTICS_WORKERS": "1"}
+    settings["ANALYTICS_METRICS_BIND"] = "none"
     command = [sys.executable, "-m", "gunicorn", *arguments, "analytics_service.wsgi:app"]
     with printed.open("wb") as output:
         process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=output, stderr=subprocess.STDOUT)

@@ -46,9 +46,11 @@ def test_a_clickhouse_that_hangs_is_reported_within_seconds(own: Service) -> Non
 
 
 def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Service) -> None:
-    """`status` need not be told what `up` was told; the page of operators says the same."""
-    assert stop(own.up()) == 0
-    own.source = "none"
+    """`status` need not be told what `up` was told; the page of operators says the same. All that `up` prints is JSON,
+    from the first line on."""
+    code, output = own.done("jobs", "once", "prices")
+    assert code == 0, output
+    own.source, own.environ = "none", {"ANALYTICS_LOG_FORMAT": "json"}
     process = own.up()
     own.source = None
     code, output = own.done("status", "--json")
@@ -58,3 +60,4 @@ def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Se
     with urllib.request.urlopen(f"http://{own.metrics_bind}/operations", timeout=PATIENCE) as response:
         assert json.load(response)["data"]["healthy"] is True
     assert stop(process) == 0
+    assert {type(json.loads(line)) for line in own.printed().splitlines()} == {dict}

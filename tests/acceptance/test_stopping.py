@@ -35,7 +35,7 @@ def connects(port: int) -> bool:
 
 
 def test_a_worker_can_be_stopped_from_its_first_moment_on(tmp_path: Path) -> None:
-    for _ in range(3):
+    for _ in range(2):
         with gunicorn(tmp_path, free_port(), _STOPPED_AT_FORK) as process:
             assert process.wait(PATIENCE) == 0
 
