@@ -9,7 +9,7 @@ from time import monotonic
 import polars as pl
 import pytest
 
-from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, Superseded
+from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.market.share import within
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
@@ -91,15 +91,9 @@ def test_heads_are_as_old_as_the_question_to_a_slow_ledger(heads: Heads, store: 
         heads.shown()
 
 
-def test_the_first_question_fails_at_once_when_the_store_is_away(heads: Heads, store: LedgerStore) -> None:
-    store.away = True
-    with pytest.raises(StoreUnavailable, match="away"):
-        heads.shown()
-    store.away = False
-    assert heads.shown().head("prices").version == 1
-
-
-def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStore) -> None:
+def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_another_look_taken(
+    store: LedgerStore,
+) -> None:
     """The thread itself would look again in an hour."""
     heads = Heads(store, interval=3600)
     store.away = True
@@ -113,15 +107,6 @@ def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStor
         return False
 
     until(knows)
-
-
-def test_a_missing_schema_is_told_as_such() -> None:
-    class WithoutTables(LedgerStore):
-        def frame(self, query: str, parts: object = (), **parameters: object) -> object:  # type: ignore[override]
-            raise SchemaError("run migrate")
-
-    with pytest.raises(SchemaError):
-        Heads(WithoutTables(), interval=None).shown()
 
 
 def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: LedgerStore) -> None:
@@ -173,11 +158,6 @@ def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_
     ]
     assert recorded_intervals(runs, schedulers) == {"prices": 20, "rates": 40}
     assert recorded_intervals([], []) == {}
-
-
-def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:
-    with pytest.raises(NoSnapshot, match="loans"):
-        heads.shown().head("loans")
 
 
 def test_a_thread_looks_by_itself_and_hurries_for_those_who_wait(store: LedgerStore) -> None:
@@ -248,17 +228,14 @@ def test_a_family_that_is_being_rewritten_keeps_its_head(heads: Heads, store: Le
     assert heads.shown().head("prices") == Head("prices", NOON, NOON, 5, 2, 1)
 
 
-def test_a_process_that_starts_during_a_rewrite_waits_for_its_end(heads: Heads, store: LedgerStore) -> None:
+def test_a_family_that_is_being_rewritten_as_the_process_starts_is_not_shown_which_is_a_fault(
+    heads: Heads, store: LedgerStore
+) -> None:
+    """Rule 1.3."""
     store.rewrite("prices")
     with pytest.raises(Superseded):
         heads.shown().head("prices")
     assert heads.shown().head("rates").version == 1
-
-
-def test_a_family_of_which_nothing_can_be_shown_is_a_fault(heads: Heads, store: LedgerStore) -> None:
-    """Rule 1.3: one that is being rewritten as this process starts."""
-    store.rewrite("prices")
-    heads.look()
     noon = datetime.fromtimestamp(NOON, UTC)
     monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_configured=True)
     assert monitor.check().faults == ["prices cannot be shown"]
@@ -319,15 +296,15 @@ def test_what_was_read_stands_when_nothing_intervened(store: LedgerStore) -> Non
     require_unchanged(store, head)
 
 
-@pytest.mark.parametrize("finished", [False, True])
-def test_what_was_read_is_refused_when_a_rewrite_intervened(store: LedgerStore, finished: bool) -> None:
-    head = store.heads["prices"]
+def test_what_was_read_is_refused_when_a_rewrite_intervened(store: LedgerStore) -> None:
+    before = store.heads["prices"]
     store.rewrite("prices")
-    if finished:
-        store.open.clear()
-    for read_under in (head,) if finished else (head, store.heads["prices"]):
+    for head in (before, store.heads["prices"]):
         with pytest.raises(Superseded):
-            require_unchanged(store, read_under)
+            require_unchanged(store, head)
+    store.open.clear()
+    with pytest.raises(Superseded):
+        require_unchanged(store, before)
 
 
 # Requests that need the store wait for a rewrite to finish, and no longer than they have time.

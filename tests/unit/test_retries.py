@@ -1,10 +1,11 @@
-"""The one retry policy; tests/unit/test_runner.py has its use by jobs."""
+"""The one retry policy."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from analytics_service.errors import SourceError, StoreUnavailable
+from analytics_service.errors import StoreUnavailable
 from analytics_service.store.retries import Retries
 
 
@@ -12,12 +13,21 @@ def away() -> None:
     raise StoreUnavailable("ClickHouse is away.")
 
 
-def test_pauses_double_up_to_the_longest_and_end_before_the_time_is_up() -> None:
-    """A quarter of a second to eight seconds: 31.75 seconds in all, and another 8 would be too many."""
-    pauses: list[float] = []
+@pytest.mark.parametrize(
+    ("retries", "pauses"),
+    [
+        # 31.75 seconds in all, and another 8 would be too many.
+        (Retries(32, first_pause=0.25, longest_pause=8), [0.25, 0.5, 1, 2, 4, 8, 8, 8]),
+        (Retries(10), [1, 2, 4]),
+        (Retries(91), [1, 2, 4, 8, 16, 30, 30]),
+        (Retries(), []),
+    ],
+)
+def test_pauses_double_up_to_the_longest_and_end_before_the_time_is_up(retries: Retries, pauses: list[float]) -> None:
+    waited: list[float] = []
     with pytest.raises(StoreUnavailable):
-        Retries(32, first_pause=0.25, longest_pause=8, wait=pauses.append)(away)
-    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 8, 8]
+        replace(retries, wait=waited.append)(away)
+    assert waited == pauses
 
 
 def test_the_time_that_attempts_take_counts() -> None:
@@ -29,16 +39,6 @@ def test_the_time_that_attempts_take_counts() -> None:
 
     with pytest.raises(StoreUnavailable):
         Retries(0.05, first_pause=0.001, wait=pauses.append)(slow)
-    assert pauses == []
-
-
-def test_only_the_named_errors_are_retried() -> None:
-    def fail() -> None:
-        raise SourceError("The source is away.")
-
-    pauses: list[float] = []
-    with pytest.raises(SourceError):
-        Retries(10, wait=pauses.append)(fail)
     assert pauses == []
 
 

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
 
-from analytics_service.errors import AnalyticsError, ProcessError
+from analytics_service.errors import AnalyticsError
 from analytics_service.processes.program import Program
 from analytics_service.processes.supervisor import Replaceable, Restarts, Supervisor
 
@@ -42,6 +43,10 @@ class FakeChild:
 
     def end_input(self) -> None:
         self.events.append("pipe closed")
+
+
+def refuse() -> FakeChild:
+    raise OSError(12, "no memory")
 
 
 class Refused(AnalyticsError):
@@ -144,9 +149,10 @@ def running() -> Scene:
     return scene
 
 
-def test_a_start_returns_once_the_child_is_ready(scene: Scene) -> None:
+@pytest.mark.parametrize("awaited", ["ready", "announced"])
+def test_a_start_returns_once_the_child_is_ready_and_that_is_announced(scene: Scene, awaited: str) -> None:
     answers = iter([False, False, True])
-    scene.program.ready = lambda: next(answers)
+    setattr(scene.program, awaited, lambda: next(answers))
     scene.supervisor.start()
     assert scene.starts == 1
     assert next(answers, None) is None
@@ -179,34 +185,16 @@ def test_a_child_that_is_never_ready_is_killed_and_fails_the_first_start(scene: 
     assert scene.child.events == ["killed", "pipe closed"]
 
 
-def test_a_first_start_is_tried_again_as_long_as_the_program_can_adapt(scene: Scene) -> None:
-    scene.program.adaptations = 1
-    scene.program.next_child = lambda: FakeChild(code=1 if scene.starts < 1 else None)
-    scene.supervisor.start()
-    assert scene.starts == 2
-    assert scene.program.adapted == [1]
-    assert scene.program.children[0].events == ["pipe closed"]
-
-
-def test_a_first_start_that_fails_after_two_adaptations_is_an_error(scene: Scene) -> None:
-    scene.program.adaptations = 9
-    scene.program.next_child = lambda: FakeChild(code=1)
-    with pytest.raises(Refused):
-        scene.supervisor.start()
-    assert scene.starts == 3
-
-
-def test_a_child_is_ready_once_that_could_be_announced(scene: Scene) -> None:
-    answers = iter([False, False, True])
-    scene.program.announced = lambda: next(answers)
-    scene.supervisor.start()
-    assert next(answers, None) is None
-
-
-def test_a_supervisor_that_was_not_started_does_nothing(scene: Scene) -> None:
-    scene.supervisor.check()
-    scene.supervisor.stop()
-    assert scene.starts == 0
+def test_a_first_start_is_tried_again_twice_at_most_while_the_program_can_adapt() -> None:
+    for failures in (1, 3):
+        scene = Scene()
+        scene.program.adaptations = 9
+        scene.program.next_child = lambda s=scene, most=failures: FakeChild(code=1 if s.starts < most else None)
+        with pytest.raises(Refused) if failures == 3 else nullcontext():
+            scene.supervisor.start()
+        assert scene.starts == min(failures + 1, 3)
+        assert scene.program.adapted == [1, 2][:failures]
+        assert scene.program.children[0].events == ["pipe closed"]
 
 
 def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
@@ -242,20 +230,17 @@ def test_a_program_that_worked_once_is_restarted_however_often_it_fails(running:
 
 
 def test_a_first_start_that_the_system_refuses_is_an_error_of_the_program(scene: Scene) -> None:
-    def refuse() -> FakeChild:
-        raise OSError("no memory")
-
     scene.program.next_child = refuse
-    with pytest.raises(Refused, match=r"^The test program could not be started: no memory\.$"):
+    with pytest.raises(Refused, match=r"^The test program could not be started: \[Errno 12\] no memory\.$"):
         scene.supervisor.start()
 
 
 def test_a_restart_that_cannot_adapt_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    def refuse() -> bool:
+    def fail() -> bool:
         raise Refused("The disk is full.")
 
     running.die()
-    adapt, running.program.adapt = running.program.adapt, refuse  # type: ignore[method-assign]
+    adapt, running.program.adapt = running.program.adapt, fail  # type: ignore[method-assign]
     running.check_after(1.0)
     assert caplog.messages[-1] == "The test program could not be started: The disk is full. It is restarted in 2.0 s."
     assert running.program.adapted == []
@@ -281,32 +266,21 @@ def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(runni
     assert running.starts == 4
 
 
-def test_a_restart_that_takes_time_is_reported_when_the_child_is_ready_again(
-    running: Scene, caplog: pytest.LogCaptureFixture
-) -> None:
-    running.program.ready = lambda: False
+def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
     running.die()
+    running.program.next_child = refuse
+    for _ in range(20):
+        running.check_after(2.0)
+    why = "The test program could not be started: [Errno 12] no memory."
+    assert caplog.messages[1:3] == [f"{why} It is restarted in {seconds} s." for seconds in (2.0, 2.0)]
+    running.program.next_child, running.program.ready = FakeChild, lambda: False
+    running.check_after(2.0)
     running.check_after(1.0)
-    running.check_after(1.0)
+    assert running.starts == 2
     assert "was restarted" not in caplog.text
     running.program.ready = lambda: True
     running.check_after(1.0)
     assert caplog.messages[-1] == "The test program was restarted."
-
-
-def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    def refuse() -> FakeChild:
-        raise OSError("no memory")
-
-    running.die()
-    running.program.next_child = refuse
-    running.check_after(1.0)
-    assert caplog.messages[-1] == "The test program could not be started: no memory. It is restarted in 2.0 s."
-    for _ in range(20):
-        running.check_after(2.0)
-    running.program.next_child = FakeChild
-    running.check_after(2.0)
-    assert running.starts == 2
 
 
 def test_a_child_that_does_not_answer_twenty_times_is_killed_and_restarted(
@@ -376,8 +350,12 @@ def test_a_child_that_does_not_stop_is_killed_after_the_grace_period(
     assert caplog.messages == ["The test program did not stop in 30 s and is killed."]
 
 
-def test_a_stop_during_a_delay_starts_nothing_any_more(running: Scene) -> None:
-    running.die()
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_stop_after_a_child_has_ended_asks_nobody_and_starts_nothing_any_more(running: Scene, noticed: bool) -> None:
+    if noticed:
+        running.die()
+    else:
+        running.child.code = 3
     running.supervisor.stop()
     running.check_after(3600.0)
     assert running.starts == 1
@@ -406,25 +384,6 @@ def test_a_first_start_that_is_interrupted_leaves_a_child_to_stop(scene: Scene) 
     assert scene.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
 
 
-def test_a_child_that_ended_by_itself_is_not_asked_to_stop(running: Scene) -> None:
-    running.child.code = 3
-    running.supervisor.stop()
-    assert running.child.events == ["pipe closed"]
-
-
-def test_a_program_says_by_default_how_it_ended_and_fails_with_a_process_error() -> None:
-    class Plain(Program):
-        name = "scheduler"
-        grace = 1.0
-
-        def launch(self) -> FakeChild:  # type: ignore[override]
-            return FakeChild(code=1)
-
-    supervisor = Supervisor(Plain(), Restarts())
-    with pytest.raises(ProcessError, match=r"^The scheduler ended with exit code 1\. See what it logged above\.$"):
-        supervisor.start()
-
-
 def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count() -> None:
     restarts = Restarts()
     assert [restarts.next_delay(59.9) for _ in range(9)] == [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0]
@@ -441,11 +400,12 @@ class Replacing:
         self.programs: list[FakeProgram] = []
         self.ready: Callable[[], bool] = lambda: True
         self.lacking = ""
+        self.child = FakeChild
         self.service = Replaceable(self._make)
 
     def _make(self) -> Supervisor:
         program = FakeProgram()
-        program.ready, program.lacking = self.ready, self.lacking
+        program.ready, program.lacking, program.next_child = self.ready, self.lacking, self.child
         self.programs.append(program)
         now = iter(range(10**6))
         return Supervisor(program, Restarts(), clock=lambda: float(next(now)), pause=lambda _: None)
@@ -465,35 +425,37 @@ def replacing() -> Replacing:
 
 def test_the_running_one_is_stopped_once_its_successor_is_ready(replacing: Replacing) -> None:
     replacing.service.replace()
-    assert replacing.events() == [["asked to stop", "waited 30 s", "pipe closed"], []]
+    assert replacing.events() == [STOPPED, []]
 
 
-def test_a_successor_that_does_not_get_ready_leaves_the_running_one(
-    replacing: Replacing, caplog: pytest.LogCaptureFixture
+STOPPED = ["asked to stop", "waited 30 s", "pipe closed"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "value", "successor", "said"),
+    [
+        ("ready", lambda: False, ["killed", "pipe closed"], "The test program was not ready after 120 s. See the log."),
+        ("lacking", "The store is away.", STOPPED, "The new test program is not able to take over: The store is away."),
+        ("child", refuse, None, "The test program could not be started: [Errno 12] no memory."),
+    ],
+)
+def test_a_successor_that_cannot_take_over_leaves_the_running_one(
+    replacing: Replacing,
+    caplog: pytest.LogCaptureFixture,
+    harm: str,
+    value: object,
+    successor: list[str] | None,
+    said: str,
 ) -> None:
-    replacing.ready = lambda: False
+    before = getattr(replacing, harm)
+    setattr(replacing, harm, value)
     replacing.service.replace()
-    assert replacing.events() == [[], ["killed", "pipe closed"]]
-    assert caplog.messages == [
-        "The test program was not ready after 120 s. See the log. The one that was running goes on."
-    ]
-    replacing.ready = lambda: True
+    assert replacing.events() == [[], *([successor] if successor else [])]
+    assert caplog.messages == [f"{said} The one that was running goes on."]
+    setattr(replacing, harm, before)
     replacing.service.replace()
     replacing.service.stop()
-    assert [events[0] for events in replacing.events()] == ["asked to stop", "killed", "asked to stop"]
-
-
-def test_a_successor_that_is_not_able_leaves_the_running_one(
-    replacing: Replacing, caplog: pytest.LogCaptureFixture
-) -> None:
-    replacing.lacking = "The store is away."
-    replacing.service.replace()
-    assert replacing.events() == [[], ["asked to stop", "waited 30 s", "pipe closed"]]
-    assert caplog.messages == [
-        "The new test program is not able to take over: The store is away. The one that was running goes on."
-    ]
-    replacing.service.stop()
-    assert replacing.events()[0] == ["asked to stop", "waited 30 s", "pipe closed"]
+    assert [replacing.events()[place] for place in (0, -1)] == [STOPPED, STOPPED]
 
 
 def test_the_successor_is_checked_and_gets_the_signals(replacing: Replacing) -> None:
@@ -504,24 +466,6 @@ def test_the_successor_is_checked_and_gets_the_signals(replacing: Replacing) -> 
     for _ in range(4):
         replacing.service.check()
     assert [len(program.children) for program in replacing.programs] == [1, 2]
-
-
-def test_a_successor_that_the_system_refuses_leaves_the_running_one(
-    replacing: Replacing, caplog: pytest.LogCaptureFixture
-) -> None:
-    make = replacing.service._make
-
-    def refused() -> Supervisor:
-        supervisor = make()
-        replacing.programs[-1].next_child = refuse
-        return supervisor
-
-    replacing.service._make = refused
-    replacing.service.replace()
-    assert replacing.events() == [[]]
-    assert caplog.messages == [
-        "The test program could not be started: [Errno 12] no memory. The one that was running goes on."
-    ]
 
 
 def test_a_signal_waits_for_a_check_that_may_take_the_child_away(replacing: Replacing) -> None:
@@ -546,10 +490,6 @@ def test_a_signal_waits_for_a_check_that_may_take_the_child_away(replacing: Repl
     signal.join(60)
     # The child is gone, so nobody gets the signal.
     assert replacing.events() == [["pipe closed"]]
-
-
-def refuse() -> FakeChild:
-    raise OSError(12, "no memory")
 
 
 def test_a_stop_during_a_replacement_stops_both(replacing: Replacing) -> None:
