@@ -87,18 +87,15 @@ def shown(at: int) -> str:
 QUIET = second(2026, 1, 1, 12, 1), second(2026, 1, 1, 12, 2)
 
 
-def test_a_tick_that_closes_nothing_computes_nothing() -> None:
-    assert spans(FilledStore({}), *QUIET) == []
-
-
 @pytest.mark.parametrize(
     ("before", "newest", "quarters", "wider"),
     [
         # The last second of 12:00 to 12:15, and the one before it.
         (second(2026, 3, 5, 12, 1), second(2026, 3, 5, 12, 14, 59), "2026-03-05 12:00", {}),
         (second(2026, 3, 5, 12, 1), second(2026, 3, 5, 12, 14, 58), None, {}),
-        # Closed already.
+        # Closed already; and nothing new.
         (second(2026, 3, 5, 12, 14, 59), second(2026, 3, 5, 12, 20), None, {}),
+        (second(2026, 3, 31, 23, 59, 59), second(2026, 3, 31, 23, 59, 59), None, {}),
         # The last seconds of a day, of a month, and of a February in a leap year.
         (second(2026, 3, 5, 23, 50), second(2026, 3, 5, 23, 59, 59), "2026-03-05 23:45", {"day": "2026-03-05 00:00"}),
         (
@@ -114,8 +111,6 @@ def test_a_tick_that_closes_nothing_computes_nothing() -> None:
             "2024-02-29 23:45",
             {"day": "2024-02-29 00:00", "month": "2024-02-01 00:00"},
         ),
-        # Nothing new.
-        (second(2026, 3, 31, 23, 59, 59), second(2026, 3, 31, 23, 59, 59), None, {}),
         # Many months; those before are closed already.
         (
             second(2025, 11, 30, 23, 59, 59),
@@ -148,11 +143,8 @@ def test_days_far_apart_are_statements_of_their_own_and_days_in_a_row_are_one() 
         ("day", "2025-01-03 00:00", "2025-01-05 00:00"),
         ("month", "2025-01-01 00:00", "2025-01-05 00:00"),
     ]
-
-
-def test_days_with_few_rows_between_are_one_statement() -> None:
-    store = FilledStore(days(*range(360), rows=1_000), days(0, 100, 200))
-    assert spans(store, *QUIET, rewrites=True) == [("2025-01-01 00:00", "2025-07-21 00:00")]
+    few_between = FilledStore(days(*range(360), rows=1_000), days(0, 100, 200))
+    assert spans(few_between, *QUIET, rewrites=True) == [("2025-01-01 00:00", "2025-07-21 00:00")]
 
 
 def test_days_with_many_rows_are_statements_of_their_own() -> None:

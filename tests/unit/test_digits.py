@@ -48,10 +48,3 @@ def test_a_half_goes_to_the_even_digit_and_no_zeros_are_left_behind_the_point(
     text: str, digits: int, expected: str
 ) -> None:
     assert rounded(pl.Series([text]), digits).to_list() == [expected]
-
-
-def test_series_without_values_stay_as_they_are() -> None:
-    empty = pl.Series([], dtype=pl.String)
-    nulls = pl.Series([None, None], dtype=pl.String)
-    assert rounded(empty, 1).equals(empty)
-    assert rounded(nulls, 1).equals(nulls)

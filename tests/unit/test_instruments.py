@@ -1,13 +1,11 @@
 """What is measured of requests, queries, memory and jobs, in one process and in several."""
 
 import os
-import resource
 import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import falcon.testing
 import pytest
@@ -19,7 +17,6 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import ProcessError, StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.processes.memory import resident_bytes
 from analytics_service.run import metrics_folder
 from analytics_service.run.metrics_folder import WorkerMetrics, new_folder
 from analytics_service.store.connection import Store
@@ -90,28 +87,6 @@ def test_requests_that_a_worker_sends_to_itself_do_not_count() -> None:
     assert not [name for name in service.metrics() if "/healthz" in name]
 
 
-def test_failed_queries_count_by_error_and_as_queries() -> None:
-    instruments = Instruments()
-    with closing(Store(Settings(clickhouse_url="http://127.0.0.1:1"), instruments.query)) as store:
-        for _ in range(2):
-            with pytest.raises(StoreUnavailable):
-                store.frame("ledger")
-    values = measured(instruments)
-    assert values["analytics_store_query_errors_total,StoreUnavailable,ledger"] == 2
-    assert values["analytics_store_query_seconds_count,ledger"] == 2
-
-
-def test_runs_of_jobs_count_by_outcome_and_those_that_never_began_take_no_time() -> None:
-    instruments = Instruments()
-    instruments.job("prices", "done", 0.2)
-    instruments.job("prices", "failed", 70.0)
-    instruments.job("prices", "missed", None)
-    values = measured(instruments)
-    assert [values[f"analytics_job_runs_total,prices,{one}"] for one in ("done", "failed", "missed")] == [1, 1, 1]
-    assert values["analytics_job_seconds_count,prices"] == 2
-    assert values["analytics_job_seconds_sum,prices"] == pytest.approx(70.2)
-
-
 @pytest.fixture
 def several_processes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """What other tests measure stays in this process."""
@@ -126,17 +101,15 @@ def writer(patch: pytest.MonkeyPatch, folder: Path, name: str) -> Instruments:
     return Instruments()
 
 
-def fail(instruments: Instruments) -> None:
-    with instruments.query("prices"):
-        raise StoreUnavailable("It is away.")
-
-
 def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Failed queries count by error, and as queries. Runs that never began take no time."""
     first = writer(several_processes, tmp_path, "0")
+    first.job("prices", "failed", 70.0)
+    first.job("prices", "missed", None)
     first.answered("/x", 200, 0.5, 10, "hit")
     first.memory("history")(100)
-    with pytest.raises(StoreUnavailable):
-        fail(first)
+    with closing(Store(NOWHERE, first.query)) as store, pytest.raises(StoreUnavailable):
+        store.frame("ledger")
     second = writer(several_processes, tmp_path, "1")
     second.answered("/x", 200, 0.25, 20, "hit")
     second.answered("/x", 304, 0.25, 0, "not_modified")
@@ -149,7 +122,10 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
         assert shown["analytics_cache_answers_total,hit"] == 2
         assert shown["analytics_cache_answers_total,not_modified"] == 1
         assert shown["analytics_memory_bytes,history"] == 101
-        assert shown["analytics_store_query_errors_total,StoreUnavailable,prices"] == 1
+        assert shown["analytics_store_query_errors_total,StoreUnavailable,ledger"] == 1
+        assert shown["analytics_store_query_seconds_count,ledger"] == 1
+        assert [shown[f"analytics_job_runs_total,prices,{outcome}"] for outcome in ("failed", "missed")] == [1, 1]
+        assert [shown[f"analytics_job_seconds_{one},prices"] for one in ("count", "sum")] == [1, 70]
 
 
 def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_with_its_memory(
@@ -183,24 +159,25 @@ def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyP
     workers, jobs = tmp_path / "workers", tmp_path / "jobs"
     workers.mkdir()
     jobs.mkdir()
-    writer(several_processes, jobs, "scheduler").job("prices", "done", 1.0)
+    scheduler = writer(several_processes, jobs, "scheduler")
+    scheduler.job("prices", "done", 1.0)
+    # It answers no requests.
+    assert scheduler.workers() == []
     several_processes.setenv(JOBS_FOLDER, str(jobs))
     assert measured(writer(several_processes, workers, "0"))["analytics_job_runs_total,prices,done"] == 1
 
 
 def test_a_worker_takes_the_first_free_place() -> None:
     metrics, arbiter = WorkerMetrics(), SimpleNamespace(WORKERS={})
-    for pid in (10, 11, 12):
-        arbiter.WORKERS[pid] = place_taken(metrics, arbiter, pid)
+
+    def place_of(pid: int) -> int:
+        arbiter.WORKERS[pid] = SimpleNamespace(pid=pid)
+        metrics.pre_fork(arbiter, arbiter.WORKERS[pid])
+        return int(arbiter.WORKERS[pid].metrics_slot)
+
+    assert [place_of(pid) for pid in (10, 11, 12)] == [0, 1, 2]
     del arbiter.WORKERS[11]
-    assert place_taken(metrics, arbiter, 13).metrics_slot == 1
-    assert [worker.metrics_slot for worker in arbiter.WORKERS.values()] == [0, 2]
-
-
-def place_taken(metrics: WorkerMetrics, arbiter: Any, pid: int) -> Any:
-    worker = SimpleNamespace(pid=pid)
-    metrics.pre_fork(arbiter, worker)
-    return worker
+    assert place_of(13) == 1
 
 
 def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -227,21 +204,6 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
     after = writer(several_processes, folder, "0")
     after.begin_worker()
     assert sorted(report.requests for report in after.workers()) == [0, 1]
-
-
-def test_a_process_that_answers_no_requests_is_no_worker(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    instruments = writer(several_processes, tmp_path, "scheduler")
-    instruments.job("prices", "done", 1.0)
-    instruments.in_flight.inc()
-    assert instruments.workers() == []
-
-
-def test_the_memory_of_a_process_is_what_the_system_says() -> None:
-    """`ru_maxrss` are the KiB that this process had at most."""
-    taken = resident_bytes(os.getpid())
-    assert taken is not None
-    assert 2**20 < taken <= 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + 2**20
-    assert resident_bytes(2**30) is None
 
 
 def test_a_folder_without_room_for_metrics_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from polars.exceptions import PanicException
 
 from analytics_service.cli.report import collect_status, expected_address
-from analytics_service.cli.report_forms import aligned, as_json, as_text, size
+from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
@@ -197,17 +197,6 @@ def test_a_schema_that_could_not_be_read_is_unknown_and_not_up_to_date() -> None
     unread = replace(STATUS, schema_current=False, schema_pending=None, schema_missing=None)
     assert json.loads(as_json(unread))["schema"] == {"pending": None, "missing": None}
     assert "Schema" not in as_text(unread)
-
-
-def test_columns_are_aligned() -> None:
-    assert aligned([("a", "rows"), ("price", "7")], right={1}) == ["a      rows", "price     7"]
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 2**20, "1.5 GiB")]
-)
-def test_sizes_have_a_unit(count: int, text: str) -> None:
-    assert size(count) == text
 
 
 def test_where_sql_can_be_used_is_shown_for_people_only() -> None:

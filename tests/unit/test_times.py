@@ -103,25 +103,6 @@ def test_all_forms_in_new_york(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "zone", "start", "end"),
-    [
-        # 02:30 was skipped: clocks went from 02:00 to 03:00, at 07:00 UTC.
-        ("2026-03-08T02:30", NEW_YORK, utc(2026, 3, 8, 7), utc(2026, 3, 8, 7)),
-        # 01:30 came at 05:30 and at 06:30 UTC.
-        ("2026-11-01T01:30", NEW_YORK, utc(2026, 11, 1, 5, 30), utc(2026, 11, 1, 6, 30)),
-        # The 30th never came: it begins with the 31st, and ends before it.
-        ("2011-12-30", "Pacific/Apia", utc(2011, 12, 30, 10), utc(2011, 12, 30, 10) - 1),
-    ],
-)
-def test_of_a_wall_time_that_occurs_twice_start_and_at_mean_the_earlier_and_end_the_later_second(
-    text: str, zone: str, start: int, end: int
-) -> None:
-    assert second(text, zone, Edge.START) == start
-    assert second(text, zone, Edge.END) == end
-    assert second(text, zone, Edge.AT) == (end if "T" not in text else start)
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("1764547200000", "must be from 0 to 4294967295: unix seconds, not milliseconds"),
@@ -168,9 +149,6 @@ def test_a_second_beyond_the_limits_is_refused_and_the_parameter_is_named(text: 
 def test_only_times_before_now_mean_another_second_later(text: str) -> None:
     assert not parse_time(text).is_relative
     assert second(text) == second(text, now=NOW + 1)
-
-
-def test_a_relative_time_moves_with_now() -> None:
     assert parse_time("now-1h").is_relative
     assert second("now-1h", now=NOW + 1) == second("now-1h") + 1
 
