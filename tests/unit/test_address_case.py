@@ -1,15 +1,11 @@
 """Addresses that differ only in case are one asset (rule 3.4); a store that has two of it keeps them apart."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from analytics_service.errors import ImportRefused
-from analytics_service.imports.assets_file import read_assets_file
 from analytics_service.imports.names import AssetNames
 from analytics_service.market.assets import Asset, AssetGroup
-from tests.unit.history_files import written
 
 
 def asset(symbol: str, key: str, decimals: int = 18) -> Asset:
@@ -61,14 +57,3 @@ def test_symbols_and_ids_keep_assets_apart_that_are_stored_in_two_cases() -> Non
         names = known(*stored)
         assert [names.named(name).code for name in ("UP", "token;0xAB")] == [names.code_of(UPPER.id)] * 2
         assert [names.named(name).code for name in ("LOW", "token;0xab")] == [names.code_of(LOWER.id)] * 2
-
-
-def test_an_assets_file_cannot_list_both_under_different_symbols(tmp_path: Path) -> None:
-    path = written(tmp_path, "symbol,address,decimals\nUP,0xAB,18\nLOW,0xab,18\n", "assets.csv")
-    with pytest.raises(ImportRefused, match="the address is that of UP with 18 decimals further up"):
-        read_assets_file(path)
-
-
-def test_an_assets_file_may_repeat_an_asset_in_another_case(tmp_path: Path) -> None:
-    path = written(tmp_path, "symbol,address,decimals\nUP,0xAB,18\nUP,0xab,18\nOTHER,AB,18\nLOW,ab,18\n", "assets.csv")
-    assert [each.id for each in read_assets_file(path)] == [UPPER.id, "token;AB", "token;ab"]

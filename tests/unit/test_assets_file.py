@@ -27,7 +27,7 @@ def read_assets(folder: Path, text: str) -> list[Asset]:
 
 
 def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
-    text = 'Decimals,symbol,address,note\n6,USDT,0xdAC1,"a, b"\n0, ONE ,0x2,\n6,USDT,0xdAC1,again\n'
+    text = 'Decimals,symbol,address,note\n6,USDT,0xdAC1,"a, b"\n0, ONE ,0x2,\n6,USDT,0xdac1,again\n'
     assert read_assets(tmp_path, text) == [
         Asset(AssetGroup.TOKEN, "0xdAC1", "USDT", "USDT", "usdt", 6, 6),
         Asset(AssetGroup.TOKEN, "0x2", "ONE", "ONE", "one", 0, 0),
@@ -68,6 +68,8 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
         ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "the address is that of A with 18 decimals"),
+        # Addresses of hex digits have no case.
+        ("symbol,address,decimals\nA,0xAB,18\nB,0xab,18\n", "the address is that of A with 18 decimals further up"),
     ],
 )
 def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:
@@ -75,8 +77,8 @@ def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str,
         read_assets(tmp_path, text)
 
 
-def test_empty_fields_at_the_end_of_a_row_are_ignored(tmp_path: Path) -> None:
-    assets = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18,\nB,0x2,18,, ,\n")
+def test_blank_lines_and_empty_fields_at_the_end_of_a_row_are_ignored(tmp_path: Path) -> None:
+    assets = read_assets(tmp_path, "\nsymbol,address,decimals\nA,0x1,18,\n\nB,0x2,18.0,, ,\n \n")
     assert [asset.id for asset in assets] == ["token;0x1", "token;0x2"]
 
 
@@ -84,8 +86,3 @@ def test_an_assets_file_may_be_compressed_and_begin_with_a_byte_order_mark(tmp_p
     path = tmp_path / "assets.csv.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbfsymbol,address,decimals\r\nA,0x1,18\r\n"))
     assert read_assets_file(path) == [Asset(AssetGroup.TOKEN, "0x1", "A", "A", "a", 18, 6)]
-
-
-def test_blank_lines_are_ignored(tmp_path: Path) -> None:
-    assets = read_assets(tmp_path, "\nsymbol,address,decimals\nA,0x1,18\n\nB,0x2,18.0\n \n")
-    assert [asset.id for asset in assets] == ["token;0x1", "token;0x2"]
