@@ -12,6 +12,7 @@ from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
 from analytics_service.store import histories
 from analytics_service.store.histories import History
+from tests.doubles import Silent
 
 AT = datetime(2026, 10, 1, tzinfo=UTC)
 HEADER = "time,symbol,price\n"
@@ -19,16 +20,6 @@ BY_NAME, BY_SIZE, AS_WRITTEN = ColumnChoice(), TimeRules(), NumberRules()
 IN_UTC = TimeRules(zone="UTC")
 
 Rows = list[tuple[str, int, Decimal]]
-
-
-class Silent:
-    """Reports nothing."""
-
-    def stage(self, label: str, total: int) -> None:
-        pass
-
-    def advance(self, count: int) -> None:
-        pass
 
 
 def loaded(

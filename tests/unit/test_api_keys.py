@@ -126,6 +126,7 @@ def test_a_missing_file_is_refused_with_the_command_that_makes_one(file: Path) -
 def test_each_key_has_its_name_and_others_have_none(file: Path) -> None:
     alice, bob = add_key(file, "alice"), add_key(file, "bob")
     keys = ApiKeys(file, Clock())
+    assert ApiKeys(file.with_name("none"), Clock()).name_of("") is None
     assert [keys.name_of(one) for one in (alice, bob, "", "alice", bob + "=")] == ["alice", "bob", None, None, None]
 
 
@@ -166,10 +167,6 @@ def test_keys_hold_while_their_file_is_missing_or_malformed_and_one_error_says_s
             assert keys.name_of(alice) == "alice"
     assert len(caplog.messages) == 1
     assert str(file) in caplog.text
-
-
-def test_without_a_file_no_key_is_known(file: Path) -> None:
-    assert ApiKeys(file, Clock()).name_of("") is None
 
 
 def test_the_first_requests_wait_until_the_file_is_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

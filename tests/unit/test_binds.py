@@ -83,16 +83,11 @@ def test_the_operators_bind_answers_to_addresses_and_to_names_of_this_machine(ho
     assert kind(client, "/healthz", MAIN, Host=host) is None
 
 
-def test_the_main_bind_has_no_metrics(client: falcon.testing.TestClient) -> None:
-    assert kind(client, "/metrics", MAIN) == "path_unknown"
-    assert [kind(client, probe, MAIN) for probe in BOTH] == [None, "unavailable"]
-    assert kind(client, "/docs", MAIN) is None
-
-
-def test_a_unix_socket_may_be_the_operators_bind() -> None:
+def test_a_unix_socket_may_be_the_operators_bind_and_answers_to_any_name() -> None:
+    """No name leads there, and a proxy may pass its own on."""
     settings = Settings(metrics_bind="unix:/run/ops.sock", clickhouse_url="http://127.0.0.1:1")
     client = falcon.testing.TestClient(create_app(settings))
-    assert kind(client, "/metrics", "/run/ops.sock") is None
+    assert kind(client, "/metrics", "/run/ops.sock", Host="operators.example") is None
     assert [kind(client, "/metrics", address) for address in ("/run/http.sock", MAIN)] == ["path_unknown"] * 2
 
 
@@ -172,10 +167,3 @@ def test_a_file_at_the_path_of_a_unix_socket_stays(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="Address already in use"):
         require_free(Settings(bind=f"unix:{path}", metrics_bind="none"))
     assert path.read_text() == "mine"
-
-
-def test_a_unix_socket_answers_to_any_name() -> None:
-    """No name leads there, and a proxy may pass its own on."""
-    settings = Settings(clickhouse_url="http://127.0.0.1:1", metrics_bind="unix:/run/operators")
-    client = falcon.testing.TestClient(create_app(settings))
-    assert kind(client, "/healthz", "/run/operators", Host="operators.example") is None

@@ -46,19 +46,6 @@ def test_the_holder_of_a_folder_may_be_of_another_version(folder: DataFolder) ->
         assert folder.holder() == Holder(7, "up", str(said.get("bind", "")))
 
 
-def test_a_server_that_does_not_run_is_not_ready(server: EmbeddedServer) -> None:
-    assert not server.is_ready()
-
-
-def test_other_ports_are_chosen_when_one_was_taken(server: EmbeddedServer, folder: DataFolder) -> None:
-    printed(folder, "Listen [127.0.0.1]:20001 failed: Address already in use")
-    first = configured_port(folder.server)
-    assert first
-    with socket.create_server(("127.0.0.1", first + 1)):
-        assert server.adapt()
-    assert configured_port(folder.server) != first
-
-
 def test_ports_are_kept_when_a_start_fails_for_another_reason(server: EmbeddedServer, folder: DataFolder) -> None:
     printed(folder, "Cannot open users.xml")
     first = configured_port(folder.server)
@@ -105,23 +92,29 @@ def test_without_one_a_server_has_the_ports_that_it_had_last(server: EmbeddedSer
     assert configured_port(folder.server) == last
 
 
-def test_the_last_line_that_says_more_than_every_start_is_part_of_the_reason(
-    server: EmbeddedServer, folder: DataFolder
+OUT_OF_MEMORY = "was killed by signal 9, as the system does when memory runs out."
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "reason"),
+    [
+        # The last line that says more than every start.
+        (
+            ["Cannot open users.xml", "Logging information to server.log", "Initializing subsystem x"],
+            1,
+            "ended with exit code 1. It printed 'Cannot open users.xml'. Its logs are in {folder}.",
+        ),
+        ([], -11, "was killed by signal 11. Its logs are in {folder}."),
+        ([], -9, f"{OUT_OF_MEMORY} Its logs are in {{folder}}."),
+        (["chdb-core is not installed."], UNUSABLE, "cannot be started: chdb-core is not installed."),
+    ],
+)
+def test_an_end_is_explained_by_what_was_printed_and_by_its_code(
+    server: EmbeddedServer, folder: DataFolder, lines: list[str], code: int, reason: str
 ) -> None:
-    printed(folder, "Cannot open users.xml", "Logging information to server.log", "Initializing subsystem x")
-    assert server.explain(1) == (
-        "The embedded ClickHouse ended with exit code 1. It printed 'Cannot open users.xml'. "
-        f"Its logs are in {folder.server}."
-    )
-
-
-def test_a_server_that_printed_nothing_is_explained_by_its_signal(server: EmbeddedServer, folder: DataFolder) -> None:
-    printed(folder)
-    assert server.explain(-11) == f"The embedded ClickHouse was killed by signal 11. Its logs are in {folder.server}."
-    assert server.explain(-9) == (
-        "The embedded ClickHouse was killed by signal 9, as the system does when memory runs out. "
-        f"Its logs are in {folder.server}."
-    )
+    printed(folder, *lines)
+    assert server.explain(code) == f"The embedded ClickHouse {reason.format(folder=folder.server)}"
+    assert (code in server.hopeless) == (code == UNUSABLE)
 
 
 def test_files_that_have_not_changed_are_not_written_again(server: EmbeddedServer, folder: DataFolder) -> None:
@@ -146,11 +139,3 @@ def test_a_definition_that_the_server_could_not_read_is_mended_before_the_next_s
     )
     assert server.adapt()
     assert not path.exists()
-
-
-def test_an_unusable_installation_is_explained_by_what_it_printed(server: EmbeddedServer, folder: DataFolder) -> None:
-    printed(folder, "the package chdb-core is not installed.")
-    assert UNUSABLE in server.hopeless
-    assert server.explain(UNUSABLE) == (
-        "The embedded ClickHouse cannot be started: the package chdb-core is not installed."
-    )

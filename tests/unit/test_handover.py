@@ -42,22 +42,15 @@ def test_a_service_is_ready_when_all_of_its_workers_are(reported: bytes, ready: 
     assert obstacle(reported) == ""
 
 
-def test_a_worker_reports_how_many_there_are_and_nobody_need_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_reports_how_many_there_are_and_what_it_lacks_and_nobody_need_listen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     report_ready(2)
     ours, theirs = os.pipe()
     for name, value in variables([5], theirs).items():
         monkeypatch.setenv(name, value)
     report_ready(2)
     assert os.read(ours, 100) == b"2\n"
-    os.close(ours)
-    report_ready(2)
-    os.close(theirs)
-
-
-def test_a_worker_says_what_it_lacks_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, theirs = os.pipe()
-    for name, value in variables([5], theirs).items():
-        monkeypatch.setenv(name, value)
     report_ready(2)
     report_ready(2, "The database lacks\n0022_next.sql; " + 1_000 * "é")
     reported = os.read(ours, 4_096)
@@ -66,6 +59,7 @@ def test_a_worker_says_what_it_lacks_in_one_line(monkeypatch: pytest.MonkeyPatch
     # Pipes take so much at once, whoever else writes.
     assert len(reported) < len(b"2 \n") + 1_024
     os.close(ours)
+    report_ready(2)
     os.close(theirs)
 
 

@@ -18,7 +18,8 @@ from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
 from analytics_service.store import histories
 from analytics_service.store.histories import History
-from tests.unit.history_files import AS_WRITTEN, AT, BY_SIZE, HEADER, IN_UTC, Silent, loaded, rows_of, written
+from tests.doubles import Silent
+from tests.unit.history_files import AS_WRITTEN, AT, BY_SIZE, HEADER, IN_UTC, loaded, rows_of, written
 
 TOO_LATE = AT + timedelta(days=1, seconds=1)
 

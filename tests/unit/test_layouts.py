@@ -64,16 +64,6 @@ def test_a_store_that_was_made_before_scripts_had_placeholders_goes_on() -> None
     assert unapplied([Applied(*row) for row in MADE_BEFORE], shipped()) == []
 
 
-def test_statements_have_settings_only_where_servers_share_tables() -> None:
-    assert Layout().settings == Layout("Atomic").settings == {}
-    assert Layout("Shared").settings == {"select_sequential_consistency": 1}
-    one, several = (layout.settings for layout in LAYOUTS.values())
-    assert one == Layout("Replicated").settings
-    assert (one["insert_quorum"], one["insert_quorum_parallel"], one["select_sequential_consistency"]) == ("auto", 0, 1)
-    assert one.items() < several.items()
-    assert (several["skip_unavailable_shards"], several["distributed_foreground_insert"]) == (0, 1)
-
-
 def test_a_layout_fits_the_tables_that_it_makes() -> None:
     """A process that is set up otherwise would read and write less carefully than it must."""
     engines = ("ReplacingMergeTree", "SharedReplacingMergeTree", "ReplicatedReplacingMergeTree", "Distributed")

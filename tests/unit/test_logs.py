@@ -25,13 +25,11 @@ def record(level: int = logging.INFO) -> logging.LogRecord:
     return made
 
 
-def test_a_line_of_text_has_time_level_logger_and_message() -> None:
-    assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done."
-
-
 @pytest.mark.usefixtures("request_id")
 def test_a_line_of_text_ends_with_its_request() -> None:
     assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done. [r-1]"
+    REQUEST_ID.set("")
+    assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done."
 
 
 def test_on_a_terminal_failures_have_a_coloured_level() -> None:

@@ -157,13 +157,6 @@ def test_a_month_that_outgrows_memory_is_evicted() -> None:
     assert (own.made, there(memory, own)) == ([], MONTHS[2:3])
 
 
-def test_a_memory_of_nothing_loads_nothing() -> None:
-    memory, own = memory_of(0)
-    memory.fill(own)
-    memory.wait()
-    assert own.made == []
-
-
 @pytest.mark.parametrize(
     ("error", "made", "said", "pause"),
     [

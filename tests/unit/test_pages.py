@@ -39,10 +39,6 @@ def test_the_page_allows_scripts_and_requests_of_its_own_origin_only(client: fal
     assert policy["script-src"] == policy["connect-src"] == "'self'"
 
 
-def test_any_query_is_for_the_script_of_the_page(client: falcon.testing.TestClient) -> None:
-    assert client.simulate_get("/?view=asset&asset=native;x&what=ever").text == client.simulate_get("/").text
-
-
 def test_the_page_is_asked_for_every_time_and_its_files_once(client: falcon.testing.TestClient) -> None:
     page = client.simulate_get("/")
     assert page.headers["cache-control"] == "no-cache"
@@ -86,14 +82,6 @@ def test_another_name_is_an_unknown_path(client: falcon.testing.TestClient, path
     version = _version(client)
     answer = client.simulate_get(path.format(version=version))
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
-
-
-def test_the_page_knows_whether_requests_need_a_key(client: falcon.testing.TestClient, tmp_path: Path) -> None:
-    keys = tmp_path / "keys"
-    keys.write_text("{}")
-    keyed = falcon.testing.TestClient(create_app(Settings(clickhouse_url=_NOWHERE, api_keys_file=keys)))
-    assert 'data-keys="true"' in keyed.simulate_get("/").text
-    assert 'data-keys="false"' in client.simulate_get("/").text
 
 
 def test_modules_import_what_is_there() -> None:

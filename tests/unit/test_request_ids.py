@@ -13,7 +13,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.config.values import networks
 from analytics_service.http.api_keys import add_key
 from analytics_service.http.errors import malformed
-from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID, TextFormatter
+from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID
 from tests.doubles import LOCAL
 from tests.samples import samples
 
@@ -29,14 +29,15 @@ def client() -> falcon.testing.TestClient:
     return client_of()
 
 
-@pytest.mark.parametrize("given", ["A-1_b.2", "0" * 64])
-def test_a_plain_id_is_kept(client: falcon.testing.TestClient, given: str) -> None:
-    assert client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"] == given
-
-
-@pytest.mark.parametrize("given", ["", "a b", "0" * 65, "ä"])
-def test_another_id_is_replaced(client: falcon.testing.TestClient, given: str) -> None:
-    assert NEW.fullmatch(client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"])
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("A-1_b.2", r"A-1_b\.2"), ("0" * 64, "0{64}"), *((other, NEW) for other in ("", "a b", "0" * 65, "ä"))],
+)
+def test_a_plain_id_is_kept_and_another_one_is_replaced(
+    client: falcon.testing.TestClient, given: str, shown: str
+) -> None:
+    headers = client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers
+    assert re.fullmatch(shown, headers["x-request-id"])
 
 
 @pytest.mark.parametrize(
@@ -59,20 +60,8 @@ def test_every_response_has_an_id_of_its_own(client: falcon.testing.TestClient, 
     assert REQUEST_ID.get() == ""
 
 
-def test_operators_responses_have_one_too() -> None:
-    operators = falcon.testing.TestClient(create_app(Settings(clickhouse_url="http://127.0.0.1:1")).operators)
-    assert NEW.fullmatch(operators.simulate_get("/nothing").headers["x-request-id"])
-
-
 def test_requests_that_cannot_be_read_have_one() -> None:
     assert b"\r\nX-Request-ID: abc\r\n" in malformed("request_malformed", "abc", any_origin=True)
-
-
-def test_lines_of_a_request_have_its_id(client: falcon.testing.TestClient, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.handler.setFormatter(TextFormatter())
-    assert client.simulate_get("/api/v1/assets", headers={"X-Request-ID": "abc"}).status_code == 503
-    (line,) = [line for line in caplog.text.splitlines() if "GET /api/v1/assets" in line]
-    assert line.endswith(" [abc]")
 
 
 def test_the_access_log_has_a_line_for_each_request(caplog: pytest.LogCaptureFixture) -> None:

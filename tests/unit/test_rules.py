@@ -84,7 +84,3 @@ def test_no_file_cites_a_text_that_is_not_in_the_repository() -> None:
 )
 def test_citations_are_found_in_all_their_forms(text: str, numbers: list[str]) -> None:
     assert list(cited(text)) == numbers
-
-
-def test_a_rule_that_is_defined_twice_or_left_out_breaks_the_numbering() -> None:
-    assert defined("**1.1** One.\n**1.1** Again.\nSee **1.2**\n**2.1** Two.") == ["1.1", "1.1", "2.1"]

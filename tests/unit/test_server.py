@@ -55,11 +55,6 @@ def test_a_folder_in_which_nothing_intelligible_is_announced_has_no_server(folde
     assert address_of(Settings(data_dir=folder.root)) == str(folder.root)
 
 
-def test_a_password_does_not_show_where_the_server_is_printed(folder: DataFolder) -> None:
-    password = folder.password(PASSWORD)
-    assert password not in repr(server_of(Settings(data_dir=folder.root)))
-
-
 def test_a_password_is_made_once(folder: DataFolder) -> None:
     password = folder.password(PASSWORD)
     assert folder.password(PASSWORD) == read_password(folder.root / PASSWORD) == password

@@ -17,7 +17,8 @@ from analytics_service.imports.presets import PRICES
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.rejected import RejectedFile
 from analytics_service.imports.tables import Table
-from tests.unit.history_files import AT, HEADER, Silent, loaded, rows_of, written
+from tests.doubles import Silent
+from tests.unit.history_files import AT, HEADER, loaded, rows_of, written
 
 ROW = f"{HEADER}1704067200,ETH,1\n"
 BAD = pl.DataFrame({"column 0": ["1"], "column 1": ["X"], "column 2": ["-1"], "line": [2], "reason": ["it is bad"]})
@@ -108,14 +109,11 @@ def table(tmp_path: Path) -> Table:
     return open_table(written(tmp_path, ROW))
 
 
-def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path, table: Table) -> None:
+def test_an_import_is_refused_when_rejected_rows_cannot_be_written(tmp_path: Path, table: Table) -> None:
+    """Nor when their file cannot have its name. One that is abandoned leaves nothing behind."""
     with closing(RejectedFile(table)) as file:
         file.add(BAD)
     assert list(tmp_path.iterdir()) == [table.path]
-
-
-def test_an_import_is_refused_when_rejected_rows_cannot_be_written(tmp_path: Path, table: Table) -> None:
-    """Nor when their file cannot have its name."""
     Path(f"{table.path}.rejected.csv").mkdir()
     with closing(RejectedFile(table)) as file:
         file.add(BAD)

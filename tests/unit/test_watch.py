@@ -32,18 +32,12 @@ def unexpected() -> None:
     raise ZeroDivisionError
 
 
-def test_programs_start_and_stop_in_order() -> None:
+def test_programs_start_and_stop_in_order_also_when_the_block_fails() -> None:
     events: list[str] = []
-    with running([FakeSupervisor("a", events), FakeSupervisor("b", events)], fail):
+    with pytest.raises(KeyError), running([FakeSupervisor("a", events), FakeSupervisor("b", events)], fail):
         events.append("block")
-    assert events == ["start a", "start b", "block", "stop a", "stop b"]
-
-
-def test_programs_are_stopped_when_the_block_fails() -> None:
-    events: list[str] = []
-    with pytest.raises(KeyError), running([FakeSupervisor("a", events)], fail):
         raise KeyError
-    assert events == ["start a", "stop a"]
+    assert events == ["start a", "start b", "block", "stop a", "stop b"]
 
 
 def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
