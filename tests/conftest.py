@@ -14,7 +14,6 @@ settings.load_profile("tests")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that repeats a random test."""
     parser.addoption("--seed", type=int, help="seed of random tests, as printed by one that failed")
 
 

@@ -37,16 +37,12 @@ ORDER BY t.name, c.position
 
 
 class Column(NamedTuple):
-    """A column of a table, with its type and its comment."""
-
     name: str
     kind: str
     meaning: str
 
 
 class Table(NamedTuple):
-    """A table or view with its comment and its columns."""
-
     name: str
     is_view: bool
     meaning: str
@@ -59,7 +55,6 @@ def renewed(page: str) -> str:
 
 
 def dictionary(settings: Settings) -> str:
-    """The meaning of every view, table and column of a database."""
     return "\n".join(_dictionary(_tables(settings))) + "\n"
 
 
@@ -78,7 +73,6 @@ def _examples() -> list[str]:
 
 
 def _tables(settings: Settings) -> list[Table]:
-    """The tables and views of a database, by name."""
     with client(settings) as own:
         rows = own.query(_COLUMNS).result_rows
     return [
@@ -88,7 +82,6 @@ def _tables(settings: Settings) -> list[Table]:
 
 
 def _dictionary(tables: Sequence[Table]) -> list[str]:
-    """The meaning of every table and column."""
     views = [table for table in tables if table.is_view]
     own = [table for table in tables if table.name in _BOOKKEEPING]
     others = [table for table in tables if table not in views and table not in own]
@@ -152,7 +145,6 @@ def _plain(kind: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Generate from an embedded server's schema and the examples' first lines."""
     with (
         tempfile.TemporaryDirectory() as folder,
         clickhouse(Settings(data_dir=Path(folder)), "dictionary") as settings,

@@ -142,23 +142,19 @@ class LedgerStore(Store):
         self.on_look: Callable[[], None] = lambda: None
 
     def server_version(self) -> str:
-        """Asked to learn whether there is an answer."""
         if self.away:
             raise StoreUnavailable("away")
         return "26.9.2.1"
 
     def probe(self, seconds: float) -> None:
-        """Asked to learn whether there is an answer at all."""
         if self.away:
             raise StoreUnavailable("away")
 
     def change(self, family: str, **fields: int) -> "LedgerStore":
-        """Give a family another head."""
         self.heads[family] = replace(self.heads[family], **fields)
         return self
 
     def rewrite(self, family: str) -> None:
-        """Announce a rewrite of a family."""
         self.change(family, rewrites=self.heads[family].rewrites + 1)
         self.open.add(family)
 
@@ -243,7 +239,6 @@ class FakeStore(Store):
         return True
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Remember the rows."""
         self.inserts.append((table, rows))
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:

@@ -38,7 +38,6 @@ def served() -> str:
 
 
 def written() -> Iterator[str]:
-    """The statements that make, change and drop tables, views and users, with placeholders."""
     yield SCHEMA_MIGRATION
     for migration in shipped():
         yield from migration.statements

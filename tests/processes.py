@@ -63,7 +63,6 @@ def state(pid: int) -> str:
 
 
 def all_stopped(pids: set[int]) -> bool:
-    """Whether all of the processes have ended."""
     return not any(alive(pid) for pid in pids)
 
 
@@ -76,7 +75,6 @@ def command_line(pid: int) -> str:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process has started."""
     return {int(child) for tasks in Path(f"/proc/{pid}/task").glob("*/children") for child in _read(tasks).split()}
 
 

@@ -29,7 +29,6 @@ class Recorder(threading.Thread):
                             self.received += part
 
     def stop(self) -> None:
-        """Stop listening."""
         self._stopped.set()
         self.join()
 

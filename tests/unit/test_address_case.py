@@ -16,7 +16,6 @@ UPPER, LOWER = asset("UP", "0xAB"), asset("LOW", "0xab")
 
 
 def ids_of(names: AssetNames, *addresses: str) -> list[str]:
-    """The assets that rows mean which describe them."""
     codes = [names.named(address, "SYM", "18").code for address in addresses]
     return [names.ids[code] for code in codes if code is not None]
 

@@ -14,8 +14,6 @@ NOON = 1772366400
 
 
 def sent(answer: Answer, *, method: str = "GET", **headers: str) -> falcon.testing.Result:
-    """The response to a request with these headers."""
-
     class Path:
         def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
             send(req, resp, answer, "public, max-age=7")

@@ -21,13 +21,10 @@ DIGEST = sha256(b"secret").hexdigest()
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file of keys that does not exist yet."""
     return tmp_path / "keys.txt"
 
 
 class Clock:
-    """A clock that a test sets."""
-
     second = 0.0
 
     def __call__(self) -> float:

@@ -23,14 +23,12 @@ ROWS = bytes(range(256)) * 40
 
 
 def fill(archive: ArchiveWriter) -> None:
-    """Write a backup of one table."""
     size, digest = archive.add("price", iter([ROWS, ROWS]), Silent())
     archive.finish(Manifest(FORMAT, 0, "", "", [], [], {}, {"price": TableContent(7, size, digest)}))
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A whole backup."""
     with writing(tmp_path / "backup") as archive:
         fill(archive)
     return tmp_path / "backup"

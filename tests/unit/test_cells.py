@@ -21,7 +21,6 @@ DAY = 86_400
 
 
 def second(*at: int) -> int:
-    """Unix second of a UTC time."""
     return int(datetime(*at, tzinfo=UTC).timestamp())  # type: ignore[arg-type]
 
 
@@ -80,7 +79,6 @@ def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = Fals
 
 
 def shown(at: int) -> str:
-    """A second as date and time."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 

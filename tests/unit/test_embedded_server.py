@@ -27,7 +27,6 @@ def folder(tmp_path: Path) -> DataFolder:
 
 @pytest.fixture
 def server(folder: DataFolder) -> Iterator[EmbeddedServer]:
-    """A server that is not started."""
     lock = folder.lock("pytest")
     assert lock is not None
     yield EmbeddedServer(folder, lock, Settings())

@@ -26,14 +26,12 @@ _NAME = re.compile(r"\banalytics_[a-z_]+")
 
 
 def printed(name: str) -> str:
-    """What `example` prints."""
     result = run("example", name)
     assert result.exit_code == 0, result.output
     return result.output
 
 
 def panels() -> list[dict[str, Any]]:
-    """The panels of the dashboard."""
     board: dict[str, Any] = json.loads(printed("grafana"))
     return list(board["panels"])
 

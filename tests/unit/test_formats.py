@@ -56,7 +56,6 @@ class Page:
     single: bool = False
 
     def encoded(self, name: str) -> bytes:
-        """The page in a format."""
         rows = [values for points in self.series.values() for values in points]
         types = {name: pl.UInt32 if name == "n" else pl.String for name in self.columns}
         values = pl.DataFrame(rows, schema=types, orient="row")

@@ -75,7 +75,6 @@ def key(file: Path) -> str:
 
 @pytest.fixture
 def asking(file: Path, key: str) -> Service:
-    """A service that asks for keys."""
     return Service(keys=file)
 
 

@@ -48,7 +48,6 @@ def time() -> Time:
 
 @pytest.fixture
 def heads(store: LedgerStore, time: Time) -> Heads:
-    """Heads that look only when they are told to."""
     return Heads(store, interval=None, clock=time, pause=time.pause)
 
 

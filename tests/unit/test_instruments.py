@@ -27,8 +27,6 @@ NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
 
 
 class Service:
-    """The service without a store."""
-
     def __init__(self) -> None:
         app = create_app(NOWHERE)
         self.main = falcon.testing.TestClient(app)
@@ -39,7 +37,6 @@ class Service:
 
 
 def measured(instruments: Instruments) -> dict[str, float]:
-    """The values of all instruments."""
     registry = CollectorRegistry()
     for collector in instruments.collectors():
         registry.register(collector)

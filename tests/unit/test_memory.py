@@ -62,7 +62,6 @@ def pinned(generation: int = 1, *, held: bool = False) -> Made:
 
 
 def memory_of(limit: int, *months: int) -> tuple[Memory, Made]:
-    """A memory with some months of prices."""
     memory, own = Memory(limit), pinned()
     memory.renew(own, 0)
     for month in months:

@@ -21,7 +21,6 @@ def client() -> falcon.testing.TestClient:
 
 
 def linked(html: str) -> list[str]:
-    """The files that a page loads."""
     return re.findall(r'(?:src|href|data-charts)="(/static/[^"]+)"', html)
 
 

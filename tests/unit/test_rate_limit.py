@@ -15,7 +15,6 @@ FORKS = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
 def taken(counts: Counts, client: str, rate: Rate, now: int, times: int) -> int:
-    """How many of some requests at one instant are allowed."""
     return sum(counts.take(client, rate, now).allowed for _ in range(times))
 
 

@@ -25,12 +25,10 @@ class Executed(Store):
         self._found = pl.DataFrame({**limits, "users": [users], "made": [made]})
 
     def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
-        """The limits, for the user of that name."""
         assert (query, parameters) == ("researcher_limits", {"user": "alice"})
         return self._found
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:
-        """Keep it."""
         self.statements += Layout().rendered(statement, self.database)
 
 

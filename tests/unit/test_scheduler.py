@@ -359,7 +359,6 @@ def test_a_run_during_which_the_clock_is_set_back_tells_of_the_earlier_next_one(
 
 
 def said(store: FakeStore) -> list[dict[str, Any]]:
-    """What a scheduler told operators, row by row."""
     return [row for table, rows in store.inserts if table == JOB_RUNS for row in rows.to_dicts()]
 
 

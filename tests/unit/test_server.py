@@ -26,7 +26,6 @@ ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> DataFolder:
-    """A data folder with an announced server."""
     folder = DataFolder(tmp_path / "data")
     folder.create()
     folder.announce(ANNOUNCED)

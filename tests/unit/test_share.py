@@ -135,14 +135,11 @@ def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
 
 
 class Whole:
-    """It has a part."""
-
     def __init__(self) -> None:
         self.make = Maker()
 
     @Part
     def part(self) -> int:
-        """What is made."""
         return self.make()
 
 

@@ -40,7 +40,6 @@ PATH = f"/api/{ADDRESS}"
 
 
 def ledger_store() -> LedgerStore:
-    """A ledger of three families."""
     return LedgerStore("prices", "ptoken", "routes")
 
 

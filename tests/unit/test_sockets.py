@@ -15,7 +15,6 @@ from analytics_service.store.sockets import listening, other_end
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A socket of this process that listens on a port of its own."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener
 

@@ -67,31 +67,12 @@ class FakeProgram(Program):
     def __init__(self) -> None:
         self.children: list[FakeChild] = []
         self.next_child = FakeChild
-        self.ready: Callable[[], bool] = lambda: True
-        self.announced: Callable[[], bool] = lambda: True
-        self.answering: Callable[[], bool] = lambda: True
-        self.lacking = self.faulty = ""
         self.adaptations = 0
         self.adapted: list[int] = []
 
-    def launch(self) -> FakeChild:  # type: ignore[override]
+    def launch(self) -> FakeChild:
         self.children.append(self.next_child())
         return self.children[-1]
-
-    def is_ready(self) -> bool:
-        return self.ready()
-
-    def obstacle(self) -> str:
-        return self.lacking
-
-    def announce(self) -> bool:
-        return self.announced()
-
-    def is_answering(self) -> bool:
-        return self.answering()
-
-    def fault(self) -> str:
-        return self.faulty
 
     def adapt(self) -> bool:
         self.adapted.append(len(self.children))
@@ -99,8 +80,6 @@ class FakeProgram(Program):
 
 
 class Scene:
-    """A supervised program and its clock."""
-
     def __init__(self) -> None:
         self.now = 1000.0
         self.program = FakeProgram()
@@ -114,16 +93,13 @@ class Scene:
 
     @property
     def child(self) -> FakeChild:
-        """The newest child."""
         return self.program.children[-1]
 
     @property
     def starts(self) -> int:
-        """How many children there were so far."""
         return len(self.program.children)
 
     def check_after(self, seconds: float) -> None:
-        """Let time pass, then check."""
         self.now += seconds
         self.supervisor.check()
 
@@ -149,7 +125,7 @@ def running() -> Scene:
     return scene
 
 
-@pytest.mark.parametrize("awaited", ["ready", "announced"])
+@pytest.mark.parametrize("awaited", ["is_ready", "announce"])
 def test_a_start_returns_once_the_child_is_ready_and_that_is_announced(scene: Scene, awaited: str) -> None:
     answers = iter([False, False, True])
     setattr(scene.program, awaited, lambda: next(answers))
@@ -160,7 +136,7 @@ def test_a_start_returns_once_the_child_is_ready_and_that_is_announced(scene: Sc
 
 def test_a_program_that_runs_is_left_alone(running: Scene) -> None:
     """Also one that does not answer, unless it is asked to."""
-    running.program.answering = lambda: False
+    running.program.is_answering = lambda: False
     for _ in range(100):
         running.check_after(10.0)
     assert running.starts == 1
@@ -168,7 +144,7 @@ def test_a_program_that_runs_is_left_alone(running: Scene) -> None:
 
 
 def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene) -> None:
-    scene.program.ready = lambda: False
+    scene.program.is_ready = lambda: False
     scene.during_pause = lambda: setattr(scene.child, "code", 3)
     with pytest.raises(Refused, match=r"^The test program ended with exit code 3\. See the log\.$"):
         scene.supervisor.start()
@@ -178,7 +154,7 @@ def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene
 
 def test_a_child_that_is_never_ready_is_killed_and_fails_the_first_start(scene: Scene) -> None:
     begun = scene.now
-    scene.program.ready = lambda: False
+    scene.program.is_ready = lambda: False
     with pytest.raises(Refused, match=r"^The test program was not ready after 120 s\. See the log\.$"):
         scene.supervisor.start()
     assert scene.now - begun == pytest.approx(120, abs=0.1)
@@ -240,17 +216,17 @@ def test_a_restart_that_cannot_adapt_is_tried_again(running: Scene, caplog: pyte
         raise Refused("The disk is full.")
 
     running.die()
-    adapt, running.program.adapt = running.program.adapt, fail  # type: ignore[method-assign]
+    adapt, running.program.adapt = running.program.adapt, fail
     running.check_after(1.0)
     assert caplog.messages[-1] == "The test program could not be started: The disk is full. It is restarted in 2.0 s."
     assert running.program.adapted == []
-    running.program.adapt = adapt  # type: ignore[method-assign]
+    running.program.adapt = adapt
     running.check_after(2.0)
     assert (running.starts, running.program.adapted) == (2, [1])
 
 
 def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(running: Scene) -> None:
-    running.program.ready = lambda: False
+    running.program.is_ready = lambda: False
     running.die()
     running.check_after(1.0)
     running.check_after(119.9)
@@ -273,12 +249,12 @@ def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog
         running.check_after(2.0)
     why = "The test program could not be started: [Errno 12] no memory."
     assert caplog.messages[1:3] == [f"{why} It is restarted in {seconds} s." for seconds in (2.0, 2.0)]
-    running.program.next_child, running.program.ready = FakeChild, lambda: False
+    running.program.next_child, running.program.is_ready = FakeChild, lambda: False
     running.check_after(2.0)
     running.check_after(1.0)
     assert running.starts == 2
     assert "was restarted" not in caplog.text
-    running.program.ready = lambda: True
+    running.program.is_ready = lambda: True
     running.check_after(1.0)
     assert caplog.messages[-1] == "The test program was restarted."
 
@@ -287,12 +263,12 @@ def test_a_child_that_does_not_answer_twenty_times_is_killed_and_restarted(
     running: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     running.program.silent_seconds = 20
-    running.program.answering = lambda: False
+    running.program.is_answering = lambda: False
     for _ in range(19):
         running.check_after(1.0)
-    running.program.answering = lambda: True
+    running.program.is_answering = lambda: True
     running.check_after(1.0)
-    running.program.answering = lambda: False
+    running.program.is_answering = lambda: False
     for _ in range(19):
         running.check_after(1.0)
     assert running.child.events == []
@@ -311,7 +287,7 @@ def test_a_child_that_does_not_answer_twenty_times_is_killed_and_restarted(
 
 def test_a_pause_of_the_supervisor_itself_is_no_silence_of_its_child(running: Scene) -> None:
     running.program.silent_seconds = 20
-    running.program.answering = lambda: False
+    running.program.is_answering = lambda: False
     for _ in range(19):
         running.check_after(3600.0)
     assert running.child.events == []
@@ -320,7 +296,7 @@ def test_a_pause_of_the_supervisor_itself_is_no_silence_of_its_child(running: Sc
 def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
     running: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running.program.faulty = "has lost its memory"
+    running.program.fault = lambda: "has lost its memory"
     running.check_after(1.0)
     assert running.child.events == ["killed", "pipe closed"]
     assert caplog.messages == ["The test program has lost its memory. See the log. It is restarted in 1.0 s."]
@@ -363,7 +339,7 @@ def test_a_stop_after_a_child_has_ended_asks_nobody_and_starts_nothing_any_more(
 
 
 def test_a_child_that_is_restarting_is_stopped_too(running: Scene) -> None:
-    running.program.ready = lambda: False
+    running.program.is_ready = lambda: False
     running.die()
     running.check_after(1.0)
     running.supervisor.stop()
@@ -376,7 +352,7 @@ def test_a_first_start_that_is_interrupted_leaves_a_child_to_stop(scene: Scene) 
     def interrupt() -> None:
         raise SystemExit
 
-    scene.program.ready = lambda: False
+    scene.program.is_ready = lambda: False
     scene.during_pause = interrupt
     with pytest.raises(SystemExit):
         scene.supervisor.start()
@@ -399,19 +375,18 @@ class Replacing:
     def __init__(self) -> None:
         self.programs: list[FakeProgram] = []
         self.ready: Callable[[], bool] = lambda: True
-        self.lacking = ""
+        self.obstacle = lambda: ""
         self.child = FakeChild
         self.service = Replaceable(self._make)
 
     def _make(self) -> Supervisor:
         program = FakeProgram()
-        program.ready, program.lacking, program.next_child = self.ready, self.lacking, self.child
+        program.is_ready, program.obstacle, program.next_child = self.ready, self.obstacle, self.child
         self.programs.append(program)
         now = iter(range(10**6))
         return Supervisor(program, Restarts(), clock=lambda: float(next(now)), pause=lambda _: None)
 
     def events(self) -> list[list[str]]:
-        """What happened to the child of each program."""
         return [child.events for program in self.programs for child in program.children]
 
 
@@ -435,7 +410,12 @@ STOPPED = ["asked to stop", "waited 30 s", "pipe closed"]
     ("harm", "value", "successor", "said"),
     [
         ("ready", lambda: False, ["killed", "pipe closed"], "The test program was not ready after 120 s. See the log."),
-        ("lacking", "The store is away.", STOPPED, "The new test program is not able to take over: The store is away."),
+        (
+            "obstacle",
+            lambda: "The store is away.",
+            STOPPED,
+            "The new test program is not able to take over: The store is away.",
+        ),
         ("child", refuse, None, "The test program could not be started: [Errno 12] no memory."),
     ],
 )
@@ -443,7 +423,7 @@ def test_a_successor_that_cannot_take_over_leaves_the_running_one(
     replacing: Replacing,
     caplog: pytest.LogCaptureFixture,
     harm: str,
-    value: object,
+    value: Callable[[], object],
     successor: list[str] | None,
     said: str,
 ) -> None:
@@ -477,7 +457,7 @@ def test_a_signal_waits_for_a_check_that_may_take_the_child_away(replacing: Repl
         assert goes_on.wait(60)
         return 1
 
-    child.poll = poll  # type: ignore[method-assign]
+    child.poll = poll
     check = threading.Thread(target=replacing.service.check)
     check.start()
     assert checking.wait(60)
@@ -513,7 +493,7 @@ def test_a_stop_while_the_one_before_is_stopped_stops_both(replacing: Replacing)
     def interrupt(seconds: float) -> bool:
         raise SystemExit
 
-    before.ends_within = interrupt  # type: ignore[method-assign]
+    before.ends_within = interrupt
     with pytest.raises(SystemExit):
         replacing.service.replace()
     del before.ends_within

@@ -71,14 +71,12 @@ def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_pa
 
 
 def replaced(path: Path) -> None:
-    """Have a copy of a file take its place."""
     copy = path.with_name("copy")
     copy.write_bytes(path.read_bytes())
     copy.replace(path)
 
 
 def grown(path: Path) -> None:
-    """Append a line to a file."""
     with path.open("a") as file:
         file.write("1704067300,ETH,2\n")
 
