@@ -141,11 +141,6 @@ class LedgerStore(Store):
         self.queries: Counter[str] = Counter()
         self.on_look: Callable[[], None] = lambda: None
 
-    def server_version(self) -> str:
-        if self.away:
-            raise StoreUnavailable("away")
-        return "26.9.2.1"
-
     def probe(self, seconds: float) -> None:
         if self.away:
             raise StoreUnavailable("away")

@@ -88,11 +88,6 @@ class Kind:
     pattern: ClassVar[str] = r"String|Enum(8|16)\(.*\)|UUID"
     select: ClassVar[str] = "toString(v.{})"
 
-    @property
-    def sql_type(self) -> str:
-        """ClickHouse's type of the column, apart from LowCardinality."""
-        return f"Nullable({self.sql})" if self.nullable and self.nothing is None else self.sql
-
     def encode(self, value: Any, /) -> Any:
         """The value for the store. OutOfRange, or another error of a wrong type, if it cannot be stored."""
         return value

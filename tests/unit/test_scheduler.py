@@ -38,13 +38,18 @@ PRICES = [JOBS["prices"]]
 class WatchedSource(SimulatedSource):
     """Calls `watch` with the instant of each snapshot before it answers."""
 
-    def __init__(self, watch: Callable[[datetime], None]) -> None:
+    def __init__(self, watch: Callable[[datetime], object]) -> None:
         super().__init__("1")
         self.watch = watch
 
     def prices(self, at: datetime) -> Sequence[Price]:
         self.watch(at)
         return super().prices(at)
+
+
+def tick_of(store: Store, watch: Callable[[datetime], object] = lambda at: None, **options: Any) -> Tick:
+    """Runs of prices each minute."""
+    return Tick(JOBS["prices"], WatchedSource(watch), store, MINUTE, Retries(), **options)
 
 
 def run_until_stopped(
@@ -190,7 +195,7 @@ def test_every_run_is_measured() -> None:
         if fails:
             raise ZeroDivisionError
 
-    tick = Tick(JOBS["prices"], WatchedSource(watch), FakeStore(), MINUTE, Retries(), measure=measure)
+    tick = tick_of(FakeStore(), watch, measure=measure)
     tick(NOON)
     tick(NOON)
     fails = True
@@ -204,14 +209,7 @@ def test_instants_that_pass_while_the_process_stands_still_are_counted_once_and_
 ) -> None:
     """Nobody tells of them but the next run; of those that APScheduler tells, the run does not tell again."""
     counted: list[str] = []
-    tick = Tick(
-        JOBS["prices"],
-        SimulatedSource("1"),
-        FakeStore(),
-        MINUTE,
-        Retries(),
-        measure=lambda job, outcome, seconds: counted.append(outcome),
-    )
+    tick = tick_of(FakeStore(), measure=lambda job, outcome, seconds: counted.append(outcome))
     tick(NOON)
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
     tick(NOON + 4 * MINUTE)
@@ -371,7 +369,7 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
             raise SourceError("The source is away.")
 
     store = FakeStore()
-    tick = Tick(JOBS["prices"], WatchedSource(fail_once), store, MINUTE, Retries())
+    tick = tick_of(store, fail_once)
     with pytest.raises(SourceError):
         tick(NOON)
     tick(NOON + MINUTE)
