@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytics_service.market.assets import as_stored, id_key
+from analytics_service.market.assets import as_stored
 
 STORED = ["native;uAtom", "token;0xAb", "token;bech1q"]
 
@@ -27,8 +27,3 @@ def test_an_id_that_is_stored_in_two_cases_is_found_as_it_is_written() -> None:
     stored = ["token;0xAB", "token;0xab"]
     assert as_stored(["token;0xab", "token;0xAB"], stored) == ["token;0xab", "token;0xAB"]
     assert as_stored(["token;0xaB"], stored) == ["token;0xab"]
-
-
-def test_ids_in_different_cases_have_one_key() -> None:
-    assert id_key("token;0xAB") == id_key("token;0Xab") == "token;0xab"
-    assert id_key("native;0xAB") == "native;0xAB"

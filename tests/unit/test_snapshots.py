@@ -21,7 +21,7 @@ from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import AnswerCache
 from analytics_service.http.middleware import Conventions
-from analytics_service.resources.snapshots import Resolved, Schedule, Shared, SnapshotPath
+from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
@@ -50,7 +50,6 @@ class Counted(SnapshotPath):
     path = (params.ADDRESS,)
     query = (params.WITH_TEXT, params.ASSET_IDS)
     rendered = 0
-    closed: int | None = None
 
     def record(self, view: View, arguments: Mapping[str, Any]) -> None:
         """There is nothing to read."""
@@ -61,9 +60,6 @@ class Counted(SnapshotPath):
         self.rendered += 1
         return b'"%d"' % self.rendered + b" " * 2000
 
-    def closes_at(self, view: View, arguments: Mapping[str, Any]) -> int | None:
-        return self.closed
-
 
 class Constant(Counted):
     """Answers with the same bytes in every state."""
@@ -71,22 +67,6 @@ class Constant(Counted):
     def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
         self.rendered += 1
         return f"{arguments['with_text']}".encode()
-
-
-class Moving(Counted):
-    """Answers with the number of times it has been rendered. With text, what is asked for depends on `now`."""
-
-    now = 1
-
-    def resolve(self, req: falcon.Request, arguments: Mapping[str, Any]) -> Resolved:
-        return Resolved(str(self.now), is_moving=True) if arguments["with_text"] else Resolved()
-
-
-class Packed(Counted):
-    """Answers with the number of times it has been rendered, always uncoded."""
-
-    def resolve(self, req: falcon.Request, arguments: Mapping[str, Any]) -> Resolved:
-        return Resolved(is_packed=True)
 
 
 class Plain(Counted):
@@ -109,13 +89,10 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, interval=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.sizes: list[int] = []
-        answers = AnswerCache(bound, self.sizes.append)
-        self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Line(1)))
+        self.path = kind(Shared(Views(self.ledger, self.heads), AnswerCache(bound), schedule, Line(1)))
         app = falcon.App(middleware=[Conventions()])
         errors.install(app)
         app.add_route("/api/{address}", self.path)
-        app.add_route("/other/{address}", self.path)
         self._client = falcon.testing.TestClient(app)
 
     def get(self, query: str = "", path: str = PATH, **headers: str) -> falcon.testing.Result:
@@ -124,8 +101,8 @@ class Service:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._client.simulate_get(path, query_string=query, headers=given)
 
-    def etag(self, query: str = "", path: str = PATH, **headers: str) -> str:
-        return str(self.get(query, path, **headers).headers["etag"])
+    def etag(self, query: str = "") -> str:
+        return str(self.get(query).headers["etag"])
 
 
 def test_snapshots_of_other_families_change_nothing() -> None:
@@ -133,28 +110,6 @@ def test_snapshots_of_other_families_change_nothing() -> None:
     before = service.get()
     service.ledger.change("routes", version=2)
     assert (service.get().content, service.path.rendered) == (before.content, 1)
-
-
-def test_an_answer_that_is_sent_uncoded_whatever_is_accepted_is_kept_once() -> None:
-    service = Service(kind=Packed)
-    answers = [service.get(Accept_Encoding=accepted) for accepted in (*DECODERS, "zstd, identity;q=0", "")]
-    assert len({(answer.content, answer.headers["etag"]) for answer in answers}) == 1
-    assert len(service.sizes) == 1
-    assert service.path.rendered == 1
-
-
-def test_a_request_that_means_something_else_later_is_kept_for_what_it_means() -> None:
-    service = Service(kind=Moving)
-    first = service.get("with_text=true")
-    assert service.get("with_text=true").content == first.content
-    assert first.headers["cache-control"] == "public, max-age=1"
-    service.path.now = 2  # type: ignore[attr-defined]
-    assert service.get("with_text=true").content != first.content
-    service.path.now = 1  # type: ignore[attr-defined]
-    # Other words that come to the same have the same answer.
-    assert service.get("with_text=true&asset_ids=token;a").content == first.content
-    assert service.path.rendered == 2
-    assert service.get().headers["cache-control"] == "public, max-age=48"
 
 
 def test_the_etag_is_that_of_the_body_whatever_snapshots_came_in_between() -> None:
@@ -229,15 +184,6 @@ def test_a_malformed_request_is_reported_before_the_store_is_read(tag: str) -> N
     answer = service.get("with_text=1", If_None_Match=tag)
     assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_invalid")
     assert service.get("with_text=true", If_None_Match=tag).status_code == 503
-
-
-def test_closed_answers_may_be_cached_for_a_day_and_others_until_the_next_snapshot() -> None:
-    service = Service()
-    # The first of the families is due 60 seconds after noon, 48 seconds from now.
-    assert service.get().headers["cache-control"] == "public, max-age=48"
-    service.path.closed = NOON + 12
-    assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
-    assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
 
 
 @pytest.mark.parametrize(
