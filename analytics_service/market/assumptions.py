@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.market.assets import Asset, as_stored, ids_of
+from analytics_service.market.kinds import AssetId, Price
 from analytics_service.market.values import EXACT, quantized_below_limit, rounded
 
 _PARAMETER = "prices"
@@ -22,11 +24,11 @@ class PriceChange:
 
 @dataclass(frozen=True, slots=True)
 class AssumedPrice:
-    """The price of an asset, None if it has none, and what is assumed instead."""
+    """A price that is assumed instead of the oracle's, or that follows from one."""
 
-    asset_id: str
-    price: Decimal | None
-    assumed_price: Decimal
+    asset_id: Annotated[str, AssetId("The asset")]
+    price: Annotated[Decimal | None, Price("USD for one standard unit; null if there is no price")]
+    assumed_price: Annotated[Decimal, Price("What was assumed instead")]
 
 
 def changed(price: Decimal, percent: Decimal) -> Decimal:

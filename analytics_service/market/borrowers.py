@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
 import polars as pl
 
 from analytics_service.market.book import NEAR, AccountValues, Valuation
 from analytics_service.market.health_bands import health_of
+from analytics_service.market.kinds import Address, Index, Ratio, Usd
 from analytics_service.market.liquidation import LiquidationPrice, Liquidations
 from analytics_service.market.values import fraction, rounded
 
@@ -18,14 +19,14 @@ Order = Literal["debt", "health", "collateral"]
 
 @dataclass(frozen=True, slots=True)
 class Borrower:
-    """An account with debt. Values are in USD; `ltv` is debt divided by collateral, None without collateral."""
+    """A borrow account with debt."""
 
-    address: str
-    account_index: int
-    collateral_value: Decimal
-    debt_value: Decimal
-    ltv: Decimal | None
-    health: Decimal
+    address: Annotated[str, Address("Address of the user")]
+    account_index: Annotated[int, Index("Position among the address's accounts")]
+    collateral_value: Annotated[Decimal, Usd("USD value of its collateral")]
+    debt_value: Annotated[Decimal, Usd("USD value of its debt")]
+    ltv: Annotated[Decimal | None, Ratio("Debt divided by collateral; null without collateral")]
+    health: Annotated[Decimal, Ratio("How safe it is; below 1 it can be liquidated")]
     liquidation: Sequence[LiquidationPrice]
 
 

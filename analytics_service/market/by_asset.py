@@ -11,11 +11,10 @@ from analytics_service.market.shares import Claim
 
 @dataclass(frozen=True, slots=True)
 class AccountClaim:
-    """The amount of an asset that the borrow account `index` has posted or owes."""
+    """What one borrow account has posted or owes in an asset."""
 
     index: int
-    principal: int
-    shares: int
+    claim: Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +52,5 @@ def _debts(portfolio: Portfolio) -> Iterator[tuple[int, Debt]]:
 def _by_asset(claims: Iterator[tuple[int, Claim | Debt]]) -> dict[str, tuple[AccountClaim, ...]]:
     by_id: dict[str, list[AccountClaim]] = defaultdict(list)
     for index, claim in claims:
-        by_id[claim.asset_id].append(AccountClaim(index, claim.principal, claim.shares))
+        by_id[claim.asset_id].append(AccountClaim(index, claim))
     return {asset_id: tuple(claims) for asset_id, claims in by_id.items()}

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
+from analytics_service.market.kinds import Ratio
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.positions import Stake
 from analytics_service.market.ptoken import StakingPool
@@ -14,10 +16,10 @@ INFINITE = Decimal("Infinity")
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """An account's health; below 1 it can be liquidated. Without debt, base and result are infinite and boost is 0."""
+    """An account's health. Without debt, base and result are infinite and boost is 0."""
 
-    base: Decimal
-    boost: Decimal
+    base: Annotated[Decimal, Ratio("Value of collateral, times its liquidation LTV, divided by value of debt")]
+    boost: Annotated[Decimal, Ratio("What staked protocol token adds")]
 
     @property
     def result(self) -> Decimal:

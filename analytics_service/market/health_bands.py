@@ -4,29 +4,31 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 import polars as pl
 
 from analytics_service.market.book import NEAR, Side, Valuation
+from analytics_service.market.kinds import Count, Usd
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.values import EXACT, ZERO, rounded, total
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some accounts with debt, and the USD values of what they have posted and owe."""
+    """Some borrow accounts together."""
 
-    accounts: int
-    collateral_value: Decimal
-    debt_value: Decimal
+    accounts: Annotated[int, Count("Borrow accounts with debt")]
+    collateral_value: Annotated[Decimal, Usd("USD value of their collateral")]
+    debt_value: Annotated[Decimal, Usd("USD value of their debt")]
 
 
 @dataclass(frozen=True, slots=True)
 class BadDebt:
-    """The accounts whose debt is worth more than their collateral, and by how many USD in all."""
+    """Debt that collateral does not cover."""
 
-    accounts: int
-    value: Decimal
+    accounts: Annotated[int, Count("Borrow accounts whose debt is worth more than their collateral")]
+    value: Annotated[Decimal, Usd("USD by which it is worth more, in all")]
 
 
 @dataclass(frozen=True, slots=True)

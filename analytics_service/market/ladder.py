@@ -4,27 +4,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
+from typing import Annotated
 
 import polars as pl
 
 from analytics_service.market.assumptions import changed
 from analytics_service.market.book import Book, Valuation
 from analytics_service.market.health_bands import HealthBands, Holdings, Slice, health_bands
+from analytics_service.market.kinds import Price, Ratio, Usd
 from analytics_service.market.risk import LIQUIDATION
 from analytics_service.market.values import EXACT, ONE, ZERO
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change of the asset's price, as a fraction, and what is liquidatable at it; bad debt is that of all accounts.
+    """What is liquidatable at a price of the asset. Tokens that are priced by it move with it."""
 
-    Tokens that are priced by the asset move with it.
-    """
-
-    change: Decimal
-    price: Decimal
+    change: Annotated[Decimal, Ratio("Change of the price")]
+    price: Annotated[Decimal, Price("The price")]
     liquidatable: Slice
-    bad_debt: Decimal
+    bad_debt: Annotated[Decimal, Usd("USD by which debt exceeds collateral, over all borrow accounts")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Ladder:
     """An asset, its price, and steps of the price."""
 
     asset_id: str
-    price: Decimal
+    price: Annotated[Decimal, Price("USD for one standard unit now")]
     steps: Sequence[Step]
 
 

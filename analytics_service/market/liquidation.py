@@ -8,8 +8,10 @@ it is 1 where S - (1 - m)D is 0, or rSC + mWD - rCD, which is of the second degr
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 from analytics_service.market.book import Valuation
+from analytics_service.market.kinds import AssetId, Price, Ratio
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.values import EXACT, ONE, ZERO, fraction, quantized_below_limit, rounded
 
@@ -23,12 +25,11 @@ _Units = list[Decimal | None]
 
 @dataclass(frozen=True, slots=True)
 class LiquidationPrice:
-    """The price of an asset at which an account's health reaches 1, and how far it is from the present price, as a
-    fraction. None if there is no such price; of several, the nearest counts."""
+    """The price of one asset at which a borrow account's health reaches 1, while other prices stay."""
 
-    asset_id: str
-    price: Decimal | None = None
-    change: Decimal | None = None
+    asset_id: Annotated[str, AssetId("The asset")]
+    price: Annotated[Decimal | None, Price("The price; null if there is none. Of several, the nearest")] = None
+    change: Annotated[Decimal | None, Ratio("Change from the present price")] = None
 
 
 class Liquidations:

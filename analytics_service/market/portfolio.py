@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from analytics_service.market.assets import Asset, unknown_asset
 from analytics_service.market.health import Health, account_health, health_weighted_value
+from analytics_service.market.kinds import Amount, AssetId
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
@@ -45,12 +46,9 @@ class MarketContext(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class Debt(Claim):
     """Debt in an asset, and its rate."""
 
-    asset_id: str
-    principal: int
-    shares: int
     market_rate: MarketRate
 
 
@@ -97,10 +95,10 @@ class BorrowAccount:
 
 @dataclass(frozen=True, slots=True)
 class SplitAmount:
-    """Two parts of an amount: held in the wallet, and posted as collateral."""
+    """Two parts of an amount."""
 
-    held: int
-    collateralized: int
+    held: Annotated[int, Amount("In the wallet")]
+    collateralized: Annotated[int, Amount("Posted as collateral")]
 
     @property
     def total(self) -> int:
@@ -121,8 +119,8 @@ class LendPool:
 class WalletBalance:
     """A wallet's amount of an asset; `kind` says whether the service knows the asset."""
 
-    asset_id: str
-    amount: int
+    asset_id: Annotated[str, AssetId("The asset")]
+    amount: Annotated[int, Amount("The amount")]
     kind: Literal["known", "unknown"]
 
 
@@ -132,7 +130,7 @@ class StakedPool:
 
     asset_id: str
     pool: StakingPool
-    amount_sum: int
+    amount_sum: Annotated[int, Amount("Sum of the stakes")]
     contents: tuple[Stake, ...]
 
 
@@ -141,13 +139,11 @@ class Staking:
     """An address's staked, unstaking and earned protocol token."""
 
     asset_id: str
-    bonding_sum: int
+    bonding_sum: Annotated[int, Amount("Sum of all stakes")]
     pools: tuple[StakedPool, ...]
-    unbonding_sum: int
+    unbonding_sum: Annotated[int, Amount("Sum of the amounts")]
     unbondings: tuple[Unbonding, ...]
-    unclaimed: int
-    claimable_rewards: int
-    claimable_unbonding: int
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +237,9 @@ def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
 
 
 def _totals_over(accounts: Sequence[BorrowAccount], context: MarketContext) -> BorrowTotals:
-    debts = (debt for account in accounts for debt in account.totals.debts)
     return _borrow_totals(
         claim_totals(claim for account in accounts for claim in account.totals.collaterals),
-        claim_totals(Claim(debt.asset_id, debt.principal, debt.shares) for debt in debts),
+        claim_totals(debt for account in accounts for debt in account.totals.debts),
         context,
     )
 
@@ -311,9 +306,7 @@ def _staking(position: Position, ptoken: Ptoken) -> Staking:
         pools=tuple(pool for pool in pools if pool.contents),
         unbonding_sum=sum(unbonding.amount for unbonding in position.unbondings),
         unbondings=tuple(sorted(position.unbondings, key=attrgetter("unlock_at", "amount"))),
-        unclaimed=position.unclaimed,
-        claimable_rewards=position.claimable_rewards,
-        claimable_unbonding=position.claimable_unbonding,
+        position=position,
     )
 
 

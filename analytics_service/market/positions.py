@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
-from analytics_service.market.kinds import Address, Amount, AssetId, Flag, Index, Number, Time
+from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Number, Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class SwapContract:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Addresses with debt, borrow accounts with debt, and addresses that lend."""
+    """How many use the markets."""
 
-    borrower_active: int
-    borrower_account_active: int
-    lender_active: int
+    borrower_active: Annotated[int, Count("Addresses with debt")]
+    borrower_account_active: Annotated[int, Count("Borrow accounts with debt")]
+    lender_active: Annotated[int, Count("Addresses that lend")]

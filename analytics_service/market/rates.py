@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
+from typing import Annotated
 
 from analytics_service.market.instants import DAY
+from analytics_service.market.kinds import Rate
 from analytics_service.market.markets import Market
 from analytics_service.market.values import EXACT, fraction, quantized, total
 
@@ -29,8 +31,8 @@ class MarketRate:
 class NetRate:
     """The means of several rates' APRs and of their APYs, fractions per year."""
 
-    apr: Decimal
-    apy: Decimal
+    apr: Annotated[Decimal, Rate("Without compounding")]
+    apy: Annotated[Decimal, Rate("Compounded every second")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
+from typing import Annotated
 
 import polars as pl
 
 from analytics_service.market.assumptions import AssumedPrice
 from analytics_service.market.book import Side, Valuation
 from analytics_service.market.health_bands import BadDebt, HealthBands, Holdings, Slice, health_bands
+from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.values import ONE, rounded
 
 # Accounts of less health can be liquidated.
@@ -22,37 +24,33 @@ BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1
 
 @dataclass(frozen=True, slots=True)
 class HealthRange:
-    """The accounts whose health is at least `begin` and below `end`, if there is an end."""
+    """The borrow accounts whose health is in a range."""
 
-    begin: Decimal
-    end: Decimal | None
+    begin: Annotated[Decimal, Number("Least health")]
+    end: Annotated[Decimal | None, Number("Health that all are below; null if there is no such bound")]
     accounts: Slice
 
 
 @dataclass(frozen=True, slots=True)
 class AssetRisk:
-    """USD values of an asset's collateral or debt: in all, in accounts at risk, and in liquidatable ones."""
+    """An asset's collateral or debt in the accounts with debt."""
 
     asset_id: str
-    value: Decimal
-    at_risk: Decimal
-    liquidatable: Decimal
+    value: Annotated[Decimal, Usd("USD value in all accounts with debt")]
+    at_risk: Annotated[Decimal, Usd("The part in accounts at risk")]
+    liquidatable: Annotated[Decimal, Usd("The part in accounts that can be liquidated")]
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """The accounts of a snapshot by health.
+    """The accounts of a snapshot by health. At risk are all below a threshold, liquidatable ones included."""
 
-    `accounts` counts those without debt, too. Accounts that owe an asset without a price are counted only in
-    `unpriced_debt_accounts`. At risk are all below a threshold, liquidatable ones included.
-    """
-
-    accounts: int
+    accounts: Annotated[int, Count("All borrow accounts, also those without debt")]
     indebted: Slice
     at_risk: Slice
     liquidatable: Slice
     bad_debt: BadDebt
-    unpriced_debt_accounts: int
+    unpriced_debt_accounts: Annotated[int, Count("Borrow accounts that owe an asset without a price")]
     histogram: Sequence[HealthRange]
     by_collateral: Sequence[AssetRisk]
     by_debt: Sequence[AssetRisk]

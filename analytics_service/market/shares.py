@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
 from analytics_service.market.assets import Asset
+from analytics_service.market.kinds import Amount
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.positions import Holding
 from analytics_service.market.values import EXACT, ONE, fraction, rounded
@@ -21,11 +22,11 @@ def part_of(balance: int, shares: int, all_shares: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An account's shares in an asset that it has posted or owes, and the `principal` in denom units behind them."""
+    """What an account has posted or owes in an asset."""
 
     asset_id: str
-    principal: int
-    shares: int
+    principal: Annotated[int, Amount("Amount behind the shares")]
+    shares: Annotated[int, Amount("Shares of the market's balance")]
 
 
 def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> int:

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 from analytics_service.market.assets import Asset, AssetKind
+from analytics_service.market.kinds import Usd
 from analytics_service.market.markets import CollateralMarket, DebtMarket, Market
 from analytics_service.market.values import EXACT, ZERO, fraction, total, usd_value
 
@@ -13,8 +15,8 @@ from analytics_service.market.values import EXACT, ZERO, fraction, total, usd_va
 class SupplyPool:
     """USD value of balances and of shares."""
 
-    balance: Decimal = ZERO
-    shares: Decimal = ZERO
+    balance: Annotated[Decimal, Usd("USD sum of balance")] = ZERO
+    shares: Annotated[Decimal, Usd("USD sum of shares")] = ZERO
 
     def __add__(self, other: "SupplyPool") -> "SupplyPool":
         return SupplyPool(EXACT.add(self.balance, other.balance), EXACT.add(self.shares, other.shares))
@@ -36,15 +38,15 @@ class CollateralSupply:
 class LendSupply:
     """USD value of all lend principal."""
 
-    principal: Decimal
+    principal: Annotated[Decimal, Usd("USD sum of lending principal")]
 
 
 @dataclass(frozen=True, slots=True)
 class Tvl:
-    """Total value locked in USD, gross and net of debt."""
+    """Total value locked, gross and net of debt."""
 
-    tvl: Decimal
-    net_tvl: Decimal
+    tvl: Annotated[Decimal, Usd("USD value of lend principal and of collateral other than receipt tokens")]
+    net_tvl: Annotated[Decimal, Usd("The same minus the balance of debts")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from operator import attrgetter
+from typing import Annotated
 
+from analytics_service.market.kinds import Amount, Word
 from analytics_service.market.ptoken import Arrangement, MemberClass
 
 _TICK = timedelta(microseconds=1)
@@ -14,17 +16,16 @@ _TICK = timedelta(microseconds=1)
 class UnlockAmounts:
     """Denom units of an arrangement, or sums over several arrangements, at an instant (rule 6.3).
 
-    `amount` is the sum of `claimed`, `claimable`, `locked`, `expired` and `reclaimed`. `unlocked` is the amount that
-    the schedules alone have unlocked.
+    `amount` is the sum of `claimed`, `claimable`, `locked`, `expired` and `reclaimed`.
     """
 
-    amount: int = 0
-    claimed: int = 0
-    claimable: int = 0
-    unlocked: int = 0
-    locked: int = 0
-    reclaimed: int = 0
-    expired: int = 0
+    amount: Annotated[int, Amount("The whole amount, which never changes")] = 0
+    claimed: Annotated[int, Amount("Already claimed")] = 0
+    claimable: Annotated[int, Amount("Unlocked and not claimed, reclaimed or expired")] = 0
+    unlocked: Annotated[int, Amount("Unlocked by the schedules, whatever is expired or reclaimed")] = 0
+    locked: Annotated[int, Amount("Still locked, and neither reclaimed nor expired")] = 0
+    reclaimed: Annotated[int, Amount("Locked amount when the admin reclaimed it; 0 if it had expired before")] = 0
+    expired: Annotated[int, Amount("Remaining unclaimed amount once expired; 0 if it was reclaimed before")] = 0
 
     @property
     def time_locked(self) -> int:
@@ -39,10 +40,10 @@ _all_amounts = attrgetter(*(field.name for field in fields(UnlockAmounts)))
 class UnlockGroup:
     """Sums over all arrangements of a member class, and the amounts that its members stake and hold."""
 
-    member_class: MemberClass
+    member_class: Annotated[MemberClass, Word("Class of the beneficiaries")]
     amounts: UnlockAmounts
-    staked: int
-    held: int
+    staked: Annotated[int, Amount("Currently staked by addresses in the group")]
+    held: Annotated[int, Amount("Currently held by addresses in the group")]
 
 
 def unlocked_at(arrangement: Arrangement, at: datetime) -> int:

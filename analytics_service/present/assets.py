@@ -4,21 +4,35 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from operator import itemgetter
+from typing import Annotated
 
 from analytics_service.market.assets import Asset
-from analytics_service.present.renderings import AMOUNT, NUMBER, PRICE, SPEC, STRING, TIME, USD, word
+from analytics_service.market.events import Event
+from analytics_service.market.kinds import Price, Time
+from analytics_service.present.renderings import PRICE, SPEC, STRING, declared, word
 from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, within
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What an asset costs."""
+
+    price: Annotated[Decimal, Price("USD for one standard unit, from the protocol's price oracle")]
+    last_updated_at: Annotated[datetime, Time("When the oracle last stated it")]
+
+
+@dataclass(frozen=True, slots=True)
+class PricedAsset:
+    """An asset and its newest price."""
+
+    asset: Asset
+    quote: Quote
+
 
 ASSET_METADATA = Shape(
     "AssetMetadata",
     "How an asset is named and counted.",
-    (
-        Field("decimals_denom", NUMBER, "Decimal places between denom and standard amounts."),
-        Field("decimals_display", NUMBER, "Decimals used when rendering text."),
-        Field("name", STRING, "Full name."),
-        Field("symbol", STRING, "Symbol."),
-        Field("symbol_denom", STRING, "Denom symbol."),
-    ),
+    declared(Asset, "decimals_denom decimals_display name symbol symbol_denom"),
 )
 
 
@@ -28,11 +42,7 @@ def _claim_shape(name: str, kind: str, help: str) -> Shape:
 
 
 _RECEIPT = Field(
-    "protocol_receipt_asset",
-    SPEC,
-    "Token that lenders of the asset receive.",
-    source="receipt_asset",
-    optional=True,
+    "protocol_receipt_asset", SPEC, "Token that lenders of the asset receive.", "receipt_asset", optional=True
 )
 ASSET_CLASSIFICATION = OneOf(
     "AssetClassification",
@@ -56,14 +66,7 @@ _INFO_FIELDS = (
     Field("metadata", ASSET_METADATA, "How it is named and counted.", source=""),
 )
 ASSET_INFO = Shape("AssetInfo", "An asset.", _INFO_FIELDS)
-ASSET_PRICE = Shape(
-    "AssetPrice",
-    "What an asset costs.",
-    (
-        Field("price", PRICE, "USD for one standard unit, from the protocol's price oracle."),
-        Field("last_updated_at", TIME, "When the oracle last stated it."),
-    ),
-)
+ASSET_PRICE = Shape("AssetPrice", "What an asset costs.", declared(Quote))
 PRICED_ASSET = Shape(
     "PricedAsset",
     "An asset and what it costs.",
@@ -89,23 +92,20 @@ ACCOUNT_EVENT = Shape(
     "AccountEvent",
     "What an address did.",
     (
-        Field("event_uuid", _UUID, "Identifies the event.", source="uuid"),
-        Field("event_time", TIME, "When it happened.", source="at"),
-        Field("action", _ACTION, "What the address did."),
+        Field("event_uuid", _UUID, "Identifies the event.", "uuid"),
+        *declared(Event, "event_time=at action", action=_ACTION),
         Field(
             "asset",
             CURRENT_ASSET_INFO.of,
             "The asset of the amount. If the service does not know the asset, only its id is shown.",
-            source="",
+            "",
         ),
-        Field("amount", AMOUNT, "The amount; null if the action moves nothing.", optional=True),
-        Field("account_address", STRING, "The address.", source="address"),
-        Field("account_index", NUMBER, "The borrow account, if the action concerns one.", optional=True),
-        Field("contract_address", STRING, "The contract that carried it out.", source="contract"),
-        Field("destination_address", STRING, "Where a send went.", source="destination", optional=True),
-        Field("tx_hash", STRING, "The transaction. Both parts of a liquidation have the same."),
-        Field("historic_price", PRICE, "USD for one standard unit when it happened.", source="price", optional=True),
-        Field("historic_value", USD, "USD value of the amount when it happened.", source="usd", optional=True),
+        *declared(
+            Event,
+            "amount account_address=address account_index contract_address=contract destination_address=destination "
+            "tx_hash historic_price=price historic_value=usd",
+            historic_price=PRICE,
+        ),
     ),
     asset="asset_id",
 )
@@ -119,19 +119,3 @@ SWAP_TARGETS = Shape(
         Field("targets", Many(STRING), "Denoms it can be swapped to.", source=itemgetter(1)),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A price and the instant when the oracle last stated it."""
-
-    price: Decimal
-    last_updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PricedAsset:
-    """An asset and its newest price."""
-
-    asset: Asset
-    quote: Quote

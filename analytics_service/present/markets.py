@@ -1,17 +1,20 @@
 """Markets in responses. Two shapes differ in the names of some fields (rule 5.1)."""
 
-from analytics_service.market.markets import CollateralConfig, DebtConfig, DebtMarket, GlobalConfig, LendMarket
-from analytics_service.market.rates import MarketRate
+from analytics_service.market.markets import (
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    GlobalConfig,
+    LendMarket,
+)
+from analytics_service.market.rates import MarketRate, NetRate
 from analytics_service.market.shares import redemption_ratio
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.renderings import AMOUNT, DECIMAL, NANOSECONDS, RATIO, TIME, declared
+from analytics_service.present.renderings import AMOUNT, DECIMAL, NANOSECONDS, RATIO, declared
 from analytics_service.present.shapes import ByShape, Field, Shape, within
 
-MARKET_RATE = Shape(
-    "MarketRate",
-    "An interest rate as a fraction per year: 0.05 is 5%.",
-    (Field("apr", RATIO, "Without compounding."), Field("apy", RATIO, "Compounded every second.")),
-)
+MARKET_RATE = Shape("MarketRate", "An interest rate as a fraction per year: 0.05 is 5%.", declared(NetRate))
 
 
 def _rate(market: LendMarket | DebtMarket) -> MarketRate:
@@ -22,14 +25,8 @@ LEND_STATE = Shape(
     "LendMarketState",
     "Deposits of an asset for lending.",
     (
-        Field("principal_sum", AMOUNT, "Total amount of the asset deposited for lending.", source="principal"),
-        Field(
-            "receipt_total_supply",
-            AMOUNT.text_only,
-            "Receipt tokens in existence.",
-            source="receipt_supply",
-            receipt=True,
-        ),
+        *declared(LendMarket, "principal_sum=principal"),
+        Field("receipt_total_supply", AMOUNT.text_only, "Receipt tokens in existence.", "receipt_supply", receipt=True),
         Field("redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio),
     ),
 )
@@ -38,8 +35,8 @@ LEND_DATA = Shape(
     "LendMarketData",
     "The lend market of an asset.",
     (
-        Field("rate", MARKET_RATE, "What lenders earn.", source=_rate),
-        Field("state", NEWER_LEND_STATE, "Deposits.", source=""),
+        Field("rate", MARKET_RATE, "What lenders earn.", _rate),
+        Field("state", NEWER_LEND_STATE, "Deposits.", ""),
     ),
 )
 NEWER_LEND_MARKET = Shape(
@@ -53,25 +50,17 @@ COLLATERAL_CONFIG = Shape(
 COLLATERAL_STATE = Shape(
     "BorrowCollateralState",
     "Collateral posted in an asset.",
-    (
-        Field("balance", AMOUNT, "Amount posted."),
-        Field("collateral_sum", AMOUNT, "Total actively collateralized amount.", source="balance"),
-    ),
+    declared(CollateralMarket, "balance collateral_sum=balance"),
 )
 NEWER_COLLATERAL_STATE = Shape(
-    "NewerBorrowCollateralState",
-    "Collateral posted in an asset.",
-    (
-        Field("shares", AMOUNT, "Shares of the balance that accounts hold."),
-        Field("balance", AMOUNT, "Amount posted."),
-    ),
+    "NewerBorrowCollateralState", "Collateral posted in an asset.", declared(CollateralMarket, "shares balance")
 )
 COLLATERAL_DATA = Shape(
     "BorrowCollateralMarketData",
     "The collateral market of an asset.",
     (
         Field("config", COLLATERAL_CONFIG, "The market's rules."),
-        Field("state", NEWER_COLLATERAL_STATE, "What is posted.", source=""),
+        Field("state", NEWER_COLLATERAL_STATE, "What is posted.", ""),
     ),
 )
 NEWER_COLLATERAL_MARKET = Shape(
@@ -87,10 +76,8 @@ DEBT_STATE = Shape(
     "BorrowDebtState",
     "Debt in an asset.",
     (
-        Field("principal_sum", AMOUNT, "Shares of the balance that accounts owe.", source="shares"),
-        Field("balance_sum", AMOUNT, "Amount owed, with interest.", source="balance"),
-        Field("time_last_distributed_interest", TIME, "Last interest distribution."),
-        Field("utilization_accumulator", DECIMAL, "Asset utilization tracker."),
+        Field("principal_sum", AMOUNT, "Shares of the balance that accounts owe.", "shares"),
+        *declared(DebtMarket, "balance_sum=balance time_last_distributed_interest utilization_accumulator"),
     ),
 )
 NEWER_DEBT_STATE = DEBT_STATE.derive("NewerBorrowDebtState", principal_sum="shares", balance_sum="balance")
@@ -98,9 +85,9 @@ DEBT_DATA = Shape(
     "BorrowDebtMarketData",
     "The debt market of an asset.",
     (
-        Field("rate", MARKET_RATE, "What borrowers pay.", source=_rate),
+        Field("rate", MARKET_RATE, "What borrowers pay.", _rate),
         Field("config", DEBT_CONFIG, "The market's rules."),
-        Field("state", NEWER_DEBT_STATE, "What is owed.", source=""),
+        Field("state", NEWER_DEBT_STATE, "What is owed.", ""),
     ),
 )
 NEWER_DEBT_MARKET = Shape(
@@ -123,8 +110,8 @@ MERGED_MARKET = Shape(
     (
         CURRENT_ASSET_INFO,
         Field("lend", LEND_DATA, "The lend market.", optional=True),
-        Field("borrow_collateral", COLLATERAL_DATA, "The collateral market.", source="collateral", optional=True),
-        Field("borrow_debt", DEBT_DATA, "The debt market.", source="debt", optional=True),
+        Field("borrow_collateral", COLLATERAL_DATA, "The collateral market.", "collateral", optional=True),
+        Field("borrow_debt", DEBT_DATA, "The debt market.", "debt", optional=True),
     ),
     asset="asset_id",
 )
@@ -132,5 +119,10 @@ MERGED_MARKET = Shape(
 GLOBAL_CONFIG = Shape(
     "GlobalMarketConfig",
     "Rules for all borrowing.",
-    declared(GlobalConfig, time_window_nanos=NANOSECONDS, dynamic_discount_width=RATIO.bare),
+    declared(
+        GlobalConfig,
+        time_window_nanos=NANOSECONDS,
+        dynamic_discount_width=RATIO.bare,
+        partial_liquidation_threshold=DECIMAL,
+    ),
 )

@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from analytics_service.market.markets import Market
+from analytics_service.market.supply import LendSupply, SupplyPool, Tvl
 from analytics_service.present.markets import (
     COLLATERAL_MARKET,
     DEBT_MARKET,
@@ -14,14 +15,10 @@ from analytics_service.present.markets import (
     NEWER_DEBT_MARKET,
     NEWER_LEND_MARKET,
 )
-from analytics_service.present.renderings import USD
+from analytics_service.present.renderings import USD, declared
 from analytics_service.present.shapes import ByShape, Field, Many, Shape
 
-SUPPLY_POOL = Shape(
-    "MarketSupplyPool",
-    "USD sums over markets.",
-    (Field("balance", USD, "USD sum of balance."), Field("shares", USD, "USD sum of shares.")),
-)
+SUPPLY_POOL = Shape("MarketSupplyPool", "USD sums over markets.", declared(SupplyPool))
 COLLATERAL_SUPPLY = Shape(
     "BorrowCollateralMarketSupply",
     "USD sums of collateral.",
@@ -31,19 +28,8 @@ COLLATERAL_SUPPLY = Shape(
         Field("total", SUPPLY_POOL, "Of both."),
     ),
 )
-LEND_SUPPLY = Shape(
-    "LendMarketSupply",
-    "USD sums of lending.",
-    (Field("principal", USD, "USD sum of lending principal."),),
-)
-TVL = Shape(
-    "Tvl",
-    "Total value locked.",
-    (
-        Field("tvl", USD, "USD value of lend principal and of collateral other than receipt tokens."),
-        Field("net_tvl", USD, "The same minus the balance of debts."),
-    ),
-)
+LEND_SUPPLY = Shape("LendMarketSupply", "USD sums of lending.", declared(LendSupply))
+TVL = Shape("Tvl", "Total value locked.", declared(Tvl))
 OLDER_TVL = Shape(
     "OlderTvl",
     "Total value locked, by what it consists of.",
@@ -52,10 +38,10 @@ OLDER_TVL = Shape(
             "collateral_value",
             USD,
             "USD value of collateral other than receipt tokens.",
-            source="borrow_collateral.non_receipt.balance",
+            "borrow_collateral.non_receipt.balance",
         ),
-        Field("lend_value", USD, "USD value of lend principal.", source="lend.principal"),
-        Field("total_value", USD, "Sum of both.", source="tvl.tvl"),
+        Field("lend_value", USD, "USD value of lend principal.", "lend.principal"),
+        Field("total_value", USD, "Sum of both.", "tvl.tvl"),
     ),
 )
 SUPPLY = Shape(

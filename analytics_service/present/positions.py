@@ -3,28 +3,18 @@
 from dataclasses import replace
 from operator import attrgetter
 
+from analytics_service.market.health import Health
+from analytics_service.market.portfolio import SplitAmount, StakedPool, Staking, WalletBalance
+from analytics_service.market.positions import Position, Stake, Unbonding
+from analytics_service.market.shares import Claim
 from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.markets import MARKET_RATE
 from analytics_service.present.ptoken import STAKING_POOL
-from analytics_service.present.renderings import (
-    AMOUNT,
-    BOOLEAN,
-    DECIMAL,
-    HEALTH,
-    NUMBER,
-    SCALED,
-    SPEC,
-    TIME,
-    usd_on_request,
-    word,
-)
+from analytics_service.present.renderings import AMOUNT, HEALTH, NUMBER, SCALED, declared, usd_on_request, word
 from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
 from analytics_service.present.unlocks import USER_UNLOCKS
 
-_CLAIM = (
-    Field("principal", AMOUNT, "Amount behind the shares."),
-    Field("shares", AMOUNT, "Shares of the market's balance."),
-)
+_CLAIM = declared(Claim)
 _DEBT_RATE = Field("market_rate", MARKET_RATE, "What the debt costs.")
 COLLATERAL_ITEM = Shape("UserCollateral", "Collateral in one asset.", (CURRENT_ASSET_INFO, *_CLAIM), asset="asset_id")
 DEBT_ITEM = Shape("UserDebt", "Debt in one asset.", (CURRENT_ASSET_INFO, *_CLAIM, _DEBT_RATE), asset="asset_id")
@@ -37,8 +27,7 @@ ACCOUNT_HEALTH = Shape(
     "AccountHealth",
     "How safe a borrow account is; Infinity without debt.",
     (
-        Field("base", HEALTH, "Value of collateral, times its liquidation LTV, divided by value of debt."),
-        Field("boost", HEALTH, "What staked protocol token adds."),
+        *declared(Health, of=HEALTH),
         Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated."),
     ),
 )
@@ -62,11 +51,7 @@ USER_BORROW = Shape(
     ),
 )
 
-_RECEIPTS = (
-    Field("held", AMOUNT, "In the wallet."),
-    Field("collateralized", AMOUNT, "Posted as collateral."),
-    Field("total", AMOUNT, "Sum of both."),
-)
+_RECEIPTS = (*declared(SplitAmount), Field("total", AMOUNT, "Sum of both."))
 RECEIPT_AMOUNTS = Shape("ReceiptAmounts", "Amounts of receipt tokens.", _RECEIPTS)
 ORIGIN_EQUIVALENT = Shape(
     "OriginEquivalent",
@@ -87,28 +72,23 @@ USER_LEND = Shape(
     "UserLend",
     "What an address lends.",
     (
-        Field("asset_pools", Many(ASSET_POOL), "Lent assets.", source="lends"),
-        Field(
-            "net_rate",
-            MARKET_RATE,
-            "Mean rate of the lent assets, weighted by value.",
-            source="lend_net_rate",
-        ),
+        Field("asset_pools", Many(ASSET_POOL), "Lent assets.", "lends"),
+        Field("net_rate", MARKET_RATE, "Mean rate of the lent assets, weighted by value.", "lend_net_rate"),
     ),
 )
 USER_MARKETS = Shape(
     "UserMarkets",
     "What an address does in the markets.",
-    (Field("borrow", USER_BORROW, "Borrowing.", source=""), Field("lend", USER_LEND, "Lending.", source="")),
+    (Field("borrow", USER_BORROW, "Borrowing.", ""), Field("lend", USER_LEND, "Lending.", "")),
 )
 
 _ACCOUNT_CLAIM = Shape(
     "UserAccountClaim",
     "What one borrow account has posted or owes in an asset.",
-    (Field("index", NUMBER, "The borrow account."), *_CLAIM),
+    (Field("index", NUMBER, "The borrow account."), *within("claim", _CLAIM)),
 )
-_ASSET_COLLATERALS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this collateral.", source="collaterals")
-_ASSET_DEBTS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this debt.", source="debts")
+_ASSET_COLLATERALS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this collateral.", "collaterals")
+_ASSET_DEBTS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this debt.", "debts")
 ASSET_COLLATERAL = Shape(
     "UserAssetCollateral",
     "Collateral in one asset, account by account.",
@@ -144,39 +124,33 @@ WALLET_VALUES = OneOf(
             (
                 Field("kind", word("known"), "Names the variant."),
                 CURRENT_ASSET_INFO,
-                Field("amount", AMOUNT, "The amount."),
-                Field("amount_scaled", SCALED, "The amount in standard units.", source="amount"),
+                *declared(WalletBalance, "amount"),
+                Field("amount_scaled", SCALED, "The amount in standard units.", "amount"),
             ),
             asset="asset_id",
         ),
         "unknown": Shape(
             "UnknownWalletValues",
             "An amount of an asset that the service does not know.",
-            (
-                Field("kind", word("unknown"), "Names the variant."),
-                Field("amount", AMOUNT.bare, "The amount."),
-            ),
+            (Field("kind", word("unknown"), "Names the variant."), *declared(WalletBalance, "amount", bare=True)),
         ),
     },
 )
 WALLET_BALANCE = Shape(
     "WalletBalance",
     "A wallet's balance of an asset.",
-    (
-        Field("asset", SPEC, "The asset.", source="asset_id"),
-        Field("values", WALLET_VALUES, "The amount.", source=""),
-    ),
+    (*declared(WalletBalance, "asset=asset_id"), Field("values", WALLET_VALUES, "The amount.", "")),
 )
 USER_WALLETS = Shape(
     "UserWallets",
     "What an address has in its wallet.",
     (
-        Field("balances", Many(WALLET_BALANCE), "The balances.", source="wallet"),
+        Field("balances", Many(WALLET_BALANCE), "The balances.", "wallet"),
         Field(
             "total_value",
             usd_on_request(attrgetter("wallet_value")),
             "USD value of all balances of known assets with a price; null unless with_value is true.",
-            source="",
+            "",
             optional=True,
         ),
     ),
@@ -185,35 +159,25 @@ USER_WALLETS = Shape(
 STAKE = Shape(
     "UserStake",
     "Protocol token staked on behalf of a borrow account.",
-    (
-        Field("account_index", NUMBER, "The borrow account."),
-        Field("amount", AMOUNT, "The amount staked."),
-        Field("cascade", BOOLEAN, "Whether the stake moves to the next pool when its lockup ends."),
-        Field("transition_at", TIME, "When the stake moves or unlocks, if ever.", optional=True),
-        Field("last_stake_acc", DECIMAL, "Accumulator at the last claim of rewards."),
-    ),
+    declared(Stake, "account_index amount cascade transition_at last_stake_acc"),
 )
 STAKED_POOL = Shape(
     "UserStakingPool",
     "An address's stakes in one pool.",
     (
-        Field("common", STAKING_POOL, "The pool.", source="pool"),
-        Field("amount_sum", AMOUNT, "Sum of the stakes."),
+        Field("common", STAKING_POOL, "The pool.", "pool"),
+        *declared(StakedPool),
         Field("contents", Many(STAKE), "The stakes."),
     ),
     asset="asset_id",
 )
-UNBONDING = Shape(
-    "UserUnbonding",
-    "Protocol token being unstaked.",
-    (Field("amount", AMOUNT, "The amount."), Field("unlock_at", TIME, "When the amount can be claimed.")),
-)
+UNBONDING = Shape("UserUnbonding", "Protocol token being unstaked.", declared(Unbonding))
 UNBONDINGS = Shape(
     "UserUnbondings",
     "All protocol token being unstaked.",
     (
-        Field("amount_sum", AMOUNT, "Sum of the amounts.", source="unbonding_sum"),
-        Field("contents", Many(UNBONDING), "The amounts.", source="unbondings"),
+        *declared(Staking, "amount_sum=unbonding_sum"),
+        Field("contents", Many(UNBONDING), "The amounts.", "unbondings"),
     ),
     asset="asset_id",
 )
@@ -222,12 +186,10 @@ USER_STAKING = Shape(
     "An address's staking of the protocol token.",
     (
         CURRENT_ASSET_INFO,
-        Field("bonding_sum", AMOUNT, "Sum of all stakes."),
+        *declared(Staking, "bonding_sum"),
         Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
-        Field("unbonding", UNBONDINGS, "Being unstaked.", source=""),
-        Field("unclaimed", AMOUNT, "Rewards not yet distributed to the address."),
-        Field("claimable_rewards", AMOUNT, "Rewards that can be claimed."),
-        Field("claimable_unbonding", AMOUNT, "Unbonded amount that can be claimed."),
+        Field("unbonding", UNBONDINGS, "Being unstaked.", ""),
+        *within("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),
     ),
     asset="asset_id",
 )
@@ -235,20 +197,20 @@ USER_POSITION = Shape(
     "UserPosition",
     "Everything that an address has.",
     (
-        Field("markets", USER_MARKETS, "Borrowing and lending.", source="portfolio"),
-        Field("wallets", USER_WALLETS, "The address's wallet.", source="portfolio"),
+        Field("markets", USER_MARKETS, "Borrowing and lending.", "portfolio"),
+        Field("wallets", USER_WALLETS, "The address's wallet.", "portfolio"),
         Field(
             "ptoken",
             Shape(
                 "UserPtoken",
                 "An address's protocol token.",
                 (
-                    Field("staking", USER_STAKING, "Staking.", source="portfolio.staking"),
+                    Field("staking", USER_STAKING, "Staking.", "portfolio.staking"),
                     Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
                 ),
             ),
             "The address's protocol token.",
-            source="",
+            "",
         ),
     ),
 )

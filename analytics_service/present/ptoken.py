@@ -1,37 +1,22 @@
 """The protocol token in responses: parameters, state and staking."""
 
+from analytics_service.market.ptoken import Ptoken, StakingPool
 from analytics_service.present.assets import CURRENT_ASSET_INFO
-from analytics_service.present.renderings import (
-    AMOUNT,
-    DECIMAL,
-    DURATION,
-    INDEX,
-    LARGE_NUMBER,
-    TIME,
-)
+from analytics_service.present.renderings import AMOUNT, DURATION, INDEX, LARGE_NUMBER, declared
 from analytics_service.present.shapes import Field, Many, Shape
 
 STAKING_WEIGHTS = Shape(
     "StakingPoolWeights",
     "Multipliers of a stake in the pool.",
-    (
-        Field("reward_weight", DECIMAL, "Multiplier of rewards."),
-        Field("gov_weight", DECIMAL, "Multiplier of votes."),
-        Field("health_weight", DECIMAL, "Multiplier for the health of borrow accounts."),
-        Field("flash_loan_weight", DECIMAL, "Multiplier for flash loans."),
-    ),
+    declared(StakingPool, "reward_weight gov_weight health_weight flash_loan_weight"),
 )
-POOL_STATE = Shape(
-    "StakingPoolState",
-    "What a staking pool holds.",
-    (Field("total_bonded", AMOUNT, "Amount staked to the pool."),),
-)
+POOL_STATE = Shape("StakingPoolState", "What a staking pool holds.", declared(StakingPool, "total_bonded"))
 _IDENTITY = (
     Field("index", INDEX, "Position in the order of pools."),
     Field("duration", DURATION, "Length of the lockup."),
 )
-_PARAMS = Field("params", STAKING_WEIGHTS, "Multipliers.", source="")
-_STATE = Field("state", POOL_STATE, "What the pool holds.", source="")
+_PARAMS = Field("params", STAKING_WEIGHTS, "Multipliers.", "")
+_STATE = Field("state", POOL_STATE, "What the pool holds.", "")
 STAKING_POOL_PARAMS = Shape("StakingPoolParams", "Terms of a staking pool.", (*_IDENTITY, _PARAMS))
 STAKING_POOL_STATE = Shape("StakingPoolSum", "A staking pool and what it holds.", (*_IDENTITY, _STATE))
 STAKING_POOL = Shape("StakingPool", "A staking pool: its terms and what it holds.", (*_IDENTITY, _PARAMS, _STATE))
@@ -41,9 +26,8 @@ PTOKEN_PARAMS = Shape(
     "Parameters of the protocol token.",
     (
         CURRENT_ASSET_INFO,
-        Field("emission_rate", AMOUNT, "Tokens emitted per year."),
-        Field("tokens_per_weight", LARGE_NUMBER, "Weight-to-token scaling factor."),
-        Field("staking_pools", Many(STAKING_POOL_PARAMS), "Terms of the staking pools.", source="pools"),
+        *declared(Ptoken, "emission_rate tokens_per_weight", tokens_per_weight=LARGE_NUMBER),
+        Field("staking_pools", Many(STAKING_POOL_PARAMS), "Terms of the staking pools.", "pools"),
     ),
     asset="asset_id",
 )
@@ -56,27 +40,20 @@ PTOKEN_STATE = Shape(
             AMOUNT,
             "Issued, locked or unlocked; includes initial balances and all claimed or claimable rewards.",
         ),
-        Field("total_claimed", AMOUNT, "Claimed, locked or unlocked; excludes unclaimed rewards."),
-        Field("total_locked", AMOUNT, "Locked; includes unlocks that are not claimed yet."),
-        Field("total_supply", AMOUNT, "Total supply; includes locked and unissued tokens."),
-        Field("staking", Many(STAKING_POOL_STATE), "What the staking pools hold.", source="pools"),
+        *declared(Ptoken, "total_claimed total_locked total_supply"),
+        Field("staking", Many(STAKING_POOL_STATE), "What the staking pools hold.", "pools"),
     ),
     asset="asset_id",
 )
 STAKING_GLOBAL_STATE = Shape(
-    "StakingGlobalState",
-    "State of all staking.",
-    (
-        Field("rewards_last_distributed", TIME, "Last distribution of rewards."),
-        Field("stake_acc", DECIMAL, "Accumulator of emission rate over total reward weight over time."),
-    ),
+    "StakingGlobalState", "State of all staking.", declared(Ptoken, "rewards_last_distributed stake_acc")
 )
 PTOKEN_STAKING = Shape(
     "PtokenStaking",
     "Staking of the protocol token.",
     (
         CURRENT_ASSET_INFO,
-        Field("global_state", STAKING_GLOBAL_STATE, "State of all staking.", source=""),
+        Field("global_state", STAKING_GLOBAL_STATE, "State of all staking.", ""),
         Field("pools", Many(STAKING_POOL), "The staking pools."),
     ),
     asset="asset_id",

@@ -13,7 +13,7 @@ from analytics_service.market.instants import shown
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
-from analytics_service.present.shapes import Field, Rendering, Scope, Shape
+from analytics_service.present.shapes import Field, Node, Rendering, Scope, Shape
 
 _NANOS = 10**9
 _UNITS = r"^[0-9]+$"
@@ -119,22 +119,39 @@ ASSET_SPEC = Shape(
 # A field that holds an asset id and shows its AssetSpec.
 SPEC = Rendering(ASSET_SPEC, _unscoped(asset_spec))
 
-# How the kinds that records declare are rendered.
+# How the kinds that records declare are rendered; words by themselves.
 _DECLARED = {
+    kinds.Address: STRING,
     kinds.Amount: AMOUNT,
     kinds.AssetId: SPEC,
+    kinds.Count: NUMBER,
     kinds.Flag: BOOLEAN,
+    kinds.Index: NUMBER,
     kinds.Number: DECIMAL,
+    kinds.Places: NUMBER,
+    kinds.Price: PRICE,
+    kinds.Rate: RATIO,
     kinds.Ratio: RATIO,
+    kinds.Text: STRING,
     kinds.Time: TIME,
-    kinds.Usd: DECIMAL,
+    kinds.Usd: USD,
 }
 
 
-def declared(record: type, **others: Rendering) -> tuple[Field, ...]:
-    """A field for each that a record declares, with its meaning there, rendered as its kind unless in `others`."""
-    return tuple(
-        Field(name, others.get(name) or _DECLARED[type(kind)], f"{kind.meaning}.", optional=kind.nullable)
-        for name, kind in kinds_of(record).items()
-        if isinstance(kind, kinds.Kind)
-    )
+def declared(
+    record: type, names: str = "", of: Node | None = None, *, bare: bool = False, **others: Node
+) -> tuple[Field, ...]:
+    """Fields that a record declares, with their meaning there, rendered as their kind unless in `of` or `others`.
+
+    `names` are those of all that have a kind, if empty; `total=amount` calls the record's `amount` `total`. Fields that
+    are `bare` have no text.
+    """
+    fields = []
+    kinds_by_name = kinds_of(record)
+    for name in names.split() or [name for name, kind in kinds_by_name.items() if isinstance(kind, kinds.Kind)]:
+        shown_as, _, source = name.partition("=")
+        kind = kinds_by_name[source or name]
+        rendering = others.get(shown_as) or of or _DECLARED[type(kind)]
+        plain = rendering.bare if bare and isinstance(rendering, Rendering) else rendering
+        fields.append(Field(shown_as, plain, f"{kind.meaning}.", source or None, optional=kind.nullable))
+    return tuple(fields)

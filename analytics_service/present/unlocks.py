@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from analytics_service.market.ptoken import Arrangement
-from analytics_service.market.unlocks import UnlockGroup
+from analytics_service.market.unlocks import UnlockAmounts, UnlockGroup
 from analytics_service.present.renderings import (
-    AMOUNT,
     BOOLEAN,
     DURATION,
     MEMBER_CLASS,
     PART,
-    STRING,
     TIME,
+    declared,
     word,
 )
 from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
@@ -21,46 +20,20 @@ UNLOCK_GROUP = Shape(
     "UnlockGroup",
     "Unlock arrangements with one class of members.",
     (
-        Field("member_class", MEMBER_CLASS, "Class of the beneficiaries."),
-        Field(
-            "amount",
-            AMOUNT,
-            "Sum of all unlock amounts in the group; never changes with expiry, reclamation or lock state.",
-            source="amounts.amount",
+        *declared(UnlockGroup, "member_class", MEMBER_CLASS),
+        *within(
+            "amounts",
+            (
+                *declared(UnlockAmounts, "amount"),
+                *declared(UnlockAmounts, "amount_claimed=claimed amount_claimable=claimable", PART),
+                *declared(UnlockAmounts, "amount_unlocked=unlocked", PART),
+                Field(
+                    "amount_locked", PART, "Locked by the schedules, whatever is expired or reclaimed.", "time_locked"
+                ),
+                *declared(UnlockAmounts, "amount_reclaimed=reclaimed amount_expired=expired", PART),
+            ),
         ),
-        Field("amount_claimed", PART, "Already claimed.", source="amounts.claimed"),
-        Field(
-            "amount_claimable",
-            PART,
-            "Currently claimable after reclamation, lock state, expiry and prior claims.",
-            source="amounts.claimable",
-        ),
-        Field(
-            "amount_unlocked",
-            PART,
-            "Currently unlocked; ignores reclaimed and expired states.",
-            source="amounts.unlocked",
-        ),
-        Field(
-            "amount_locked",
-            PART,
-            "Currently time-locked; ignores reclaimed and expired states.",
-            source="amounts.time_locked",
-        ),
-        Field(
-            "amount_reclaimed",
-            PART,
-            "Remaining unclaimed and locked amount when the admin reclaimed it.",
-            source="amounts.reclaimed",
-        ),
-        Field(
-            "amount_expired",
-            PART,
-            "Remaining unclaimed amount once expired; 0 if it was reclaimed before.",
-            source="amounts.expired",
-        ),
-        Field("amount_staked", AMOUNT, "Currently staked by addresses in the group.", source="staked"),
-        Field("amount_held", AMOUNT, "Currently held by addresses in the group.", source="held"),
+        *declared(UnlockGroup, "amount_staked=staked amount_held=held"),
     ),
 )
 UNLOCKS_DISTRIBUTION = Shape(
@@ -83,12 +56,8 @@ UNLOCK_AMOUNTS = Shape(
     "UserUnlockAmounts",
     "Amounts of unlock arrangements; the others add up to `amount`.",
     (
-        Field("amount", AMOUNT, "The whole amount."),
-        Field("claimed", PART, "Already claimed."),
-        Field("claimable", PART, "Currently claimable."),
-        Field("locked", PART, "Still locked, and neither reclaimed nor expired."),
-        Field("expired", PART, "Remaining unclaimed amount once expired; 0 if it was reclaimed before."),
-        Field("reclaimed", PART, "Locked amount when the admin reclaimed it; 0 if it had expired before."),
+        *declared(UnlockAmounts, "amount"),
+        *declared(UnlockAmounts, "claimed claimable locked expired reclaimed", PART),
     ),
 )
 
@@ -96,10 +65,6 @@ UNLOCK_AMOUNTS = Shape(
 def _duration(arrangement: Arrangement) -> int:
     """Seconds from the beginning to the end of a linear schedule."""
     return ((arrangement.ends_at or arrangement.begins_at) - arrangement.begins_at) // timedelta(seconds=1)
-
-
-def _issued_reclaim(arrangement: Arrangement) -> bool:
-    return arrangement.reclaimed_at is not None
 
 
 UNLOCK_SCHEDULE = OneOf(
@@ -128,16 +93,20 @@ UNLOCK_ADMIN = Shape(
     "UnlockAdmin",
     "The admin, who may reclaim what is locked.",
     (
-        Field("address", STRING, "The admin's address.", source="admin"),
-        Field("issued_reclaim", BOOLEAN, "Whether the admin has reclaimed.", source=_issued_reclaim),
+        *declared(Arrangement, "address=admin"),
+        Field(
+            "issued_reclaim",
+            BOOLEAN,
+            "Whether the admin has reclaimed.",
+            lambda arrangement: arrangement.reclaimed_at is not None,
+        ),
     ),
 )
 _TERMS = (
-    Field("begins_at", TIME, "When unlocking begins."),
-    Field("schedule", UNLOCK_SCHEDULE, "How the amount unlocks.", source=""),
-    Field("last_claimed_at", TIME, "Last claim; null before the first.", optional=True),
-    Field("expires_at", TIME, "When unclaimed amounts are lost; null if never.", optional=True),
-    Field("admin", UNLOCK_ADMIN, "Who may reclaim.", source=""),
+    *declared(Arrangement, "begins_at"),
+    Field("schedule", UNLOCK_SCHEDULE, "How the amount unlocks.", ""),
+    *declared(Arrangement, "last_claimed_at expires_at"),
+    Field("admin", UNLOCK_ADMIN, "Who may reclaim.", ""),
 )
 ARRANGEMENT = Shape(
     "UserUnlockArrangement",

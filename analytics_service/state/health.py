@@ -6,10 +6,12 @@ Instants are aware.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
 from analytics_service.config.settings import service_version
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import Count, Flag, Text, Time
 from analytics_service.state.heads import Heads, Look
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import VALUES_ONLY, Head, Origin, any_simulated
@@ -20,32 +22,27 @@ _FRESH_INTERVALS = 5
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The last run of a job, on any host: the instant of its snapshot, a word for its result, its duration in
-    milliseconds, and the number of the snapshot's rows, if there is one."""
+    """The last run of a job, on any host."""
 
-    at: datetime
-    outcome: str
-    took_ms: int
-    rows: int | None
+    at: Annotated[datetime, Time("Instant of the snapshot that it was for")]
+    outcome: Annotated[str, Text("What came of it")]
+    took_ms: Annotated[int, Count("Milliseconds that it took, retries included")]
+    rows: Annotated[int | None, Count("Rows of the snapshot, if there is one")]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of data, whether its newest snapshot is as new as it should be, and what the store knows of its runs.
+    """A family of data, whether its newest snapshot is as new as it should be, and what the store knows of its runs."""
 
-    `interval` is the time between its snapshots in seconds, None if they are not scheduled. `rows` counts those that
-    its completed runs have written.
-    """
-
-    family: str
-    newest: datetime | None
-    age_seconds: int | None
-    fresh: bool
-    interval: int | None = None
-    rows: int = 0
+    family: Annotated[str, Text("Name of the family")]
+    newest: Annotated[datetime | None, Time("Instant of the newest snapshot, if there is one")]
+    age_seconds: Annotated[int | None, Count("Age of that snapshot")]
+    fresh: Annotated[bool, Flag("Whether that snapshot is as new as it should be")]
+    interval: Annotated[int | None, Count("Seconds between scheduled snapshots; null if none are scheduled")] = None
+    rows: Annotated[int, Count("Rows that its completed runs have written")] = 0
     scheduled: ScheduledRun | None = None
-    next_run: datetime | None = None
-    failed_at: datetime | None = None
+    next_run: Annotated[datetime | None, Time("When the next snapshot is due")] = None
+    failed_at: Annotated[datetime | None, Time("Instant of the last snapshot that failed")] = None
     error: str = ""
     last_run: LastRun | None = None
 
@@ -57,47 +54,47 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """The HTTP service at an address. `expected` says whether it should run there, as far as this process knows."""
+    """The HTTP service at an address."""
 
-    bind: str
-    alive: bool
-    ready: bool
-    expected: bool
+    bind: Annotated[str, Text("Its address")]
+    alive: Annotated[bool, Flag("Whether it answers")]
+    ready: Annotated[bool, Flag("Whether it is ready (rule 1.3)")]
+    expected: Annotated[bool, Flag("Whether it should run there, as far as is known")]
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A completed run of an import or a backfill, with the instants of its oldest and newest observation."""
+    """A completed run of an import or a backfill."""
 
-    family: str
-    kind: str
-    began: datetime
-    snapshots: int
-    rows: int
-    first: datetime
-    last: datetime
-    source: str
+    family: Annotated[str, Text("The family that it wrote")]
+    kind: Annotated[str, Text("Which of the two it was")]
+    began: Annotated[datetime, Time("When it began to write")]
+    snapshots: Annotated[int, Count("How many snapshots it brought; an import counts as one")]
+    rows: Annotated[int, Count("How many observations it brought; a row of a file of rates has up to two")]
+    first: Annotated[datetime, Time("Instant of the oldest of them")]
+    last: Annotated[datetime, Time("Instant of the newest of them")]
+    source: Annotated[str, Text("The spec of a source, or the names of files")]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table on ClickHouse's disk."""
 
-    table: str
-    rows: int
-    bytes: int
+    table: Annotated[str, Text("Its name")]
+    rows: Annotated[int, Count("Its rows, as stored")]
+    bytes: Annotated[int, Count("Its bytes on disk")]
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process that answers requests, with the bytes of cached history and answers, and of all its memory."""
+    """A process that answers requests."""
 
-    pid: int
-    began: datetime
-    requests: int
-    history: int
-    answers: int
-    resident: int | None
+    pid: Annotated[int, Count("Its process id")]
+    began: Annotated[datetime, Time("When it began")]
+    requests: Annotated[int, Count("Requests of the main bind that it has answered")]
+    history: Annotated[int, Count("Memory of history")]
+    answers: Annotated[int, Count("Memory of rendered answers")]
+    resident: Annotated[int | None, Count("All its memory, if it is known")]
 
 
 @dataclass(frozen=True, slots=True)

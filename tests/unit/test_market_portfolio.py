@@ -193,11 +193,10 @@ def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asse
     """Accounts 0 and 2 have posted 40 and 16 million shares of ORB, 1.25 of it each; both owe 110 USDT."""
     hel, orb, usdt = by_asset(PORTFOLIO)
     assert [one.asset_id for one in (hel, orb, usdt)] == [HEL, ORB, USDT]
-    assert orb == AssetPosition(
-        ORB, (AccountClaim(0, 50_000_000, 40_000_000), AccountClaim(2, 20_000_000, 16_000_000)), (), None, None
-    )
-    assert usdt.debts == (AccountClaim(0, 110_000_000, 100_000_000), AccountClaim(2, 110_000_000, 100_000_000))
-    assert hel.debts == (AccountClaim(2, 45 * 10**15, 3 * 10**16),)
+    posted = AccountClaim(0, Claim(ORB, 50_000_000, 40_000_000)), AccountClaim(2, Claim(ORB, 20_000_000, 16_000_000))
+    assert orb == AssetPosition(ORB, posted, (), None, None)
+    owed = [(debt.index, debt.claim.principal, debt.claim.shares) for debt in (*usdt.debts, *hel.debts)]
+    assert owed == [(0, 110_000_000, 100_000_000), (2, 110_000_000, 100_000_000), (2, 45 * 10**15, 3 * 10**16)]
     assert (hel.debt_rate, usdt.debt_rate) == (MarketRate(D("0.3")), MarketRate(D("0.1")))
     assert (hel.lend, usdt.lend) == PORTFOLIO.lends
     assert by_asset(Portfolio(Position("a"), CONTEXT)) == ()
