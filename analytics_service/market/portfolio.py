@@ -1,25 +1,24 @@
 """The portfolio of an address: its position with calculated amounts, rates and health (rules 6.4 and 6.5)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Protocol
 
 from analytics_service.market.assets import Asset, unknown_asset
 from analytics_service.market.health import Health, account_health, health_weighted_value
-from analytics_service.market.kinds import Amount, AssetId
-from analytics_service.market.markets import GlobalConfig, LendMarket, Market
-from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
+from analytics_service.market.kinds import Amount
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.positions import Account, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
-from analytics_service.market.rates import MarketRate, NetRate, net_rate
+from analytics_service.market.rates import MarketRate, net_rate, rate_of
 from analytics_service.market.share import Part
-from analytics_service.market.shares import Claim, claim_totals, collateral_claims, debt_claims, origin_equivalent
+from analytics_service.market.shares import Claim, claim_totals, claims_of, origin_equivalent
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
 from analytics_service.market.values import ZERO, exact_value, rounded, total
-
-_NO_RATE = MarketRate(ZERO)
 
 
 class MarketContext(Protocol):
@@ -60,8 +59,15 @@ class BorrowTotals:
     debts: tuple[Debt, ...]
     context: MarketContext
 
+    @classmethod
+    def of(cls, collaterals: tuple[Claim, ...], owed: Iterable[Claim], context: MarketContext) -> "BorrowTotals":
+        """With the rates of the debts that are owed."""
+        rated = ((debt, getattr(context.markets.get(debt.asset_id), "debt", None)) for debt in owed)
+        debts = (Debt(debt.asset_id, debt.principal, debt.shares, rate_of(market)) for debt, market in rated)
+        return cls(collaterals, tuple(debts), context)
+
     @Part
-    def debts_net_rate(self) -> NetRate:
+    def debts_net_rate(self) -> MarketRate:
         return net_rate((_value(debt.principal, debt.asset_id, self.context), debt.market_rate) for debt in self.debts)
 
 
@@ -82,15 +88,27 @@ class BorrowAccount:
 
     @Part
     def totals(self) -> BorrowTotals:
-        return _borrow_totals(
-            collateral_claims(self.account.collaterals, self.context.markets),
-            debt_claims(self.account.debts, self.context.markets),
+        markets = self.context.markets
+        return BorrowTotals.of(
+            claims_of(self.account.collaterals, markets, "collateral"),
+            claims_of(self.account.debts, markets, "debt"),
             self.context,
         )
 
     @Part
     def health(self) -> Health:
-        return _health(self.index, self.totals, self.stakes, self.context)
+        context, ptoken = self.context, self.context.ptoken
+        asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
+        price, pools = context.prices.get(ptoken.asset_id, ZERO), {pool.index: pool for pool in ptoken.pools}
+        return account_health(
+            [
+                (_exact_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
+                for claim in self.totals.collaterals
+            ],
+            total(_exact_value(debt.principal, debt.asset_id, context) for debt in self.totals.debts),
+            health_weighted_value(self.stakes, self.index, pools, asset.decimals_denom, price),
+            context.config,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +134,21 @@ class LendPool:
 
 
 @dataclass(frozen=True, slots=True)
-class WalletBalance:
-    """A wallet's amount of an asset; `kind` says whether the service knows the asset."""
+class AccountClaim:
+    """What one borrow account has posted or owes in an asset."""
 
-    asset_id: Annotated[str, AssetId("The asset")]
-    amount: Annotated[int, Amount("The amount")]
-    kind: Literal["known", "unknown"]
+    index: int
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class AssetPosition:
+    """What an address has posted, owes and lends of an asset."""
+
+    asset_id: str
+    collaterals: Sequence[AccountClaim]
+    debts: Sequence[AccountClaim]
+    lend: LendPool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +157,29 @@ class StakedPool:
 
     asset_id: str
     pool: StakingPool
-    amount_sum: Annotated[int, Amount("Sum of the stakes")]
     contents: tuple[Stake, ...]
+
+    @property
+    def amount_sum(self) -> int:
+        return sum(stake.amount for stake in self.contents)
 
 
 @dataclass(frozen=True, slots=True)
 class Staking:
-    """An address's staked, unstaking and earned protocol token."""
+    """An address's staked, unstaking and earned protocol token, earliest unlocks first."""
 
     asset_id: str
-    bonding_sum: Annotated[int, Amount("Sum of all stakes")]
-    pools: tuple[StakedPool, ...]
-    unbonding_sum: Annotated[int, Amount("Sum of the amounts")]
-    unbondings: tuple[Unbonding, ...]
     position: Position
+    pools: Sequence[StakedPool]
+    unbondings: Sequence[Unbonding]
+
+    @property
+    def bonding_sum(self) -> int:
+        return sum(stake.amount for stake in self.position.stakes)
+
+    @property
+    def unbonding_sum(self) -> int:
+        return sum(unbonding.amount for unbonding in self.unbondings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,38 +213,63 @@ class Portfolio:
 
     @Part
     def totals(self) -> BorrowTotals:
-        return _totals_over(self.accounts, self.context)
+        return BorrowTotals.of(
+            claim_totals(claim for account in self.accounts for claim in account.totals.collaterals),
+            claim_totals(debt for account in self.accounts for debt in account.totals.debts),
+            self.context,
+        )
 
     @Part
-    def lends(self) -> tuple[LendPool, ...]:
-        return tuple(_lend_pool(lend, self.context) for lend in self.position.lends)
+    def lends(self) -> Sequence[LendPool]:
+        pools = []
+        for lent in self.position.lends:
+            market = getattr(self.context.markets.get(lent.asset_id), "lend", None)
+            redeemed = [origin_equivalent(part, market) if market else 0 for part in (lent.held, lent.collateralized)]
+            receipts = SplitAmount(lent.held, lent.collateralized)
+            pools.append(LendPool(lent.asset_id, rate_of(market), receipts, SplitAmount(*redeemed)))
+        return pools
 
     @Part
-    def lend_net_rate(self) -> NetRate:
+    def lend_net_rate(self) -> MarketRate:
         return net_rate(
             (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
         )
 
     @Part
-    def wallet(self) -> tuple[WalletBalance, ...]:
-        return tuple(_wallet_balance(balance, self.context) for balance in self.position.wallet)
+    def by_asset(self) -> Sequence[AssetPosition]:
+        """The assets that the address has in the markets, in ascending order of id. Claims are in the order of
+        accounts."""
+        posted: dict[str, list[AccountClaim]] = defaultdict(list)
+        owed: dict[str, list[AccountClaim]] = defaultdict(list)
+        for account in self.accounts:
+            for claim in account.totals.collaterals:
+                posted[claim.asset_id].append(AccountClaim(account.index, claim))
+            for debt in account.totals.debts:
+                owed[debt.asset_id].append(AccountClaim(account.index, debt))
+        lends = {lend.asset_id: lend for lend in self.lends}
+        return [
+            AssetPosition(asset_id, posted.get(asset_id, ()), owed.get(asset_id, ()), lends.get(asset_id))
+            for asset_id in sorted({*posted, *owed, *lends})
+        ]
 
     @Part
     def wallet_value(self) -> Decimal:
         """USD value of the balances of known assets."""
-        return total(_value(balance.amount, balance.asset_id, self.context) for balance in self.wallet)
+        return total(_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
 
     @Part
     def staking(self) -> Staking:
-        return _staking(self.position, self.context.ptoken)
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Everything that an address has."""
-
-    portfolio: Portfolio
-    unlocks: Unlocks
+        """Without the pools in which the address has no stake."""
+        position, ptoken = self.position, self.context.ptoken
+        stakes = (
+            (pool, tuple(stake for stake in position.stakes if stake.pool == pool.index)) for pool in ptoken.pools
+        )
+        return Staking(
+            ptoken.asset_id,
+            position,
+            [StakedPool(ptoken.asset_id, pool, contents) for pool, contents in stakes if contents],
+            sorted(position.unbondings, key=attrgetter("unlock_at", "amount")),
+        )
 
 
 def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -> Unlocks:
@@ -236,80 +297,6 @@ def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
     return ZERO if asset is None or price is None else exact_value(amount, asset.decimals_denom, price)
 
 
-def _totals_over(accounts: Sequence[BorrowAccount], context: MarketContext) -> BorrowTotals:
-    return _borrow_totals(
-        claim_totals(claim for account in accounts for claim in account.totals.collaterals),
-        claim_totals(debt for account in accounts for debt in account.totals.debts),
-        context,
-    )
-
-
-def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context: MarketContext) -> Health:
-    ptoken = context.ptoken
-    asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
-    price = context.prices.get(ptoken.asset_id, ZERO)
-    pools = {pool.index: pool for pool in ptoken.pools}
-    return account_health(
-        [
-            (_exact_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
-            for claim in totals.collaterals
-        ],
-        total(_exact_value(debt.principal, debt.asset_id, context) for debt in totals.debts),
-        health_weighted_value(stakes, index, pools, asset.decimals_denom, price),
-        context.config,
-    )
-
-
 def _liquidation_ltv(claim: Claim, context: MarketContext) -> Decimal:
     market = context.markets.get(claim.asset_id)
     return market.collateral.config.liquidation_ltv if market and market.collateral else ZERO
-
-
-def _borrow_totals(collaterals: tuple[Claim, ...], claims: Iterable[Claim], context: MarketContext) -> BorrowTotals:
-    debts = tuple(
-        Debt(claim.asset_id, claim.principal, claim.shares, _debt_rate(context.markets.get(claim.asset_id)))
-        for claim in claims
-    )
-    return BorrowTotals(collaterals, debts, context)
-
-
-def _debt_rate(market: Market | None) -> MarketRate:
-    return MarketRate(market.debt.apr) if market and market.debt else _NO_RATE
-
-
-def _lend_pool(position: LendPosition, context: MarketContext) -> LendPool:
-    market = context.markets.get(position.asset_id)
-    lend = market.lend if market else None
-    return LendPool(
-        asset_id=position.asset_id,
-        market_rate=MarketRate(lend.apr) if lend else _NO_RATE,
-        receipt_amounts=SplitAmount(position.held, position.collateralized),
-        origin_equivalent=SplitAmount(_redeemed(position.held, lend), _redeemed(position.collateralized, lend)),
-    )
-
-
-def _redeemed(receipts: int, lend: LendMarket | None) -> int:
-    return origin_equivalent(receipts, lend) if lend else 0
-
-
-def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
-    kind: Literal["known", "unknown"] = "known" if balance.asset_id in context.assets else "unknown"
-    return WalletBalance(balance.asset_id, balance.amount, kind)
-
-
-def _staking(position: Position, ptoken: Ptoken) -> Staking:
-    """The address's staking, earliest unlocks first. Pools without a stake of the address are left out."""
-    pools = (_staked_pool(pool, position.stakes, ptoken.asset_id) for pool in ptoken.pools)
-    return Staking(
-        asset_id=ptoken.asset_id,
-        bonding_sum=sum(stake.amount for stake in position.stakes),
-        pools=tuple(pool for pool in pools if pool.contents),
-        unbonding_sum=sum(unbonding.amount for unbonding in position.unbondings),
-        unbondings=tuple(sorted(position.unbondings, key=attrgetter("unlock_at", "amount"))),
-        position=position,
-    )
-
-
-def _staked_pool(pool: StakingPool, stakes: Iterable[Stake], asset_id: str) -> StakedPool:
-    contents = tuple(stake for stake in stakes if stake.pool == pool.index)
-    return StakedPool(asset_id, pool, sum(stake.amount for stake in contents), contents)

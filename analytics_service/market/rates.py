@@ -8,8 +8,8 @@ from typing import Annotated
 
 from analytics_service.market.instants import DAY
 from analytics_service.market.kinds import Rate
-from analytics_service.market.markets import Market
-from analytics_service.market.values import EXACT, fraction, quantized, total
+from analytics_service.market.markets import DebtMarket, LendMarket, Market
+from analytics_service.market.values import EXACT, ZERO, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * DAY
 # Enough digits to compound exactly to 18 decimals; EXACT would take seven times as long.
@@ -18,18 +18,7 @@ _COMPOUNDING = Context(prec=100, rounding=ROUND_HALF_EVEN)
 
 @dataclass(frozen=True, slots=True)
 class MarketRate:
-    """An interest rate, stated as APR: a fraction per year."""
-
-    apr: Decimal
-
-    @property
-    def apy(self) -> Decimal:
-        return apy(self.apr)
-
-
-@dataclass(frozen=True, slots=True)
-class NetRate:
-    """The means of several rates' APRs and of their APYs, fractions per year."""
+    """An interest rate, or the mean of several: fractions per year."""
 
     apr: Annotated[Decimal, Rate("Without compounding")]
     apy: Annotated[Decimal, Rate("Compounded every second")]
@@ -61,14 +50,20 @@ def apy(apr: Decimal) -> Decimal:
     return quantized(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
 
 
-def net_rate(parts: Iterable[tuple[Decimal, MarketRate]]) -> NetRate:
+def rate_of(market: LendMarket | DebtMarket | None) -> MarketRate:
+    """The rate of a market; 0 without one."""
+    apr = market.apr if market else ZERO
+    return MarketRate(apr, apy(apr))
+
+
+def net_rate(parts: Iterable[tuple[Decimal, MarketRate]]) -> MarketRate:
     """The means of rates weighted by value, from pairs of value and rate (rule 6.5); 0 if nothing has a value.
 
     Both have at most 18 decimals.
     """
     pairs = list(parts)
     total_value = total(value for value, _ in pairs)
-    return NetRate(
+    return MarketRate(
         apr=fraction(total(EXACT.multiply(value, rate.apr) for value, rate in pairs), total_value),
         apy=fraction(total(EXACT.multiply(value, rate.apy) for value, rate in pairs), total_value),
     )

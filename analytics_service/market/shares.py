@@ -34,19 +34,10 @@ def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> i
     return part_of(market.balance, shares, market.shares) if market else 0
 
 
-def collateral_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
-    """Claims on collateral markets; `markets` are by asset id."""
-    return _claims(holdings, markets, "collateral")
-
-
-def debt_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
-    """Claims on debt markets; `markets` are by asset id."""
-    return _claims(holdings, markets, "debt")
-
-
-def _claims(
+def claims_of(
     holdings: Iterable[Holding], markets: Mapping[str, Market], side: Literal["collateral", "debt"]
 ) -> tuple[Claim, ...]:
+    """Claims on collateral or debt markets, which are by asset id."""
     sides = ((holding, getattr(markets.get(holding.asset_id), side, None)) for holding in holdings)
     return tuple(Claim(held.asset_id, principal_of(held.shares, market), held.shares) for held, market in sides)
 

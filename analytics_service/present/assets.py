@@ -9,7 +9,7 @@ from typing import Annotated
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.kinds import Price, Time
-from analytics_service.present.renderings import PRICE, SPEC, STRING, declared, word
+from analytics_service.present.renderings import PRICE, SPEC, STRING, declared, variant
 from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, within
 
 
@@ -38,7 +38,7 @@ ASSET_METADATA = Shape(
 
 def _claim_shape(name: str, kind: str, help: str) -> Shape:
     origin = Field("origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token")
-    return Shape(name, help, (Field("kind", word(kind), "Names the variant."), origin))
+    return Shape(name, help, (variant(kind), origin))
 
 
 _RECEIPT = Field(
@@ -47,12 +47,12 @@ _RECEIPT = Field(
 ASSET_CLASSIFICATION = OneOf(
     "AssetClassification",
     "What an asset is in the protocol.",
-    key="kind",
+    key=lambda asset, _: asset.kind,
     choices={
         "regular": Shape(
             "RegularAsset",
             "An asset that stands for itself.",
-            (Field("kind", word("regular"), "Names the variant."), _RECEIPT),
+            (variant("regular"), _RECEIPT),
         ),
         "protocol_receipt_token": _claim_shape(
             "ProtocolReceiptToken", "protocol_receipt_token", "A claim on lent assets."

@@ -8,17 +8,13 @@ from analytics_service.market.markets import (
     GlobalConfig,
     LendMarket,
 )
-from analytics_service.market.rates import MarketRate, NetRate
+from analytics_service.market.rates import MarketRate, rate_of
 from analytics_service.market.shares import redemption_ratio
 from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.renderings import AMOUNT, DECIMAL, NANOSECONDS, RATIO, declared
 from analytics_service.present.shapes import ByShape, Field, Shape, within
 
-MARKET_RATE = Shape("MarketRate", "An interest rate as a fraction per year: 0.05 is 5%.", declared(NetRate))
-
-
-def _rate(market: LendMarket | DebtMarket) -> MarketRate:
-    return MarketRate(market.apr)
+MARKET_RATE = Shape("MarketRate", "An interest rate as a fraction per year: 0.05 is 5%.", declared(MarketRate))
 
 
 LEND_STATE = Shape(
@@ -35,7 +31,7 @@ LEND_DATA = Shape(
     "LendMarketData",
     "The lend market of an asset.",
     (
-        Field("rate", MARKET_RATE, "What lenders earn.", _rate),
+        Field("rate", MARKET_RATE, "What lenders earn.", rate_of),
         Field("state", NEWER_LEND_STATE, "Deposits.", ""),
     ),
 )
@@ -85,7 +81,7 @@ DEBT_DATA = Shape(
     "BorrowDebtMarketData",
     "The debt market of an asset.",
     (
-        Field("rate", MARKET_RATE, "What borrowers pay.", _rate),
+        Field("rate", MARKET_RATE, "What borrowers pay.", rate_of),
         Field("config", DEBT_CONFIG, "The market's rules."),
         Field("state", NEWER_DEBT_STATE, "What is owed.", ""),
     ),

@@ -4,13 +4,13 @@ from dataclasses import replace
 from operator import attrgetter
 
 from analytics_service.market.health import Health
-from analytics_service.market.portfolio import SplitAmount, StakedPool, Staking, WalletBalance
-from analytics_service.market.positions import Position, Stake, Unbonding
+from analytics_service.market.portfolio import SplitAmount
+from analytics_service.market.positions import Balance, Position, Stake, Unbonding
 from analytics_service.market.shares import Claim
 from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.markets import MARKET_RATE
 from analytics_service.present.ptoken import STAKING_POOL
-from analytics_service.present.renderings import AMOUNT, HEALTH, NUMBER, SCALED, declared, usd_on_request, word
+from analytics_service.present.renderings import AMOUNT, HEALTH, NUMBER, SCALED, SPEC, declared, usd_on_request, variant
 from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
 from analytics_service.present.unlocks import USER_UNLOCKS
 
@@ -98,7 +98,7 @@ ASSET_COLLATERAL = Shape(
 ASSET_DEBT = Shape(
     "UserAssetDebt",
     "Debt in one asset, account by account.",
-    (CURRENT_ASSET_INFO, replace(_DEBT_RATE, source="debt_rate"), _ASSET_DEBTS),
+    (CURRENT_ASSET_INFO, replace(_DEBT_RATE, source=lambda asset: asset.debts[0].claim.market_rate), _ASSET_DEBTS),
     asset="asset_id",
 )
 MERGED_ASSET = Shape(
@@ -116,15 +116,15 @@ MERGED_ASSET = Shape(
 WALLET_VALUES = OneOf(
     "WalletValues",
     "An amount in a wallet.",
-    key="kind",
+    key=lambda balance, scope: "known" if balance.asset_id in scope.assets else "unknown",
     choices={
         "known": Shape(
             "KnownWalletValues",
             "An amount of an asset that the service knows.",
             (
-                Field("kind", word("known"), "Names the variant."),
+                variant("known"),
                 CURRENT_ASSET_INFO,
-                *declared(WalletBalance, "amount"),
+                *declared(Balance, "amount"),
                 Field("amount_scaled", SCALED, "The amount in standard units.", "amount"),
             ),
             asset="asset_id",
@@ -132,20 +132,20 @@ WALLET_VALUES = OneOf(
         "unknown": Shape(
             "UnknownWalletValues",
             "An amount of an asset that the service does not know.",
-            (Field("kind", word("unknown"), "Names the variant."), *declared(WalletBalance, "amount", bare=True)),
+            (variant("unknown"), *declared(Balance, "amount", bare=True)),
         ),
     },
 )
 WALLET_BALANCE = Shape(
     "WalletBalance",
     "A wallet's balance of an asset.",
-    (*declared(WalletBalance, "asset=asset_id"), Field("values", WALLET_VALUES, "The amount.", "")),
+    (Field("asset", SPEC, "The asset.", "asset_id"), Field("values", WALLET_VALUES, "The amount.", "")),
 )
 USER_WALLETS = Shape(
     "UserWallets",
     "What an address has in its wallet.",
     (
-        Field("balances", Many(WALLET_BALANCE), "The balances.", "wallet"),
+        Field("balances", Many(WALLET_BALANCE), "The balances.", "position.wallet"),
         Field(
             "total_value",
             usd_on_request(attrgetter("wallet_value")),
@@ -166,7 +166,7 @@ STAKED_POOL = Shape(
     "An address's stakes in one pool.",
     (
         Field("common", STAKING_POOL, "The pool.", "pool"),
-        *declared(StakedPool),
+        Field("amount_sum", AMOUNT, "Sum of the stakes."),
         Field("contents", Many(STAKE), "The stakes."),
     ),
     asset="asset_id",
@@ -176,7 +176,7 @@ UNBONDINGS = Shape(
     "UserUnbondings",
     "All protocol token being unstaked.",
     (
-        *declared(Staking, "amount_sum=unbonding_sum"),
+        Field("amount_sum", AMOUNT, "Sum of the amounts.", "unbonding_sum"),
         Field("contents", Many(UNBONDING), "The amounts.", "unbondings"),
     ),
     asset="asset_id",
@@ -186,7 +186,7 @@ USER_STAKING = Shape(
     "An address's staking of the protocol token.",
     (
         CURRENT_ASSET_INFO,
-        *declared(Staking, "bonding_sum"),
+        Field("bonding_sum", AMOUNT, "Sum of all stakes."),
         Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
         Field("unbonding", UNBONDINGS, "Being unstaked.", ""),
         *within("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),

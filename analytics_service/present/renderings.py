@@ -45,6 +45,11 @@ def word(*choices: str) -> Rendering:
     return Rendering({"type": "string", **allowed}, _unscoped(str))
 
 
+def variant(name: str) -> Field:
+    """The field that names one of several shapes."""
+    return Field("kind", word(name), "Names the variant.", lambda record: name)
+
+
 MEMBER_CLASS = Rendering({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))
 STRING = Rendering({"type": "string"}, _unscoped(str))
 BOOLEAN = Rendering({"type": "boolean"}, _unscoped(bool))

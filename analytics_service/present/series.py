@@ -36,7 +36,12 @@ OHLC_POINT = Shape(
         Field("n", NUMBER, "Number of observations."),
     ),
 )
-POINT = OneOf("HistoryPoint", "A bucket of a history.", key="agg", choices={"last": VALUE_POINT, "ohlc": OHLC_POINT})
+POINT = OneOf(
+    "HistoryPoint",
+    "A bucket of a history.",
+    key=lambda page, _: page.agg,
+    choices={"last": VALUE_POINT, "ohlc": OHLC_POINT},
+)
 
 
 def _encoded(node: Node) -> Rendering:
@@ -116,7 +121,7 @@ COLUMNS = Shape(
 def _by_format(name: str, help: str, points: Field) -> OneOf:
     """A page in one of the formats that are JSON."""
     shape = Shape(f"{name}Points", f"{help} Each bucket is a point.", (_RANGE, points, _PAGINATION))
-    return OneOf(name, help, key="query.format.name", choices={"json": shape, "columns": COLUMNS})
+    return OneOf(name, help, key=lambda page, _: page.query.format.name, choices={"json": shape, "columns": COLUMNS})
 
 
 SINGLE_SERIES = _by_format(

@@ -256,17 +256,16 @@ class Many(Renderable):
 
 @dataclass(frozen=True)
 class OneOf(Renderable):
-    """A response object with one of several shapes. The record's attribute `key` selects the shape."""
+    """A response object with one of several shapes, of which `key` selects one for a record in a scope."""
 
     name: str
     help: str
-    key: str
+    key: Callable[[Any, Scope], str]
     choices: Mapping[str, Shape]
 
     def writer(self, flags: Flags) -> Write:
-        key_of = attrgetter(self.key)
         writers = {key: shape.writer(flags) for key, shape in self.choices.items()}
-        return lambda record, scope: writers[key_of(record)](record, scope)
+        return lambda record, scope: writers[self.key(record, scope)](record, scope)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from analytics_service.present.renderings import (
     PART,
     TIME,
     declared,
-    word,
+    variant,
 )
 from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
 
@@ -70,13 +70,13 @@ def _duration(arrangement: Arrangement) -> int:
 UNLOCK_SCHEDULE = OneOf(
     "UnlockSchedule",
     "How an arrangement's amount unlocks.",
-    key="kind",
+    key=lambda arrangement, _: arrangement.kind,
     choices={
         "linear": Shape(
             "LinearUnlockSchedule",
             "Unlocks evenly from beginning to end.",
             (
-                Field("kind", word("linear"), "Names the variant."),
+                variant("linear"),
                 Field("duration", DURATION, "Time from beginning to end.", source=_duration),
                 Field("ends_at", TIME, "When everything is unlocked."),
             ),
@@ -84,7 +84,7 @@ UNLOCK_SCHEDULE = OneOf(
         "lump_sum": Shape(
             "LumpSumUnlockSchedule",
             "Unlocks everything at the beginning.",
-            (Field("kind", word("lump_sum"), "Names the variant."),),
+            (variant("lump_sum"),),
             extra=True,
         ),
     },

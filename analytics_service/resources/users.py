@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -9,9 +10,8 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored
-from analytics_service.market.by_asset import AssetPosition, by_asset
 from analytics_service.market.events import EventList, EventQuery
-from analytics_service.market.portfolio import Portfolio, Unlocks, User, unlocks_at
+from analytics_service.market.portfolio import Portfolio, Unlocks, unlocks_at
 from analytics_service.present.assets import ACCOUNT_EVENT
 from analytics_service.present.positions import (
     ACCOUNT_HEALTH,
@@ -50,28 +50,23 @@ _WALLET, _WALLET_VALUE = ("positions",), ("prices", "markets")
 _PERCENT = (*VALUED, params.WITH_PERCENT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UserView:
     """The data of the address that a request names, with the request's parameters."""
 
     view: View
     arguments: Arguments
 
-    @property
+    @cached_property
     def portfolio(self) -> Portfolio:
         """Its position with values, rates and health. Only its own rows are read; addresses share the rest."""
         return Portfolio(self.view.position(self.arguments["address"]), self.view)
 
-    @property
+    @cached_property
     def unlocks(self) -> Unlocks:
         """Its unlock arrangements at the snapshot's instant."""
         own = self.view.arrangements_of(self.arguments["address"])
         return unlocks_at(own, self.view.ptoken.asset_id, self.view.head("ptoken").instant)
-
-    @property
-    def assets(self) -> tuple[AssetPosition, ...]:
-        """Its claims and debts in the markets, asset by asset."""
-        return by_asset(self.portfolio)
 
     @property
     def account(self) -> Any:
@@ -143,7 +138,7 @@ PARTS = (
         "user",
         "Everything that an address has; it is empty if the address has nothing.",
         USER_POSITION,
-        lambda user: User(user.portfolio, user.unlocks),
+        lambda user: user,
         _ALL,
         variants=_PERCENT,
     ),
@@ -152,13 +147,13 @@ PARTS = (
         "markets/merged",
         "What an address has in the markets, asset by asset.",
         Many(MERGED_ASSET),
-        lambda user: user.assets,
+        lambda user: user.portfolio.by_asset,
     ),
     _user(
         "markets/merged/lookup",
         "What an address has in all markets of one asset.",
         MERGED_ASSET,
-        lambda user: user.find_asset(user.assets, "lent, posted or owed asset"),
+        lambda user: user.find_asset(user.portfolio.by_asset, "lent, posted or owed asset"),
         named_by=_ASSET,
     ),
     _user("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
@@ -174,14 +169,14 @@ PARTS = (
         "markets/borrow/lookup/collateral",
         "An address's collateral in one asset, account by account.",
         ASSET_COLLATERAL,
-        lambda user: user.find_asset((asset for asset in user.assets if asset.collaterals), "collateral"),
+        lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.collaterals), "collateral"),
         named_by=_ASSET,
     ),
     _user(
         "markets/borrow/lookup/debt",
         "An address's debt in one asset, account by account.",
         ASSET_DEBT,
-        lambda user: user.find_asset((asset for asset in user.assets if asset.debts), "debt"),
+        lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.debts), "debt"),
         named_by=_ASSET,
     ),
     _user(
@@ -275,7 +270,7 @@ PARTS = (
         "wallet/balance",
         "A wallet's balance of one asset.",
         WALLET_BALANCE,
-        lambda user: user.find_asset(user.portfolio.wallet, "balance"),
+        lambda user: user.find_asset(user.portfolio.position.wallet, "balance"),
         _WALLET,
         valued_by=_WALLET_VALUE,
         named_by=_ASSET,

@@ -25,6 +25,7 @@ from analytics_service.market.positions import (
     Unbonding,
 )
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
+from analytics_service.market.rates import MarketRate, apy
 
 D = Decimal
 
@@ -171,3 +172,7 @@ def arrangement(kind: ScheduleKind = ScheduleKind.LINEAR, *, last_claimed_at: da
         staked=100_000_000,
         held=0,
     )
+
+
+def rate(apr: str) -> MarketRate:
+    return MarketRate(Decimal(apr), apy(Decimal(apr)))

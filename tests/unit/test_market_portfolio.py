@@ -5,18 +5,10 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.market.by_asset import AccountClaim, AssetPosition, by_asset
 from analytics_service.market.health import INFINITE
 from analytics_service.market.markets import Market
-from analytics_service.market.portfolio import (
-    Debt,
-    Portfolio,
-    SplitAmount,
-    WalletBalance,
-    unlocks_at,
-)
+from analytics_service.market.portfolio import AccountClaim, AssetPosition, Debt, Portfolio, SplitAmount, unlocks_at
 from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
-from analytics_service.market.rates import MarketRate, NetRate, apy
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
 from tests.unit.small_protocol import (
@@ -31,15 +23,15 @@ from tests.unit.small_protocol import (
     PTK,
     USDT,
     arrangement,
+    rate,
 )
 
 D = Decimal
 
 PORTFOLIO = Portfolio(POSITION, CONTEXT)
 # 100 of 800 million shares of 880 USDT; 0.03 * 10^18 of 20 * 10^18 shares of 30 HEL.
-USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, MarketRate(D("0.1")))
-TEN = apy(D("0.1"))
-HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, MarketRate(D("0.3")))
+USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, rate("0.1"))
+HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, rate("0.3"))
 
 
 def test_shares_represent_their_part_of_the_balance() -> None:
@@ -47,7 +39,7 @@ def test_shares_represent_their_part_of_the_balance() -> None:
     # 40 of 400 million shares of 500 ORB.
     assert totals.collaterals == (Claim(ORB, 50_000_000, 40_000_000),)
     assert totals.debts == (USDT_DEBT,)
-    assert totals.debts_net_rate == NetRate(D("0.1"), TEN)
+    assert totals.debts_net_rate == rate("0.1")
 
 
 def test_the_net_rate_of_debts_is_weighted_by_the_value_of_what_is_owed() -> None:
@@ -65,7 +57,7 @@ def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
     """220 USD at 10 % and 90 USD at 30 % cost 22 + 27 = 49 USD a year on 310."""
     totals = PORTFOLIO.totals
     assert totals.collaterals == (Claim(ORB, 70_000_000, 56_000_000),)
-    assert totals.debts == (HEL_DEBT, Debt(USDT, 220_000_000, 200_000_000, MarketRate(D("0.1"))))
+    assert totals.debts == (HEL_DEBT, Debt(USDT, 220_000_000, 200_000_000, rate("0.1")))
     assert totals.debts_net_rate.apr == D("0.158064516129032258")
 
 
@@ -123,10 +115,10 @@ def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() 
     assert tether.receipt_amounts == SplitAmount(10_000_000, 5_000_000)
     assert tether.origin_equivalent == SplitAmount(12_000_000, 6_000_000)
     assert tether.origin_equivalent.total == 18_000_000
-    assert tether.market_rate == MarketRate(D("0.05"))
+    assert tether.market_rate == rate("0.05")
     assert helion.receipt_amounts == SplitAmount(6 * 10**15, 24 * 10**14)
     assert helion.origin_equivalent == SplitAmount(15 * 10**15, 6 * 10**15)
-    assert helion.market_rate == MarketRate(D("0.02"))
+    assert helion.market_rate == rate("0.02")
 
 
 def test_the_net_rate_of_lends_is_weighted_by_the_value_of_the_lent_assets() -> None:
@@ -141,15 +133,12 @@ def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
     unpriced = {asset_id: price for asset_id, price in CONTEXT.prices.items() if asset_id != HEL}
     context = replace(CONTEXT, prices=unpriced)
     found = Portfolio(POSITION, context)
-    assert found.lend_net_rate == NetRate(D("0.05"), apy(D("0.05")))
-    assert found.totals.debts_net_rate == NetRate(D("0.1"), TEN)
+    assert found.lend_net_rate == rate("0.05")
+    assert found.totals.debts_net_rate == rate("0.1")
 
 
 def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
-    assert PORTFOLIO.wallet == (
-        WalletBalance(USDT, 1_234_500_000, "known"),
-        WalletBalance("native;mystery", 7, "unknown"),
-    )
+    """1,234.5 USDT, and 7 of an asset that the service does not know."""
     assert PORTFOLIO.wallet_value == D("1234.5")
 
 
@@ -161,13 +150,13 @@ def test_staking_lists_only_pools_with_a_stake() -> None:
 
 def test_a_stake_in_a_pool_that_the_token_does_not_list_counts_in_the_sum() -> None:
     staking = Portfolio(Position("a", stakes=(Stake(9, 0, 5, True, None, D(0)),)), CONTEXT).staking
-    assert (staking.bonding_sum, staking.pools) == (5, ())
+    assert (staking.bonding_sum, staking.pools) == (5, [])
 
 
 def test_unbondings_are_in_the_order_in_which_they_unlock() -> None:
     last, first, second = (Unbonding(n, AT + timedelta(days=days)) for n, days in ((1, 9), (7, 1), (8, 1)))
     found = Portfolio(replace(POSITION, unbondings=(last, second, first)), CONTEXT)
-    assert found.staking.unbondings == (first, second, last)
+    assert found.staking.unbondings == [first, second, last]
 
 
 def test_unlock_amounts_are_those_at_the_given_instant() -> None:
@@ -191,22 +180,20 @@ def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
 
 def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asset() -> None:
     """Accounts 0 and 2 have posted 40 and 16 million shares of ORB, 1.25 of it each; both owe 110 USDT."""
-    hel, orb, usdt = by_asset(PORTFOLIO)
+    hel, orb, usdt = PORTFOLIO.by_asset
     assert [one.asset_id for one in (hel, orb, usdt)] == [HEL, ORB, USDT]
-    posted = AccountClaim(0, Claim(ORB, 50_000_000, 40_000_000)), AccountClaim(2, Claim(ORB, 20_000_000, 16_000_000))
-    assert orb == AssetPosition(ORB, posted, (), None, None)
-    owed = [(debt.index, debt.claim.principal, debt.claim.shares) for debt in (*usdt.debts, *hel.debts)]
-    assert owed == [(0, 110_000_000, 100_000_000), (2, 110_000_000, 100_000_000), (2, 45 * 10**15, 3 * 10**16)]
-    assert (hel.debt_rate, usdt.debt_rate) == (MarketRate(D("0.3")), MarketRate(D("0.1")))
-    assert (hel.lend, usdt.lend) == PORTFOLIO.lends
-    assert by_asset(Portfolio(Position("a"), CONTEXT)) == ()
+    posted = [AccountClaim(0, Claim(ORB, 50_000_000, 40_000_000)), AccountClaim(2, Claim(ORB, 20_000_000, 16_000_000))]
+    assert orb == AssetPosition(ORB, posted, (), None)
+    assert usdt.debts == [AccountClaim(0, USDT_DEBT), AccountClaim(2, USDT_DEBT)]
+    assert hel.debts == [AccountClaim(2, HEL_DEBT)]
+    assert [hel.lend, usdt.lend] == PORTFOLIO.lends
 
 
 def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
     empty = Portfolio(Position("a"), CONTEXT)
-    assert (empty.accounts, empty.lends, empty.wallet, empty.wallet_value) == ((), (), (), D(0))
+    assert (empty.accounts, empty.lends, empty.by_asset, empty.wallet_value) == ((), [], [], D(0))
     assert (empty.totals.collaterals, empty.totals.debts) == ((), ())
-    assert empty.totals.debts_net_rate == NetRate(D(0), D(0))
-    assert (empty.staking.pools, empty.staking.bonding_sum) == ((), 0)
+    assert empty.totals.debts_net_rate == rate("0")
+    assert (empty.staking.pools, empty.staking.bonding_sum) == ([], 0)
     unlocks = unlocks_at([], PTK, AT)
     assert (unlocks.arrangements, unlocks.totals) == ((), UnlockAmounts())

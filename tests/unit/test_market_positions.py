@@ -21,13 +21,7 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.positions import Holding, Stake
 from analytics_service.market.ptoken import StakingPool
-from analytics_service.market.shares import (
-    Claim,
-    claim_totals,
-    collateral_claims,
-    debt_claims,
-    principal_of,
-)
+from analytics_service.market.shares import Claim, claim_totals, claims_of, principal_of
 
 D = Decimal
 HALF = D("0.5")
@@ -86,8 +80,8 @@ def test_all_accounts_together_never_owe_more_than_the_balance(shares: list[int]
 def test_collateral_and_debt_claims_come_from_their_own_market() -> None:
     market = Market("a", None, CollateralMarket(COLLATERAL, 40, 40), debt_market(30, 20))
     holdings = (Holding("a", 10), Holding("gone", 7))
-    assert collateral_claims(holdings, {"a": market}) == (Claim("a", 10, 10), Claim("gone", 0, 7))
-    assert debt_claims(holdings, {"a": market}) == (Claim("a", 15, 10), Claim("gone", 0, 7))
+    assert claims_of(holdings, {"a": market}, "collateral") == (Claim("a", 10, 10), Claim("gone", 0, 7))
+    assert claims_of(holdings, {"a": market}, "debt") == (Claim("a", 15, 10), Claim("gone", 0, 7))
 
 
 def test_claim_totals_are_sums_by_asset_in_order_of_id() -> None:

@@ -22,11 +22,12 @@ from analytics_service.market.markets import (
     Market,
 )
 from analytics_service.market.prices import Price, quoted
-from analytics_service.market.rates import MarketRate, NetRate, apy, net_rate
+from analytics_service.market.rates import MarketRate, apy, net_rate
 from analytics_service.market.shares import origin_equivalent, receipt_price, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
 from analytics_service.market.values import fraction, usd_value
 from analytics_service.store.observations import price_frame
+from tests.unit.small_protocol import rate
 
 D = Decimal
 RATIO = D("0.5")
@@ -218,7 +219,7 @@ def test_the_apy_compounds_the_apr_every_second_of_a_365_day_year(apr: str) -> N
     with localcontext(prec=200):
         grown = (31_536_000 * (1 + D(apr) / 31_536_000).ln()).exp() - 1
         expected = grown.quantize(D("1e-18"))
-    assert apy(D(apr)) == MarketRate(D(apr)).apy == expected
+    assert apy(D(apr)) == expected
 
 
 def test_ten_percent_compounds_to_just_less_than_e_to_a_tenth() -> None:
@@ -242,19 +243,19 @@ def test_the_apr_of_a_net_rate_is_the_mean_of_aprs_and_its_apy_that_of_apys() ->
 
     Compounded that is (3 * apy(0.02) + apy(0.1)) / 4; compounding the mean of 4 % would give less.
     """
-    rate = net_rate([(D(300), MarketRate(D("0.02"))), (D(100), MarketRate(D("0.1")))])
+    mean = net_rate([(D(300), rate("0.02")), (D(100), rate("0.1"))])
     compounded = (3 * Fraction(apy(D("0.02"))) + Fraction(apy(D("0.1")))) / 4
-    assert rate.apr == D("0.04")
-    assert Fraction(rate.apy) == Fraction(round(compounded * 10**18), 10**18) > Fraction(apy(D("0.04")))
+    assert mean.apr == D("0.04")
+    assert Fraction(mean.apy) == Fraction(round(compounded * 10**18), 10**18) > Fraction(apy(D("0.04")))
 
 
 def test_the_net_rate_of_one_part_is_its_rate() -> None:
-    assert net_rate([(D("0.7"), MarketRate(D("0.1")))]) == NetRate(D("0.1"), apy(D("0.1")))
+    assert net_rate([(D("0.7"), rate("0.1"))]) == rate("0.1")
 
 
-@pytest.mark.parametrize("parts", [[], [(D(0), MarketRate(D("0.1")))]])
+@pytest.mark.parametrize("parts", [[], [(D(0), rate("0.1"))]])
 def test_a_net_rate_without_any_value_is_0(parts: list[tuple[Decimal, MarketRate]]) -> None:
-    assert net_rate(parts) == NetRate(D(0), D(0))
+    assert net_rate(parts) == rate("0")
 
 
 # Just below 10^20, and half a unit of the 18th decimal closer, which rounds up to it.

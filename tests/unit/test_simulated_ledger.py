@@ -18,7 +18,7 @@ from analytics_service.market.health import Health, account_health, health_weigh
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.positions import Account, Position
-from analytics_service.market.shares import collateral_claims, debt_claims, with_receipt_prices
+from analytics_service.market.shares import claims_of, with_receipt_prices
 from analytics_service.market.supply import market_supply
 from analytics_service.market.values import exact_value, total
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
@@ -152,7 +152,7 @@ def test_debts_deposits_and_rates_are_the_fold_of_all_events(seed: str, at: date
             expected = pools[ASSETS[lent.asset_id].symbol].lent.pop(position.address)
             assert abs(redeems - expected) <= 1_000 + expected / 10**9
         for account in position.accounts:
-            for debt in debt_claims(account.debts, by_id):
+            for debt in claims_of(account.debts, by_id, "debt"):
                 expected = pools[ASSETS[debt.asset_id].symbol].owed.pop((position.address, account.index))
                 assert abs(debt.principal - expected) <= 1_000 + expected / 10**9
     for symbol, pool in pools.items():
@@ -245,7 +245,7 @@ def test_markets_are_the_sums_of_all_positions_to_the_unit(seed: str, at: dateti
         for account in position.accounts:
             posted.update({held.asset_id: held.shares for held in account.collaterals})
             shares.update({held.asset_id: held.shares for held in account.debts})
-            owed.update({claim.asset_id: claim.principal for claim in debt_claims(account.debts, by_id)})
+            owed.update({claim.asset_id: claim.principal for claim in claims_of(account.debts, by_id, "debt")})
         receipts.update({lent.asset_id: lent.held + lent.collateralized for lent in position.lends})
     for asset_id, market in by_id.items():
         assert market.collateral is None or market.collateral.shares == posted.pop(asset_id, 0)
@@ -280,13 +280,13 @@ def healths(seed: str, at: datetime, account: Account, position: Position) -> He
         return exact_value(amount, ASSETS[asset_id].decimals_denom, usd[asset_id])
 
     secured = []
-    for claim in collateral_claims(account.collaterals, by_id):
+    for claim in claims_of(account.collaterals, by_id, "collateral"):
         collateral = by_id[claim.asset_id].collateral
         assert collateral
         secured.append((worth(claim.asset_id, claim.principal), collateral.config.liquidation_ltv))
     pools = {pool.index: pool for pool in source.ptoken(at).pools}
     staked = health_weighted_value(position.stakes, account.index, pools, 6, usd[config.ptoken])
-    owed = total(worth(claim.asset_id, claim.principal) for claim in debt_claims(account.debts, by_id))
+    owed = total(worth(claim.asset_id, claim.principal) for claim in claims_of(account.debts, by_id, "debt"))
     return account_health(secured, owed, staked, config)
 
 
@@ -328,7 +328,7 @@ def test_nobody_borrows_or_withdraws_more_than_the_oracles_prices_allow() -> Non
         for account in position.accounts:
             if account.index == event.account_index and account.debts:
                 owed, allowed = Decimal(0), Decimal(0)
-                for debt in debt_claims(account.debts, by_id):
+                for debt in claims_of(account.debts, by_id, "debt"):
                     owed += exact_value(debt.principal, ASSETS[debt.asset_id].decimals_denom, usd[debt.asset_id])
                 for held in account.collaterals:
                     market = by_id[held.asset_id].collateral
