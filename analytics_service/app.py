@@ -24,6 +24,7 @@ from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.requests import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
+from analytics_service.present.status import OPERATIONS, STATUS
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, operations, users, web_page
 from analytics_service.resources.current import Current
 from analytics_service.resources.history import HistoryPath
@@ -111,7 +112,8 @@ def create_app(
         is_configured=settings.source is not None,
         ready_max_age=settings.ready_max_age,
     )
-    routes = [*_probes(monitor), ("/api/v1/status/health", health.StatusHealth(monitor)), *_current(shared)]
+    health_path = health.Operational("How the service is, part by part.", STATUS, monitor.check)
+    routes: Routes = [*health.probes(monitor), ("/api/v1/status/health", health_path), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, memory)
         routes += _history(shared, reader)
@@ -129,10 +131,11 @@ def create_app(
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
     _add(app, routes)
-    scrape = metrics.Metrics(instruments, metrics.Build(settings.source), metrics.StatusGauges(monitor, store))
+    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, store, settings.source))
     report = operations.Operations(settings, store, monitor, instruments.workers, clock)
+    report_path = health.Operational("The state of every part of the service.", OPERATIONS, report.record)
     app.operators = _operators(
-        settings.metrics_bind, [*_probes(monitor), ("/metrics", scrape), ("/operations", report)]
+        settings.metrics_bind, [*health.probes(monitor), ("/metrics", scrape), ("/operations", report_path)]
     )
     return app
 
@@ -157,11 +160,6 @@ def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
 def _add(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:
     for path, resource in routes:
         app.add_route(path, resource)
-
-
-def _probes(monitor: Monitor) -> Routes:
-    """The routes that load balancers and orchestrators request, on either bind."""
-    return [("/healthz", health.Alive()), ("/readyz", health.Ready(monitor))]
 
 
 def _history(shared: Shared, reader: HistoryReader) -> Routes:

@@ -29,12 +29,8 @@ class Resource(ABC):
     """The shape of `data`. A list also has a count. Paths without a shape are not in the OpenAPI document."""
     media: tuple[str, ...] = (falcon.MEDIA_JSON,)
     """Media types of the answer, the default first. Callers that rule out all of them are refused."""
-    summary: str
-    """What the path answers, in one line. The default is the first line of the class's docstring."""
-
-    def __init_subclass__(cls) -> None:
-        if "summary" not in vars(cls):
-            cls.summary = (cls.__doc__ or "").strip().partition("\n")[0]
+    summary = ""
+    """What the path answers, in one line."""
 
     @abstractmethod
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None: ...

@@ -1,12 +1,12 @@
-"""/healthz, /readyz and /api/v1/status/health: whether the service is up, ready and healthy."""
+"""Paths of operators: whether the service is up, ready and healthy, and how its parts are."""
 
-from abc import abstractmethod
+from collections.abc import Callable
 
 from analytics_service.errors import NotReady
 from analytics_service.http.answer import success
 from analytics_service.http.resource import Live
 from analytics_service.present.shapes import Scope, Shape
-from analytics_service.present.status import ALIVE, READY, STATUS
+from analytics_service.present.status import ALIVE, READY
 from analytics_service.state.health import Monitor, Status
 
 
@@ -15,45 +15,24 @@ class Operational(Live):
 
     shape: Shape
 
-    @abstractmethod
-    def record(self) -> object: ...
+    def __init__(self, summary: str, shape: Shape, record: Callable[[], object]) -> None:
+        self.summary, self.shape, self._record = summary, shape, record
 
     def body(self) -> bytes:
-        return success(self.shape.render(self.record(), Scope()))
+        return success(self.shape.render(self._record(), Scope()))
 
 
-class Alive(Operational):
-    """Whether the process is up."""
+def probes(monitor: Monitor) -> list[tuple[str, Operational]]:
+    """The routes that load balancers and orchestrators request, on either bind."""
 
-    shape = ALIVE
-
-    def record(self) -> object:
-        """Anything: the process answers."""
-        return self
-
-
-class Ready(Operational):
-    """Whether this host can answer: from the store or from memory, with data of everything that jobs bring."""
-
-    shape = READY
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor = monitor
-
-    def record(self) -> Status:
+    def ready() -> Status:
         """The status of a host that is ready. NotReady says what is missing."""
-        if obstacles := self._monitor.obstacles():
+        if obstacles := monitor.obstacles():
             raise NotReady(f"Not ready: {'; '.join(obstacles)}.")
-        return self._monitor.check()
+        return monitor.check()
 
-
-class StatusHealth(Operational):
-    """How the service is, part by part."""
-
-    shape = STATUS
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor = monitor
-
-    def record(self) -> Status:
-        return self._monitor.check()
+    can_answer = "Whether this host can answer: from the store or from memory, with data of everything that jobs bring."
+    return [
+        ("/healthz", Operational("Whether the process is up.", ALIVE, lambda: True)),
+        ("/readyz", Operational(can_answer, READY, ready)),
+    ]

@@ -27,9 +27,9 @@ class Metrics(Live):
     media = (falcon.MEDIA_TEXT,)
     headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
 
-    def __init__(self, instruments: Instruments, *gauges: Collector) -> None:
+    def __init__(self, instruments: Instruments, gauges: Collector) -> None:
         self._registry = CollectorRegistry()
-        for collector in [*instruments.collectors(), *gauges]:
+        for collector in [*instruments.collectors(), gauges]:
             self._registry.register(collector)
 
     def body(self) -> bytes:
@@ -37,44 +37,28 @@ class Metrics(Live):
 
 
 class Gauges(Collector):
-    """Gauges whose values are computed for each scrape."""
+    """Gauges whose values are computed for each scrape: what runs here, and how the store, its snapshots and the
+    scheduled runs of the last day are, whatever host the scheduler runs on."""
+
+    def __init__(self, monitor: Monitor, store: Store, source: str | None) -> None:
+        self._monitor = monitor
+        self._store = store
+        self._source = source or ""
+        self._reading: Share[Sequence[Family]] = Share()
+        self._families: Sequence[Family] = ()
 
     def describe(self) -> list[Metric]:
         """No metrics, because the store may be unreachable when the service starts."""
         return []
 
-
-class Build(Gauges):
-    """The version of the service, and its configured source."""
-
-    def __init__(self, source: str | None) -> None:
-        self._labels = {
-            "version": service_version() or "unknown",
-            "python": platform.python_version(),
-            "source": source or "",
-        }
-
-    def collect(self) -> Iterator[Metric]:
-        """A gauge that is always 1."""
-        build = GaugeMetricFamily("analytics_build_info", "Version and configured source.", labels=list(self._labels))
-        build.add_metric(list(self._labels.values()), 1)
-        yield build
-
-
-class StatusGauges(Gauges):
-    """How the store, its snapshots and the scheduled runs of the last day are, whatever host the scheduler runs on."""
-
-    def __init__(self, monitor: Monitor, store: Store) -> None:
-        self._monitor = monitor
-        self._store = store
-        self._reading: Share[Sequence[Family]] = Share()
-        self._families: Sequence[Family] = ()
-
     def collect(self) -> Iterator[Metric]:
         """The current gauges. While the store does not answer, ages grow from its last answer, gauges of runs are those
         of that answer, and others that only the store could provide are left out."""
+        build = _gauge("analytics_build_info", "Version and configured source.", "version", "python", "source")
+        build.add_metric([service_version() or "unknown", platform.python_version(), self._source], 1)
+        yield build
         status = self._monitor.check()
-        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
+        yield _gauge("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
         if status.reachable:
             yield _gauge("analytics_schema_current", "Whether its schema is current.", value=status.schema_current)
         simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")

@@ -9,8 +9,6 @@ from cachetools import TTLCache
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, Busy, StoreFailure
 from analytics_service.market.share import Share
-from analytics_service.present.status import OPERATIONS
-from analytics_service.resources.health import Operational
 from analytics_service.state.health import Family, Http, Monitor, Status, Worker
 from analytics_service.state.operations import read_store
 from analytics_service.store.connection import Store
@@ -22,10 +20,8 @@ _CACHE_SECONDS = 4.0
 _YOUNG = 30.0
 
 
-class Operations(Operational):
+class Operations:
     """The state of every part of the service. While ClickHouse does not answer, it says so and shows the last data."""
-
-    shape = OPERATIONS
 
     def __init__(
         self,

@@ -44,18 +44,13 @@ class DeclarationOnly(Resource):
 
 
 class Markets(DeclarationOnly):
-    """Every market.
-
-    In the order of names.
-    """
-
+    summary = "Every market."
     query = (params.ASSET_ID, params.WITH_TEXT, *params.RANGE)
     shape = Many(MARKET)
 
 
 class Newest(DeclarationOnly):
-    """The newest market of someone."""
-
+    summary = "The newest market of someone."
     path = (ADDRESS,)
     shape = NEWEST
 
@@ -237,8 +232,6 @@ def test_two_different_objects_of_one_name_are_refused() -> None:
     other = Shape("MarketText", "Something else.", (Field("name", STRING, "Its name."),))
 
     class Other(Markets):
-        """Another one."""
-
         shape = other
 
     with pytest.raises(ValueError, match="MarketText"):
