@@ -45,7 +45,7 @@ class Components:
         if isinstance(node, Alternatives):
             return {"description": node.help, "oneOf": [schema_of(choice) for choice in node.choices.values()]}
         properties = {field.name: _property(field) for field in node.fields}
-        if node.has_extra:
+        if node.variants:
             members = {variant: self._variant(node, variant) for variant in _texts(node)}
             extra = {"description": "Variants; null unless asked for.", **exactly(members)}
             properties["extra"] = self.add(f"{node.name}Extra", extra)
@@ -59,9 +59,11 @@ class Components:
         if variant == "text":
             return self._text(name, names, "with_text is")
         if variant == "percent":
-            properties = {field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.parts}
+            properties = {
+                field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.variants[variant]
+            }
         else:
-            properties = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.values}
+            properties = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.variants[variant]}
             price = {**schema_of(PRICE), "description": "USD for one standard unit, as used here."}
             properties["price"] = or_null(price)
         text = self._text(f"{name}Text", names, f"with_{variant} and with_text are")
@@ -126,12 +128,13 @@ def _property(field: Field) -> Schema:
 
 def _texts(node: Shape | Alternatives) -> dict[str, tuple[str, ...]]:
     """The variants of an object, with the names of the texts in each."""
-    if isinstance(node, Alternatives) or not node.has_extra:
+    if isinstance(node, Alternatives):
         return {}
-    names = {"text": node.texts, "percent": node.parts, "value": node.values}
-    texts = {variant: tuple(field.name for field in fields) for variant, fields in names.items()}
-    texts["value"] += ("price",) if node.values else ()
-    return {variant: names for variant, names in texts.items() if names or variant == "text"}
+    prices = {"value": ("price",)}
+    return {
+        variant: (*(field.name for field in fields), *prices.get(variant, ()))
+        for variant, fields in node.variants.items()
+    }
 
 
 def _described(kind: Rendering, field: Field, how: str) -> Schema:

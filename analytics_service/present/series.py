@@ -7,9 +7,7 @@ from analytics_service.present.renderings import ASSET_SPEC, DECIMAL, NUMBER, ST
 from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Many, Node, OneOf, Rendering, Shape
 
-# USD for prices and values, a fraction for APRs and utilization.
-_VALUE = DECIMAL
-_OPTIONAL_VALUE = Rendering(or_null(schema_of(_VALUE)), _VALUE.json)
+_VALUES = Many(Rendering(or_null(schema_of(DECIMAL)), DECIMAL.json))
 VALUE_POINT = Shape(
     "Point",
     "A bucket and its value.",
@@ -17,7 +15,7 @@ VALUE_POINT = Shape(
         Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
         Field(
             "v",
-            _VALUE,
+            DECIMAL,
             "What agg says; by default the last observation before the bucket's end. Null if there is none. In USD, or "
             "a fraction for APRs and utilization.",
             optional=True,
@@ -29,10 +27,10 @@ OHLC_POINT = Shape(
     "A bucket and its observations.",
     (
         Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
-        Field("o", _VALUE, "First observation; of a bucket without any, the value carried.", optional=True),
-        Field("h", _VALUE, "Greatest observation.", optional=True),
-        Field("l", _VALUE, "Least observation.", optional=True),
-        Field("c", _VALUE, "Last observation.", optional=True),
+        Field("o", DECIMAL, "First observation; of a bucket without any, the value carried.", optional=True),
+        Field("h", DECIMAL, "Greatest observation.", optional=True),
+        Field("l", DECIMAL, "Least observation.", optional=True),
+        Field("c", DECIMAL, "Last observation.", optional=True),
         Field("n", NUMBER, "Number of observations."),
     ),
 )
@@ -85,24 +83,20 @@ SERIES = Shape(
 _RANGE = Field("range", RANGE, "The requested range.", source="query")
 _PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="query")
 _ARRAY = Rendering(Many(NUMBER), lambda numbers, _: numbers)
-_VALUES = Many(_OPTIONAL_VALUE)
+_CANDLES = {"o": "First", "h": "Greatest", "l": "Least", "c": "Last"}
 COLUMN_SERIES = Shape(
     "ColumnSeries",
     "History of one asset, an array for each column of its points.",
     (
         Field("asset", STRING, "Id of the asset; not in a single series.", sometimes=True),
         Field(
-            "symbol",
-            STRING,
-            "Symbol of the asset, if it is known; not in a single series.",
-            optional=True,
-            sometimes=True,
+            "symbol", STRING, "Symbol of the asset, if known; not in a single series.", optional=True, sometimes=True
         ),
         Field("v", _VALUES, "Values of all buckets.", sometimes=True),
-        Field("o", _VALUES, "First observations, with agg=ohlc.", sometimes=True),
-        Field("h", _VALUES, "Greatest observations, with agg=ohlc.", sometimes=True),
-        Field("l", _VALUES, "Least observations, with agg=ohlc.", sometimes=True),
-        Field("c", _VALUES, "Last observations, with agg=ohlc.", sometimes=True),
+        *(
+            Field(name, _VALUES, f"{which} observations, with agg=ohlc.", sometimes=True)
+            for name, which in _CANDLES.items()
+        ),
         Field("n", Many(NUMBER), "Numbers of observations, with agg=ohlc.", sometimes=True),
     ),
 )

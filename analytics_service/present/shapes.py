@@ -173,21 +173,15 @@ class Shape(Renderable):
     extra: bool = False
 
     @cached_property
-    def texts(self) -> tuple[Field, ...]:
-        return tuple(field for field in self.fields if isinstance(field.of, Rendering) and field.of.text)
-
-    @cached_property
-    def values(self) -> tuple[Field, ...]:
-        return tuple(field for field in self.fields if isinstance(field.of, Rendering) and field.of.value)
-
-    @cached_property
-    def parts(self) -> tuple[Field, ...]:
-        return tuple(field for field in self.fields if isinstance(field.of, Rendering) and field.of.part)
-
-    @cached_property
-    def has_extra(self) -> bool:
-        """Whether the object has an `extra`. Every field with variants has a text."""
-        return self.extra or bool(self.texts)
+    def variants(self) -> Mapping[str, tuple[Field, ...]]:
+        """The fields in each variant; empty without an `extra`. Every field with variants has a text."""
+        rendered = [(field, field.of) for field in self.fields if isinstance(field.of, Rendering)]
+        fields = {
+            "text": tuple(field for field, of in rendered if of.text),
+            "percent": tuple(field for field, of in rendered if of.part),
+            "value": tuple(field for field, of in rendered if of.value),
+        }
+        return {name: fields[name] for name in fields if fields[name] or (name == "text" and self.extra)}
 
     def derive(self, name: str, **changes: "str | Node") -> "Shape":
         """This object under another name. Each change gives a field a new name (a string) or another shape."""
@@ -195,28 +189,22 @@ class Shape(Renderable):
 
     def writer(self, flags: Flags) -> Write:
         fields = [(field.name, field.get, field.scoped(field.of.writer(flags))) for field in self.fields]
-        if self.has_extra:
-            fields.append(("extra", _itself, self._variants(flags)))
+        if self.variants:
+            makers = {"text": self._texts, "percent": self._percent, "value": self._value}
+            extra = [(name, _itself, makers[name](flags) if getattr(flags, name) else _null) for name in self.variants]
+            fields.append(("extra", _itself, _object(extra)))
         body = _object(fields)
         if self.asset is None:
             return body
         asset_of = attrgetter(self.asset)
         return lambda record, scope: body(record, scope.of(asset_of(record)))
 
-    def _variants(self, flags: Flags) -> Write:
-        variants = {"text": self._texts() if flags.text else _null}
-        if self.parts:
-            variants["percent"] = self._percent(flags) if flags.percent else _null
-        if self.values:
-            variants["value"] = self._value(flags) if flags.value else _null
-        return _object([(name, _itself, write) for name, write in variants.items()])
-
-    def _texts(self) -> Write:
-        kinds = ((field, field.of.text) for field in self.texts if isinstance(field.of, Rendering))
+    def _texts(self, flags: Flags) -> Write:
+        kinds = ((field, field.of.text) for field in self.variants["text"] if isinstance(field.of, Rendering))
         return _object([(field.name, field.get, field.scoped(write)) for field, write in kinds if write], text.NONE)
 
     def _percent(self, flags: Flags) -> Write:
-        parts = [(field.name, field.get) for field in self.parts]
+        parts = [(field.name, field.get) for field in self.variants["percent"]]
         (amount_of,) = (field.get for field in self.fields if field.name == "amount")
 
         def write(record: Any, scope: Scope) -> dict[str, object]:
@@ -228,7 +216,7 @@ class Shape(Renderable):
         return write
 
     def _value(self, flags: Flags) -> Write:
-        amounts = [(field.name, field.get) for field in self.values]
+        amounts = [(field.name, field.get) for field in self.variants["value"]]
 
         def write(record: Any, scope: Scope) -> dict[str, object]:
             body: dict[str, object] = {}

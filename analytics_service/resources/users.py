@@ -130,6 +130,9 @@ def _user(
     )
 
 
+_COLLATERALS, _DEBTS = Many(COLLATERAL_ITEM), Many(DEBT_ITEM)
+_POSTED, _OWED = attrgetter("account.totals.collaterals"), attrgetter("account.totals.debts")
+_STAKED, _POOLS = attrgetter("portfolio.staking"), Many(STAKED_POOL, attrgetter("pools"))
 _ASSET = (params.ASSET_ID,)
 _ACCOUNT = (params.ACCOUNT_INDEX,)
 _POOL = (params.POOL_INDEX, params.POOL_DURATION)
@@ -179,47 +182,21 @@ PARTS = (
         lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.debts), "debt"),
         named_by=_ASSET,
     ),
-    _user(
-        "markets/borrow/sum/collaterals",
-        "An address's collaterals, summed over its accounts.",
-        Many(COLLATERAL_ITEM),
-        lambda user: user.portfolio.totals.collaterals,
+    *(
+        _user(f"markets/borrow/sum/{side}", f"An address's {side}, summed over its accounts.", shape, record)
+        for side, shape, record in (
+            ("collaterals", _COLLATERALS, attrgetter("portfolio.totals.collaterals")),
+            ("debts", _DEBTS, attrgetter("portfolio.totals.debts")),
+        )
     ),
-    _user(
-        "markets/borrow/sum/debts",
-        "An address's debts, summed over its accounts.",
-        Many(DEBT_ITEM),
-        lambda user: user.portfolio.totals.debts,
-    ),
-    _user(
-        "markets/borrow/accounts/{index}",
-        "One borrow account of an address.",
-        BORROW_ACCOUNT,
-        lambda user: user.account,
-        _ALL,
-        named_by=_ACCOUNT,
-    ),
-    _user(
-        "markets/borrow/accounts/{index}/collaterals",
-        "The collaterals of one borrow account.",
-        Many(COLLATERAL_ITEM),
-        lambda user: user.account.totals.collaterals,
-        named_by=_ACCOUNT,
-    ),
-    _user(
-        "markets/borrow/accounts/{index}/debts",
-        "The debts of one borrow account.",
-        Many(DEBT_ITEM),
-        lambda user: user.account.totals.debts,
-        named_by=_ACCOUNT,
-    ),
-    _user(
-        "markets/borrow/accounts/{index}/health",
-        "How safe one borrow account is.",
-        ACCOUNT_HEALTH,
-        lambda user: user.account.health,
-        _ALL,
-        named_by=_ACCOUNT,
+    *(
+        _user(f"markets/borrow/accounts/{{index}}{part}", summary, shape, record, families, named_by=_ACCOUNT)
+        for part, summary, shape, record, families in (
+            ("", "One borrow account of an address.", BORROW_ACCOUNT, attrgetter("account"), _ALL),
+            ("/collaterals", "The collaterals of one borrow account.", _COLLATERALS, _POSTED, _HOLDINGS),
+            ("/debts", "The debts of one borrow account.", _DEBTS, _OWED, _HOLDINGS),
+            ("/health", "How safe one borrow account is.", ACCOUNT_HEALTH, attrgetter("account.health"), _ALL),
+        )
     ),
     _user(
         "ptoken/unlocks",
@@ -229,34 +206,14 @@ PARTS = (
         _UNLOCKS,
         variants=_PERCENT,
     ),
-    _user(
-        "ptoken/staking",
-        "An address's staking of the protocol token.",
-        USER_STAKING,
-        lambda user: user.portfolio.staking,
-        _STAKING,
-    ),
-    _user(
-        "ptoken/staking/pools",
-        "The staking pools in which an address has stakes.",
-        Many(STAKED_POOL),
-        lambda user: user.portfolio.staking.pools,
-        _STAKING,
-    ),
-    _user(
-        "ptoken/staking/pools/lookup",
-        "An address's stakes in one staking pool.",
-        STAKED_POOL,
-        lambda user: user.pool,
-        _STAKING,
-        named_by=_POOL,
-    ),
-    _user(
-        "ptoken/staking/unstaking",
-        "What an address is unstaking.",
-        UNBONDINGS,
-        lambda user: user.portfolio.staking,
-        _STAKING,
+    *(
+        _user(f"ptoken/staking{part}", summary, shape, record, _STAKING, named_by=named_by)
+        for part, summary, shape, record, named_by in (
+            ("", "An address's staking of the protocol token.", USER_STAKING, _STAKED, ()),
+            ("/pools", "The staking pools in which an address has stakes.", _POOLS, _STAKED, ()),
+            ("/pools/lookup", "An address's stakes in one staking pool.", STAKED_POOL, attrgetter("pool"), _POOL),
+            ("/unstaking", "What an address is unstaking.", UNBONDINGS, _STAKED, ()),
+        )
     ),
     _user(
         "wallet/balances",
