@@ -3,7 +3,6 @@
 import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +11,7 @@ import orjson
 from xxhash import xxh3_128_digest
 
 from analytics_service.http.coding import Coding
+from analytics_service.market.instants import instant
 
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
@@ -58,7 +58,7 @@ class Validators:
     def headers(self, coding: Coding) -> Headers:
         """The headers of both a 200 and a 304, except Cache-Control."""
         headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
-        modified = () if self.modified is None else (("Last-Modified", _http_date(self.modified)),)
+        modified = () if self.modified is None else (("Last-Modified", falcon.dt_to_http(instant(self.modified))),)
         # A dictionary of dates, as RFC 9651 has them.
         as_of = (("As-Of", ", ".join(f"{family}=@{at}" for family, at in self.as_of)),) if self.as_of else ()
         # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
@@ -124,10 +124,6 @@ def tag_of(body: bytes) -> str:
     would take as long as encoding a page of history.
     """
     return urlsafe_b64encode(xxh3_128_digest(body)).decode().rstrip("=")
-
-
-def _http_date(second: int) -> str:
-    return falcon.dt_to_http(datetime.fromtimestamp(second, UTC))
 
 
 def reason(status: HTTPStatus) -> str:

@@ -118,21 +118,16 @@ def _changing(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, content: str) -> None:
-    """Replace a file atomically. A file that did not exist is for its owner only."""
+    """Replace a file atomically, by one with its owner and mode. A file that did not exist is for its owner only."""
     target = path.resolve()
     with NewFile(target) as new:
         if target.exists():
-            _copy_access(target, new.file.fileno())
+            status = target.stat()
+            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(new.file.fileno(), status.st_uid, status.st_gid)
+            os.fchmod(new.file.fileno(), stat.S_IMODE(status.st_mode))
         new.file.write(content.encode())
         new.keep()
-
-
-def _copy_access(source: Path, descriptor: int) -> None:
-    """Give the new file the owner and mode of the file that it replaces."""
-    status = source.stat()
-    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-        os.fchown(descriptor, status.st_uid, status.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _digest(key: str) -> bytes:

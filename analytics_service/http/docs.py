@@ -179,41 +179,28 @@ def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], exam
     envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
     counted += " if it is a list" if counted and "count" not in body["required"] else ""
-    data = f"<p><code>data</code>: {_type(envelope['data'])}{counted}{_other_media(content)}</p>"
+    others = [f"<code>{escape(media)}</code>" for media in content if media != _MEDIA]
+    also = f"; or {', '.join(others)}" if others else ""
+    data = f"<p><code>data</code>: {_type(envelope['data'])}{counted}{also}</p>"
+    name = _name(envelope["data"].get("items", envelope["data"]))
+    fields = f"<details><summary>Fields of {escape(name)}</summary>{_body(schemas[name])}</details>"
     key = "-H 'Authorization: Bearer KEY' " if "security" in operation else ""
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
         f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
-        f"{data}{_fields_of(envelope['data'], schemas)}"
-        f"<pre>curl {key}'{escape(example)}'</pre></section>"
+        f"{data}{fields}<pre>curl {key}'{escape(example)}'</pre></section>"
     )
 
 
-def _other_media(content: Iterable[str]) -> str:
-    others = [f"<code>{escape(media)}</code>" for media in content if media != _MEDIA]
-    return f"; or {', '.join(others)}" if others else ""
-
-
 def _parameters(parameters: list[Schema]) -> str:
-    rows = [
-        (
-            f"<code>{escape(parameter['name'])}</code>",
-            _type(parameter["schema"]) + _bounds(parameter["schema"]),
-            "required" if parameter["required"] else _default(parameter["schema"]),
-            _inline(parameter["description"]),
-        )
-        for parameter in parameters
-    ]
+    rows = []
+    for parameter in parameters:
+        schema, name = parameter["schema"], f"<code>{escape(parameter['name'])}</code>"
+        bounds = f" from {schema['minimum']:,} to {schema['maximum']:,}" if "maximum" in schema else ""
+        default = f"<code>{escape(str(schema['default']).lower())}</code>" if "default" in schema else ""
+        needed = "required" if parameter["required"] else default
+        rows.append((name, _type(schema) + bounds, needed, _inline(parameter["description"])))
     return _table(("parameter", "type", "default", "meaning"), rows) if rows else ""
-
-
-def _default(schema: Schema) -> str:
-    value = schema.get("default")
-    return "" if value is None else f"<code>{escape(str(value).lower())}</code>"
-
-
-def _bounds(schema: Schema) -> str:
-    return f" from {schema['minimum']:,} to {schema['maximum']:,}" if "maximum" in schema else ""
 
 
 def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) -> str:
@@ -222,7 +209,8 @@ def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) 
     If exactly one of two parameters is required, the document has an example for just one of them.
     """
     needed = [parameter for parameter in parameters if parameter["required"] or "example" in parameter]
-    query = {parameter["name"]: values.get(parameter["name"], _sample(parameter["schema"])) for parameter in needed}
+    samples = {parameter["name"]: parameter["schema"].get("examples", ["..."])[0] for parameter in needed}
+    query = {name: values.get(name, sample) for name, sample in samples.items()}
     for parameter in parameters:
         name = parameter["name"]
         if parameter["in"] == "path":
@@ -230,16 +218,6 @@ def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) 
         elif name == "with_text":
             query["with_text"] = "true"
     return path + (f"?{urlencode(query, safe=';,')}" if query else "")
-
-
-def _sample(schema: Schema) -> object:
-    return schema.get("examples", ["..."])[0]
-
-
-def _fields_of(data: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The fields of an answer, or of the objects in a list, folded away."""
-    name = _name(data.get("items", data))
-    return f"<details><summary>Fields of {escape(name)}</summary>{_body(schemas[name])}</details>"
 
 
 def _object(name: str, schema: Schema) -> str:

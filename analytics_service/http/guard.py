@@ -43,7 +43,16 @@ class Guard:
         if self._limit is not None:
             # Requests with a wrong key count against their address.
             client = f"address {client_of(req, self._trusted)}" if name is None else f"key {name}"
-            self._count(client, self._limit, resp)
+            quota = self._limit.take(client)
+            resp.set_header(POLICY, self._limit.policy)
+            resp.set_header(LEFT, self._limit.left(quota))
+            if not quota.allowed:
+                requests, seconds = self._limit.rate
+                raise RequestError(
+                    "rate_limited",
+                    f"At most {requests:,} requests in {seconds:,} s are allowed; try again in {quota.seconds:,} s.",
+                    {"Retry-After": str(quota.seconds)},
+                )
         if self._keys is not None and name is None and is_guarded(req.path):
             raise _unauthorized(req)
 
@@ -55,19 +64,6 @@ class Guard:
             resp.append_header("Vary", "Authorization")
             if cache_control := resp.get_header("Cache-Control"):
                 resp.set_header("Cache-Control", cache_control.replace("public", "private"))
-
-    @staticmethod
-    def _count(client: str, limit: RateLimit, resp: falcon.Response) -> None:
-        quota = limit.take(client)
-        resp.set_header(POLICY, limit.policy)
-        resp.set_header(LEFT, limit.left(quota))
-        if not quota.allowed:
-            requests, seconds = limit.rate
-            raise RequestError(
-                "rate_limited",
-                f"At most {requests:,} requests in {seconds:,} s are allowed; try again in {quota.seconds:,} s.",
-                {"Retry-After": str(quota.seconds)},
-            )
 
 
 def _key(req: falcon.Request) -> str:

@@ -14,6 +14,7 @@ log = logging.getLogger(ACCESS)
 
 # Set in the environment of requests that a worker sends to itself, which do not count. No header can have this name.
 OWN_REQUEST = "analytics_service.own_request"
+_LINE = "%(client)s %(key)s %(method)s %(path)s %(status)s %(bytes)s B %(ms)s ms %(cache)s"
 _NOT_MODIFIED = 304
 _FIRST_ERROR = 400
 
@@ -47,27 +48,19 @@ class Measuring:
             self._instruments.answered_key(key, status)
         if self._logs:
             client = address_of(req, self._trusted)
-            _log(
-                {
-                    "client": None if client is None else str(client),
-                    "key": key,
-                    "method": req.method,
-                    "path": target_for_log(req),
-                    "route": route,
-                    "status": status,
-                    "bytes": size,
-                    "ms": round(seconds * 1000, 3),
-                    "cache": outcome,
-                }
-            )
-
-
-def _log(fields: dict[str, object]) -> None:
-    log.info(
-        "%(client)s %(key)s %(method)s %(path)s %(status)s %(bytes)s B %(ms)s ms %(cache)s",
-        {name: "-" if value is None else value for name, value in fields.items()},
-        extra={FIELDS: fields},
-    )
+            fields = {
+                "client": None if client is None else str(client),
+                "key": key,
+                "method": req.method,
+                "path": target_for_log(req),
+                "route": route,
+                "status": status,
+                "bytes": size,
+                "ms": round(seconds * 1000, 3),
+                "cache": outcome,
+            }
+            shown = {name: "-" if value is None else value for name, value in fields.items()}
+            log.info(_LINE, shown, extra={FIELDS: fields})
 
 
 def _cache_outcome(req: falcon.Request, status: int) -> str | None:

@@ -102,7 +102,7 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
     refusals = [HTTPStatus.UNAUTHORIZED] * asks_for_keys + [HTTPStatus.TOO_MANY_REQUESTS] * (rate is not None)
     about = _ABOUT + _ABOUT_KEYS * asks_for_keys + (_ABOUT_LIMIT.format(**rate._asdict()) if rate else "")
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
-    tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=_is_operational)
+    tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=("operations", "status").__contains__)
     components = Components(resource.shape for _, resource in described if resource.shape is not None)
     paths = {
         path: _item(path, resource, components, refusals if is_guarded(path) else []) for path, resource in described
@@ -170,10 +170,6 @@ def _operation(path: str, resource: Resource, components: Components, refusals: 
 def _tag(path: str) -> str:
     """The tag of a path: the segment after the version."""
     return path.removeprefix("/api/v1/").split("/")[0] if path.startswith("/api/v1/") else "operations"
-
-
-def _is_operational(tag: str) -> bool:
-    return tag in ("operations", "status")
 
 
 def _parameter(param: Param, location: str, components: Components) -> Object:
@@ -263,17 +259,16 @@ def _failures(components: Components, refusals: Sequence[HTTPStatus]) -> Object:
         "scope": {"type": "string", "enum": sorted({case.scope for case in cases.values()})},
         "message": {"type": "string", "description": "What is wrong, and what is allowed."},
     }
-    status, status_text = {"type": "integer"}, {"type": "string"}
-    body = exactly(envelope(_NULL, components.add("Error", exactly(error)), status, status_text))
+    body = exactly(envelope(_NULL, components.add("Error", exactly(error)), {"type": "integer"}, {"type": "string"}))
     schema = components.add("Failure", body)
-    return {_name(status): _failure(status, schema, refusals) for status in statuses}
-
-
-def _failure(status: HTTPStatus, schema: Object, refusals: Sequence[HTTPStatus]) -> Object:
     limits = {name: _reference("headers", name) for name in _limit_headers(refusals)}
-    headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
-    return {
-        "description": reason(status),
-        **({"headers": headers} if headers else {}),
-        "content": {_MEDIA: {"schema": schema}},
-    }
+    failures: Object = {}
+    for status in statuses:
+        headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
+        content = {"content": {_MEDIA: {"schema": schema}}}
+        failures[_name(status)] = {
+            "description": reason(status),
+            **({"headers": headers} if headers else {}),
+            **content,
+        }
+    return failures

@@ -1,6 +1,6 @@
 """Parameters of paths and queries, and how a request's are parsed. Undeclared ones are refused (rules 3.2 and 3.3)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,12 @@ def parse_params(
     RequestError for the first fault (rule 3.2).
     """
     raw = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
-    _require_declared(raw, [param.name for param in in_query])
+    declared = [param.name for param in in_query]
+    for unknown in (name for name in raw if name not in declared):
+        allowed = f"it takes {', '.join(declared)}" if declared else "it takes none"
+        raise RequestError(
+            "query_parameter_unknown", f"Query parameter {shortened(unknown)} is unknown here: {allowed}."
+        )
     for param in in_query:
         if (param.required or param.alternative) and not any(
             value for name in param.names for value in raw.get(name, [])
@@ -47,24 +52,14 @@ def parse_params(
                 "query_parameter_missing",
                 f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
             )
-    parsed = {param.name: _path_value(param, (path or {})[param.name]) for param in in_path}
+    parsed = {}
+    for param in in_path:
+        value = (path or {})[param.name]
+        try:
+            parsed[param.name] = param.parse(value)
+        except ValueError as error:
+            raise RequestError("path_parameter_invalid", f"{param.name}={shortened(value)}: {error}.") from None
     return parsed | {param.name: _value(param, raw) if raw.get(param.name) else param.default for param in in_query}
-
-
-def _require_declared(names: Iterable[str], declared: Sequence[str]) -> None:
-    for name in names:
-        if name not in declared:
-            allowed = f"it takes {', '.join(declared)}" if declared else "it takes none"
-            raise RequestError(
-                "query_parameter_unknown", f"Query parameter {shortened(name)} is unknown here: {allowed}."
-            )
-
-
-def _path_value(param: Param, value: str) -> Any:
-    try:
-        return param.parse(value)
-    except ValueError as error:
-        raise RequestError("path_parameter_invalid", f"{param.name}={shortened(value)}: {error}.") from None
 
 
 def _value(param: Param, raw: Mapping[str, list[str]]) -> Any:

@@ -182,12 +182,13 @@ class Valuation:
     @Part
     def ltvs(self) -> list[Decimal]:
         """The liquidation LTV of each group of collateral; 0 of others."""
-        return [self._ltv(group) for group in self.book.groups]
-
-    def _ltv(self, group: Group) -> Decimal:
-        market = self.terms.markets.get(group.asset_id)
-        posted = market.collateral if market and group.side == "collateral" else None
-        return posted.config.liquidation_ltv if posted else ZERO
+        markets = [self.terms.markets.get(group.asset_id) for group in self.book.groups]
+        return [
+            market.collateral.config.liquidation_ltv
+            if group.side == "collateral" and market and market.collateral
+            else ZERO
+            for group, market in zip(self.book.groups, markets, strict=True)
+        ]
 
     @Part
     def sums(self) -> pl.DataFrame:
@@ -249,12 +250,9 @@ class Valuation:
             }
         )
 
-    def values(self, account: int) -> AccountValues:
-        """The exact values of an account, in the order of its items."""
-        return self.values_at(account, self.units)
-
-    def values_at(self, account: int, units: Sequence[Decimal | None]) -> AccountValues:
-        """The exact values of an account with these values of units."""
+    def values(self, account: int, units: Sequence[Decimal | None] | None = None) -> AccountValues:
+        """The exact values of an account, in the order of its items; at other values of units, if given."""
+        units = self.units if units is None else units
         collaterals: list[tuple[Decimal, Decimal]] = []
         debts: list[Decimal] = []
         stakes: list[Decimal] = []

@@ -61,18 +61,14 @@ class Liquidations:
             return LiquidationPrice(asset_id)
         if asset_id not in self._units:
             self._units[asset_id] = valuation.units_along(asset_id)
-        fixed, slope = (_numbers(valuation, account, units) for units in self._units[asset_id])
+        values = [valuation.values(account, units) for units in self._units[asset_id]]
+        fixed, slope = ((each.secured, each.collateral, each.debt, each.staked) for each in values)
         prices = list(_reaching_one(fixed, slope, valuation.terms.config))
         nearest = min(prices, key=lambda price: _subtract(price, present).copy_abs(), default=None)
         if nearest is None or quantized_below_limit(nearest) is None:
             return LiquidationPrice(asset_id)
         price = rounded(nearest)
         return LiquidationPrice(asset_id, price, fraction(_subtract(price, present), present) if present else None)
-
-
-def _numbers(valuation: Valuation, account: int, units: _Units) -> _Numbers:
-    values = valuation.values_at(account, units)
-    return values.secured, values.collateral, values.debt, values.staked
 
 
 def _reaching_one(fixed: _Numbers, slope: _Numbers, config: GlobalConfig) -> Iterator[Decimal]:
