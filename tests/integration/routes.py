@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import NamedTuple
 
 import falcon.testing
@@ -129,14 +130,6 @@ KINDS = {
 }
 # The same with what browsers load.
 ALL_KINDS = {**KINDS, "web page": "/", "file": FILE}
-_PHRASES = {
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    406: "Not Acceptable",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 
 
 def at(second: int) -> datetime:
@@ -177,7 +170,7 @@ def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: s
         "data": None,
         "error": {"kind": kind, "scope": scope, "message": message},
         "status": status,
-        "status_text": _PHRASES[status],
+        "status_text": HTTPStatus(status).phrase,
     }
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
     assert answer.headers["cache-control"] == "no-store"

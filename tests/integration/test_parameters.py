@@ -102,22 +102,6 @@ def test_a_boolean_is_true_or_false_and_nothing_else(two_assets: Client) -> None
         assert "true or false" in message_of(two_assets, "/api/v1/assets/prices", f"with_text={value}")
 
 
-def test_of_several_faults_unknown_is_reported_before_missing_before_invalid(protocol: Client) -> None:
-    """tests/unit/test_params.py has the parameters of a path, too."""
-    queries = ("start=x&extra=1", "start=x", f"{HISTORY}&limit=x")
-    answers = [get(protocol, PRICES, query) for query in queries]
-    answers += [
-        protocol.simulate_get("/api/v1/users/x/user", query_string=query) for query in ("extra=1", "with_text=x")
-    ]
-    assert [answer.json["error"]["kind"] for answer in answers] == [
-        "query_parameter_unknown",
-        "query_parameter_missing",
-        "query_parameter_invalid",
-        "query_parameter_unknown",
-        "path_parameter_invalid",
-    ]
-
-
 @pytest.mark.parametrize(
     "asset_ids", ["native;uorb,native;uusdt", "a,b", "native%3Buorb%2Cnative%3Buusdt", "native;uorb,"]
 )
@@ -150,20 +134,10 @@ def test_a_well_formed_id_that_names_nothing_is_a_404_that_names_it(
     assert named in expect_error(get(protocol, path, query), 404, "entity_not_found", "user")
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "x",
-        "0x12",
-        "0x" + "g" * 40,
-        # The last letter of the checksum is wrong.
-        RICH_ADDRESS[:-1] + ("q" if RICH_ADDRESS[-1] != "q" else "p"),
-        RICH_ADDRESS[:-1] + RICH_ADDRESS[-1].upper(),
-        "%20",
-    ],
-)
-def test_a_malformed_address_in_the_path_is_refused(protocol: Client, address: str) -> None:
-    answer = protocol.simulate_get(f"/api/v1/users/{address}/user")
+def test_a_malformed_address_in_the_path_is_refused(protocol: Client) -> None:
+    """The last letter of the checksum is wrong."""
+    wrong = RICH_ADDRESS[:-1] + ("q" if RICH_ADDRESS[-1] != "q" else "p")
+    answer = protocol.simulate_get(f"/api/v1/users/{wrong}/user")
     assert "checksum" in expect_error(answer, 400, "path_parameter_invalid", "client")
 
 

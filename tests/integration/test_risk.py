@@ -89,7 +89,6 @@ def test_the_ladder_and_assumed_prices_show_the_same(protocol: Client) -> None:
         ("risk", "prices=ETH:-101%", TEXT),
         ("risk", "prices=ETH:1,,", TEXT),
         ("risk", "prices=" + ",".join(["ETH:1"] * 51), "must be at most 50 prices"),
-        ("risk", "prices=ETH:1,eth:+5%", "names an asset that has a price there already"),
         ("risk/ladder", f"asset_id={ID_OF['ETH']}&from=-101", "must be from -100 to 10000"),
         ("risk/ladder", f"asset_id={ID_OF['ETH']}&step=0", "it must be above 0"),
         ("risk/ladder", f"asset_id={ID_OF['ETH']}&from=5&to=4", "4 is below from, 5"),

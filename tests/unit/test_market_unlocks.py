@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -68,64 +69,39 @@ def test_a_linear_schedule_of_zero_length_unlocks_all_when_it_begins() -> None:
     assert [unlocked_at(instant, BEGIN + after) for after in (-SECOND, 0 * DAY)] == [0, 1000]
 
 
-@pytest.mark.parametrize(("days", "claimable"), [(1, 0), (2, 50), (10, 850)])
-def test_unlocked_amounts_are_claimable_until_claimed(days: int, claimable: int) -> None:
-    assert unlock_amounts(LINEAR, BEGIN + days * DAY).claimable == claimable
+EXPIRED, RECLAIMED = {"expires_at": BEGIN + 6 * DAY}, {"reclaimed_at": BEGIN + 4 * DAY}
 
 
 @pytest.mark.parametrize(
-    ("after", "expected"),
+    ("changes", "after", "expected"),
     [
-        (6 * DAY - SECOND, UnlockAmounts(1000, 150, 449, 599, 401, 0, 0)),
-        (6 * DAY, UnlockAmounts(1000, 150, 0, 600, 0, 0, 850)),
-        (20 * DAY, UnlockAmounts(1000, 150, 0, 1000, 0, 0, 850)),
+        # Unlocked amounts are claimable; 150 are claimed, also ahead of the schedule.
+        ({}, DAY, UnlockAmounts(1000, 150, 0, 100, 850, 0, 0)),
+        ({}, 2 * DAY, UnlockAmounts(1000, 150, 50, 200, 800, 0, 0)),
+        # All unclaimed amounts expire at once, while the schedule goes on.
+        (EXPIRED, 6 * DAY - SECOND, UnlockAmounts(1000, 150, 449, 599, 401, 0, 0)),
+        (EXPIRED, 6 * DAY, UnlockAmounts(1000, 150, 0, 600, 0, 0, 850)),
+        (EXPIRED, 20 * DAY, UnlockAmounts(1000, 150, 0, 1000, 0, 0, 850)),
+        # Reclamation takes the locked amount, not what was claimed ahead, and leaves the rest claimable.
+        (RECLAIMED, 4 * DAY - SECOND, UnlockAmounts(1000, 150, 249, 399, 601, 0, 0)),
+        (RECLAIMED, 4 * DAY, UnlockAmounts(1000, 150, 250, 400, 0, 600, 0)),
+        (RECLAIMED, 20 * DAY, UnlockAmounts(1000, 150, 250, 1000, 0, 600, 0)),
+        ({"reclaimed_at": BEGIN + DAY}, 2 * DAY, UnlockAmounts(1000, 150, 0, 200, 0, 850, 0)),
+        # Of both, only the earlier has an effect; expiry at the same instant.
+        (EXPIRED | RECLAIMED, 7 * DAY, UnlockAmounts(1000, 150, 250, 700, 0, 600, 0)),
+        (EXPIRED | {"reclaimed_at": BEGIN + 6 * DAY}, 9 * DAY, UnlockAmounts(1000, 150, 0, 900, 0, 0, 850)),
+        (EXPIRED | {"reclaimed_at": BEGIN + 8 * DAY}, 9 * DAY, UnlockAmounts(1000, 150, 0, 900, 0, 0, 850)),
+        # A lump sum that is reclaimed before it begins.
+        (
+            {"kind": ScheduleKind.LUMP_SUM, "ends_at": None, "claimed": 0, "reclaimed_at": BEGIN - DAY},
+            0 * DAY,
+            UnlockAmounts(1000, 0, 0, 1000, 0, 1000, 0),
+        ),
     ],
 )
-def test_all_unclaimed_amounts_expire_at_once_while_the_schedule_goes_on(
-    after: timedelta, expected: UnlockAmounts
-) -> None:
-    assert unlock_amounts(replace(LINEAR, expires_at=BEGIN + 6 * DAY), BEGIN + after) == expected
-
-
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        (4 * DAY - SECOND, UnlockAmounts(1000, 150, 249, 399, 601, 0, 0)),
-        (4 * DAY, UnlockAmounts(1000, 150, 250, 400, 0, 600, 0)),
-        (20 * DAY, UnlockAmounts(1000, 150, 250, 1000, 0, 600, 0)),
-    ],
-)
-def test_reclamation_takes_the_locked_amount_and_leaves_the_rest_claimable(
-    after: timedelta, expected: UnlockAmounts
-) -> None:
-    assert unlock_amounts(replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY), BEGIN + after) == expected
-
-
-def test_an_arrangement_reclaimed_before_it_expires_never_expires() -> None:
-    both = replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY, expires_at=BEGIN + 6 * DAY)
-    assert unlock_amounts(both, BEGIN + 7 * DAY) == UnlockAmounts(1000, 150, 250, 700, 0, 600, 0)
-
-
-@pytest.mark.parametrize("days", [6, 8])
-def test_reclamation_of_an_expired_arrangement_takes_nothing(days: int) -> None:
-    both = replace(LINEAR, reclaimed_at=BEGIN + days * DAY, expires_at=BEGIN + 6 * DAY)
-    assert unlock_amounts(both, BEGIN + 9 * DAY) == UnlockAmounts(1000, 150, 0, 900, 0, 0, 850)
-
-
-def test_amounts_claimed_ahead_of_the_schedule_are_not_locked() -> None:
-    """150 are claimed when 100 are unlocked."""
-    assert unlock_amounts(LINEAR, BEGIN + DAY) == UnlockAmounts(1000, 150, 0, 100, 850, 0, 0)
-
-
-def test_amounts_claimed_ahead_of_the_schedule_are_not_reclaimed() -> None:
-    """150 are claimed when 100 are unlocked."""
-    early = replace(LINEAR, reclaimed_at=BEGIN + DAY)
-    assert unlock_amounts(early, BEGIN + 2 * DAY) == UnlockAmounts(1000, 150, 0, 200, 0, 850, 0)
-
-
-def test_a_lump_sum_reclaimed_before_it_begins_is_reclaimed_entirely() -> None:
-    lost = replace(LUMP, claimed=0, reclaimed_at=BEGIN - DAY)
-    assert unlock_amounts(lost, BEGIN) == UnlockAmounts(1000, 0, 0, 1000, 0, 1000, 0)
+def test_amounts_by_hand(changes: dict[str, Any], after: timedelta, expected: UnlockAmounts) -> None:
+    """Rule 6.3."""
+    assert unlock_amounts(replace(LINEAR, **changes), BEGIN + after) == expected
 
 
 _instants = st.integers(-20, 60).map(lambda second: BEGIN + second * SECOND)

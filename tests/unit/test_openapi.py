@@ -124,15 +124,13 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
 def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -> None:
     validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
     numbers = {"integer", "boolean"} & {schema.get("type") for schema in (param.schema, *param.schema.get("anyOf", ()))}  # type: ignore[attr-defined]
-    texts = (
+    texts = [
         "now",
         "now-7d",
         "2026-01-31",
-        "2026-01-31T12:00 05:30",
         "auto",
         "min",
         "ETH,btc",
-        "",
         "0",
         "1",
         "-1",
@@ -144,8 +142,18 @@ def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -
         "true",
         "d",
         "x",
+    ]
+    others = (
+        "",
+        "2026-01-31T12:00 05:30",
+        "none",
+        "previous",
+        "native;uorb",
+        "native;",
+        "token;0x1,native;uorb",
+        "UTC",
     )
-    for text in (*texts, "none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC"):
+    for text in (*texts, *others):
         try:
             parsed = param.parse(text)
         except ValueError:
@@ -226,16 +234,6 @@ def test_one_component_describes_all_errors() -> None:
 
 def _schema_of(response: dict[str, Any]) -> dict[str, str] | None:
     return response["content"]["application/json"]["schema"] if "content" in response else None
-
-
-def test_two_different_objects_of_one_name_are_refused() -> None:
-    other = Shape("MarketText", "Something else.", (Field("name", STRING, "Its name."),))
-
-    class Other(Markets):
-        shape = other
-
-    with pytest.raises(ValueError, match="MarketText"):
-        document([("/api/v1/markets", Markets()), ("/api/v1/other", Other())])
 
 
 class Links(HTMLParser):

@@ -7,7 +7,7 @@ from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.shapes import Flags
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
-from tests.unit.rendering import EMPTY_USER, USER, rendered
+from tests.unit.rendering import USER, rendered
 from tests.unit.small_protocol import AT, PTK, arrangement
 
 
@@ -123,14 +123,3 @@ def test_a_reclaimed_amount_is_no_longer_locked_for_its_address_but_is_in_its_gr
     distribution = UnlocksDistribution(PTK, unlock_groups([reclaimed], AT))
     team, *_ = rendered(UNLOCKS_DISTRIBUTION, distribution)["groups"]
     assert (team["amount_locked"], team["amount_reclaimed"]) == ("800000000", "800000000")
-
-
-def test_an_empty_portfolio_has_empty_lists_and_zero_sums() -> None:
-    user = rendered(USER_POSITION, EMPTY_USER)
-    totals = user["markets"]["borrow"]["totals"]
-    assert (user["markets"]["borrow"]["accounts"], totals["collaterals"], totals["debts"]) == ([], [], [])
-    assert totals["debts_net_rate"]["apr"] == "0"
-    assert user["markets"]["lend"]["asset_pools"] == user["wallets"]["balances"] == []
-    assert (user["wallets"]["total_value"], user["ptoken"]["staking"]["bonding_sum"]) == ("0", "0")
-    assert user["ptoken"]["unlocks"]["totals"]["amount"] == "0"
-    assert user["ptoken"]["unlocks"]["last_claimed_at"] is None

@@ -41,7 +41,6 @@ from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Sh
 from analytics_service.present.status import STATUS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.state.health import Family, Status
-from analytics_service.store.ledger import Origin
 from analytics_service.store.loans import Loans
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
@@ -380,27 +379,5 @@ def test_an_amount_in_a_shape_that_names_no_asset_is_an_error() -> None:
 def test_two_objects_with_the_same_name_are_refused() -> None:
     with pytest.raises(ValueError, match="called Same"):
         Components([Shape("Same", "", ()), Shape("Same", "", ())])
-
-
-def test_a_status_shows_the_store_and_each_snapshot() -> None:
-    families = (Family("prices", AT, 90, True, interval=60), Family("markets", None, None, False))
-    origins = (Origin(""), Origin("simulated:1", simulated=True))
-    status = Status(AT, reachable=True, schema_current=True, families=families, origins=origins)
-    assert rendered(STATUS, status) == {
-        "healthy": False,
-        "faults": ["there is no snapshot of markets yet"],
-        "at": "2025-03-15T00:00:00Z",
-        "simulated": True,
-        "sources": ["imported history", "simulated"],
-        "store": {"reachable": True, "schema_current": True},
-        "snapshots": [
-            {
-                "family": "prices",
-                "newest": "2025-03-15T00:00:00Z",
-                "age_seconds": 90,
-                "fresh": True,
-                "interval_seconds": 60,
-            },
-            {"family": "markets", "newest": None, "age_seconds": None, "fresh": False, "interval_seconds": None},
-        ],
-    }
+    with pytest.raises(ValueError, match="two different objects are called Same"):
+        Components([Shape("Same", "", ())]).add("Same", {})

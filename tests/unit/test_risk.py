@@ -23,7 +23,7 @@ from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.risk import Risk, risk_of
+from analytics_service.market.risk import risk_of
 from analytics_service.store.positions import borrowing_of, item_frame
 from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
 from tests.unit.small_protocol import CONFIG, CONTEXT, HEL_MARKET, ORB_MARKET, POSITION, PTOKEN, Context
@@ -331,11 +331,6 @@ def test_an_empty_protocol_has_no_risk() -> None:
     assert borrowers_of(valuation, "debt", 20, 0).count == 0
 
 
-def test_an_account_without_debt_is_only_counted_as_an_account() -> None:
-    risk = risk_of(by_hand(account(11, 0), Position("0x" + "2" * 40, accounts=(Account(7),))))
-    assert (risk.accounts, risk.indebted) == (2, Slice(0, D(0), D(0)))
-
-
 def test_amounts_beyond_64_bits_stay_exact() -> None:
     """Values are sums of whole amounts: 10^60 and 1 denom units at 18 decimals."""
     whole = replace(ORB_MARKET, asset_id="native;ahel", collateral=CollateralMarket(
@@ -386,14 +381,3 @@ def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
     twice = ASSETS | {"token;0xe": replace(ASSETS[ETH], group=AssetGroup.TOKEN, group_key="0xe")}
     with pytest.raises(ParameterInvalid, match="name one of them by id: native;eth, token;0xe"):
         assumed([PriceChange("ETH", D(5), is_percent=False)], twice, {})
-
-
-def test_a_threshold_between_bounds_of_the_histogram_moves_only_what_is_at_risk() -> None:
-    """Health 1.2."""
-    low, high = (risk_of(by_hand(account(11, 55)), D(threshold)) for threshold in ("1.2", "1.21"))
-    assert (low.at_risk.accounts, high.at_risk.accounts) == (0, 1)
-
-    def rest(risk: Risk) -> Risk:
-        return replace(risk, at_risk=low.at_risk, by_collateral=(), by_debt=())
-
-    assert rest(low) == rest(high)
