@@ -61,9 +61,7 @@ class Instruments:
         self._bytes = counter("analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"])
         self._by_key = counter("analytics_key_requests", "Requests with a valid API key.", ["key", "status"])
         self._unreadable = counter(
-            "analytics_unreadable_requests",
-            "Requests that the server refused before it knew their path.",
-            ["kind"],
+            "analytics_unreadable_requests", "Requests that the server refused before it knew their path.", ["kind"]
         )
         self._cache = counter(
             "analytics_cache_answers",
@@ -77,37 +75,21 @@ class Instruments:
             buckets=_FAST,
         )
         self._query_errors = counter(
-            "analytics_store_query_errors",
-            "Queries of the store that failed.",
-            ["query", "error"],
+            "analytics_store_query_errors", "Queries of the store that failed.", ["query", "error"]
         )
-        self._memory = gauge(
-            _MEMORY,
-            "Memory of all workers that is taken by history and by answers.",
-            ["kind"],
-        )
+        self._memory = gauge(_MEMORY, "Memory of all workers that is taken by history and by answers.", ["kind"])
         self._job_runs = counter(
             "analytics_job_runs",
             "Runs by outcome: done, already_done, superseded, failed, skipped (still running), missed (too late).",
             ["job", "outcome"],
         )
         self._job_seconds = histogram(
-            "analytics_job_seconds",
-            "Time that runs of the scheduler took, retries included.",
-            ["job"],
-            buckets=_SLOW,
+            "analytics_job_seconds", "Time that runs of the scheduler took, retries included.", ["job"], buckets=_SLOW
         )
-        self.in_flight = gauge(
-            "analytics_requests_in_flight",
-            "Requests that are being answered.",
-        )
+        self.in_flight = gauge("analytics_requests_in_flight", "Requests that are being answered.")
         # prometheus_client removes labels named pid.
         self._worker_began = gauge(_BEGAN, "When each worker began.", ["process"])
-        self._worker_requests = gauge(
-            _REQUESTS,
-            "Requests that each worker has answered since it began.",
-            ["process"],
-        )
+        self._worker_requests = gauge(_REQUESTS, "Requests that each worker has answered since it began.", ["process"])
         self._answered: Gauge | None = None
 
     def begin_worker(self) -> None:

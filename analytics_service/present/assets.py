@@ -29,16 +29,16 @@ class PricedAsset:
     quote: Quote
 
 
-ASSET_METADATA = Shape(
+ASSET_METADATA = Shape.of(
     "AssetMetadata",
     "How an asset is named and counted.",
-    declared(Asset, "decimals_denom decimals_display name symbol symbol_denom"),
+    *declared(Asset, "decimals_denom decimals_display name symbol symbol_denom"),
 )
 
 
 def _claim_shape(name: str, kind: str, help: str) -> Shape:
     origin = Field("origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token")
-    return Shape(name, help, (variant(kind), origin))
+    return Shape.of(name, help, variant(kind), origin)
 
 
 _RECEIPT = Field(
@@ -49,11 +49,7 @@ ASSET_CLASSIFICATION = OneOf(
     "What an asset is in the protocol.",
     key=lambda asset, _: asset.kind,
     choices={
-        "regular": Shape(
-            "RegularAsset",
-            "An asset that stands for itself.",
-            (variant("regular"), _RECEIPT),
-        ),
+        "regular": Shape.of("RegularAsset", "An asset that stands for itself.", variant("regular"), _RECEIPT),
         "protocol_receipt_token": _claim_shape(
             "ProtocolReceiptToken", "protocol_receipt_token", "A claim on lent assets."
         ),
@@ -65,12 +61,13 @@ _INFO_FIELDS = (
     Field("classification", ASSET_CLASSIFICATION, "What it is in the protocol.", source=""),
     Field("metadata", ASSET_METADATA, "How it is named and counted.", source=""),
 )
-ASSET_INFO = Shape("AssetInfo", "An asset.", _INFO_FIELDS)
-ASSET_PRICE = Shape("AssetPrice", "What an asset costs.", declared(Quote))
-PRICED_ASSET = Shape(
+ASSET_INFO = Shape.of("AssetInfo", "An asset.", *_INFO_FIELDS)
+ASSET_PRICE = Shape.of("AssetPrice", "What an asset costs.", *declared(Quote))
+PRICED_ASSET = Shape.of(
     "PricedAsset",
     "An asset and what it costs.",
-    (*within("asset", _INFO_FIELDS), Field("price", ASSET_PRICE, "Its price.", source="quote")),
+    *within("asset", _INFO_FIELDS),
+    Field("price", ASSET_PRICE, "Its price.", source="quote"),
 )
 
 
@@ -81,6 +78,13 @@ CURRENT_ASSET_INFO = Field(
     "The asset.",
     source="",
 )
+
+
+def of_asset(name: str, help: str, *fields: Field) -> Shape:
+    """An object about one asset, whose record has its id."""
+    return Shape.of(name, help, CURRENT_ASSET_INFO, *fields, asset="asset_id")
+
+
 _ACTION = Rendering(
     # The enumeration of the parameter `action`.
     {"allOf": [{"$ref": "#/components/schemas/Action"}]},
@@ -88,34 +92,30 @@ _ACTION = Rendering(
     lambda action, _: action.replace("_", " ").capitalize(),
 )
 _UUID = Rendering({"type": "string", "format": "uuid"}, lambda uuid, _: uuid)
-ACCOUNT_EVENT = Shape(
+ACCOUNT_EVENT = Shape.of(
     "AccountEvent",
     "What an address did.",
-    (
-        Field("event_uuid", _UUID, "Identifies the event.", "uuid"),
-        *declared(Event, "event_time=at action", action=_ACTION),
-        Field(
-            "asset",
-            CURRENT_ASSET_INFO.of,
-            "The asset of the amount. If the service does not know the asset, only its id is shown.",
-            "",
-        ),
-        *declared(
-            Event,
-            "amount account_address=address account_index contract_address=contract destination_address=destination "
-            "tx_hash historic_price=price historic_value=usd",
-            historic_price=PRICE,
-        ),
+    Field("event_uuid", _UUID, "Identifies the event.", "uuid"),
+    *declared(Event, "event_time=at action", action=_ACTION),
+    Field(
+        "asset",
+        CURRENT_ASSET_INFO.of,
+        "The asset of the amount. If the service does not know the asset, only its id is shown.",
+        "",
+    ),
+    *declared(
+        Event,
+        "amount account_address=address account_index contract_address=contract destination_address=destination "
+        "tx_hash historic_price=price historic_value=usd",
+        historic_price=PRICE,
     ),
     asset="asset_id",
 )
 
 # Its record is an item of `SwapContract.routes`: a pair of source and targets.
-SWAP_TARGETS = Shape(
+SWAP_TARGETS = Shape.of(
     "SwapRouteTargets",
     "The denoms that one denom can be swapped to. These are plain chain denoms, not asset ids.",
-    (
-        Field("source", STRING, "Denom to swap from.", source=itemgetter(0)),
-        Field("targets", Many(STRING), "Denoms it can be swapped to.", source=itemgetter(1)),
-    ),
+    Field("source", STRING, "Denom to swap from.", source=itemgetter(0)),
+    Field("targets", Many(STRING), "Denoms it can be swapped to.", source=itemgetter(1)),
 )

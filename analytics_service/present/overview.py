@@ -18,41 +18,35 @@ from analytics_service.present.markets import (
 from analytics_service.present.renderings import USD, declared
 from analytics_service.present.shapes import ByShape, Field, Many, Shape
 
-SUPPLY_POOL = Shape("MarketSupplyPool", "USD sums over markets.", declared(SupplyPool))
-COLLATERAL_SUPPLY = Shape(
+SUPPLY_POOL = Shape.of("MarketSupplyPool", "USD sums over markets.", *declared(SupplyPool))
+COLLATERAL_SUPPLY = Shape.of(
     "BorrowCollateralMarketSupply",
     "USD sums of collateral.",
-    (
-        Field("non_receipt", SUPPLY_POOL, "Of assets that are not receipt tokens."),
-        Field("receipt", SUPPLY_POOL, "Of receipt tokens."),
-        Field("total", SUPPLY_POOL, "Of both."),
-    ),
+    Field("non_receipt", SUPPLY_POOL, "Of assets that are not receipt tokens."),
+    Field("receipt", SUPPLY_POOL, "Of receipt tokens."),
+    Field("total", SUPPLY_POOL, "Of both."),
 )
-LEND_SUPPLY = Shape("LendMarketSupply", "USD sums of lending.", declared(LendSupply))
-TVL = Shape("Tvl", "Total value locked.", declared(Tvl))
-OLDER_TVL = Shape(
+LEND_SUPPLY = Shape.of("LendMarketSupply", "USD sums of lending.", *declared(LendSupply))
+TVL = Shape.of("Tvl", "Total value locked.", *declared(Tvl))
+OLDER_TVL = Shape.of(
     "OlderTvl",
     "Total value locked, by what it consists of.",
-    (
-        Field(
-            "collateral_value",
-            USD,
-            "USD value of collateral other than receipt tokens.",
-            "borrow_collateral.non_receipt.balance",
-        ),
-        Field("lend_value", USD, "USD value of lend principal.", "lend.principal"),
-        Field("total_value", USD, "Sum of both.", "tvl.tvl"),
+    Field(
+        "collateral_value",
+        USD,
+        "USD value of collateral other than receipt tokens.",
+        "borrow_collateral.non_receipt.balance",
     ),
+    Field("lend_value", USD, "USD value of lend principal.", "lend.principal"),
+    Field("total_value", USD, "Sum of both.", "tvl.tvl"),
 )
-SUPPLY = Shape(
+SUPPLY = Shape.of(
     "MarketSupply",
     "USD sums over all markets.",
-    (
-        Field("borrow_collateral", COLLATERAL_SUPPLY, "Collateral."),
-        Field("borrow_debt", SUPPLY_POOL, "Debts."),
-        Field("lend", LEND_SUPPLY, "Lending."),
-        Field("tvl", TVL, "Total value locked."),
-    ),
+    Field("borrow_collateral", COLLATERAL_SUPPLY, "Collateral."),
+    Field("borrow_debt", SUPPLY_POOL, "Debts."),
+    Field("lend", LEND_SUPPLY, "Lending."),
+    Field("tvl", TVL, "Total value locked."),
 )
 
 
@@ -63,13 +57,11 @@ def _markets_with(part: str) -> Callable[[Any], list[Market]]:
 
 
 def _part(name: str, supply: Shape, source: str, market: Shape, part: str) -> Shape:
-    return Shape(
+    return Shape.of(
         name,
         "Markets and their sums.",
-        (
-            Field("supply", supply, "USD sums over the markets.", source=source),
-            Field("contents", Many(market), "The markets.", source=_markets_with(part)),
-        ),
+        Field("supply", supply, "USD sums over the markets.", source=source),
+        Field("contents", Many(market), "The markets.", source=_markets_with(part)),
     )
 
 
@@ -92,45 +84,37 @@ def _list(name: str, newer: Shape, older: Shape, part: str) -> ByShape:
 LEND_MARKETS = _list("LendMarketList", _NEWER_LEND, LEND_MARKET, "lend")
 COLLATERAL_MARKETS = _list("BorrowCollateralMarketList", _NEWER_COLLATERALS, COLLATERAL_MARKET, "collateral")
 DEBT_MARKETS = _list("BorrowDebtMarketList", _NEWER_DEBTS, DEBT_MARKET, "debt")
-BORROW_OVERVIEW = Shape(
+BORROW_OVERVIEW = Shape.of(
     "BorrowOverview",
     "All collateral and debt markets.",
-    (
-        Field("collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_markets_with("collateral")),
-        Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_markets_with("debt")),
-    ),
+    Field("collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_markets_with("collateral")),
+    Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_markets_with("debt")),
 )
-NEWER_BORROW_OVERVIEW = Shape(
+NEWER_BORROW_OVERVIEW = Shape.of(
     "NewerBorrowOverview",
     "All collateral and debt markets, with their sums.",
-    (
-        Field("collaterals", _NEWER_COLLATERALS, "Collateral markets.", source=""),
-        Field("debts", _NEWER_DEBTS, "Debt markets.", source=""),
-    ),
+    Field("collaterals", _NEWER_COLLATERALS, "Collateral markets.", source=""),
+    Field("debts", _NEWER_DEBTS, "Debt markets.", source=""),
 )
 BORROW_MARKETS = ByShape(
     "BorrowMarkets",
     "All collateral and debt markets; `shape=newer` adds their sums.",
     {"newer": NEWER_BORROW_OVERVIEW, "older": BORROW_OVERVIEW},
 )
-NEWER_OVERVIEW = Shape(
+NEWER_OVERVIEW = Shape.of(
     "NewerMarketOverview",
     "All markets, with their sums.",
-    (
-        Field("borrow", NEWER_BORROW_OVERVIEW, "Borrowing.", source=""),
-        Field("lend", _NEWER_LEND, "Lending.", source=""),
-        _CONFIG,
-        Field("tvl", TVL, "Total value locked.", source="supply.tvl"),
-    ),
+    Field("borrow", NEWER_BORROW_OVERVIEW, "Borrowing.", source=""),
+    Field("lend", _NEWER_LEND, "Lending.", source=""),
+    _CONFIG,
+    Field("tvl", TVL, "Total value locked.", source="supply.tvl"),
 )
-OLDER_OVERVIEW = Shape(
+OLDER_OVERVIEW = Shape.of(
     "OlderMarketOverview",
     "All markets.",
-    (
-        Field("borrow", BORROW_OVERVIEW, "Borrowing.", source=""),
-        Field("lend", Many(LEND_MARKET), "Lend markets.", source=_markets_with("lend")),
-        _CONFIG,
-    ),
+    Field("borrow", BORROW_OVERVIEW, "Borrowing.", source=""),
+    Field("lend", Many(LEND_MARKET), "Lend markets.", source=_markets_with("lend")),
+    _CONFIG,
 )
 OVERVIEW = ByShape(
     "MarketOverview",

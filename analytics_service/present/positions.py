@@ -7,7 +7,7 @@ from analytics_service.market.health import Health
 from analytics_service.market.portfolio import SplitAmount
 from analytics_service.market.positions import Balance, Position, Stake, Unbonding
 from analytics_service.market.shares import Claim
-from analytics_service.present.assets import CURRENT_ASSET_INFO
+from analytics_service.present.assets import CURRENT_ASSET_INFO, of_asset
 from analytics_service.present.markets import MARKET_RATE
 from analytics_service.present.ptoken import STAKING_POOL
 from analytics_service.present.renderings import AMOUNT, HEALTH, NUMBER, SCALED, SPEC, declared, usd_on_request, variant
@@ -16,101 +16,81 @@ from analytics_service.present.unlocks import USER_UNLOCKS
 
 _CLAIM = declared(Claim)
 _DEBT_RATE = Field("market_rate", MARKET_RATE, "What the debt costs.")
-COLLATERAL_ITEM = Shape("UserCollateral", "Collateral in one asset.", (CURRENT_ASSET_INFO, *_CLAIM), asset="asset_id")
-DEBT_ITEM = Shape("UserDebt", "Debt in one asset.", (CURRENT_ASSET_INFO, *_CLAIM, _DEBT_RATE), asset="asset_id")
+COLLATERAL_ITEM = of_asset("UserCollateral", "Collateral in one asset.", *_CLAIM)
+DEBT_ITEM = of_asset("UserDebt", "Debt in one asset.", *_CLAIM, _DEBT_RATE)
 _TOTALS = (
     Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals."),
     Field("debts", Many(DEBT_ITEM), "Debts."),
     Field("debts_net_rate", MARKET_RATE, "Mean rate of the debts, weighted by value."),
 )
-ACCOUNT_HEALTH = Shape(
+ACCOUNT_HEALTH = Shape.of(
     "AccountHealth",
     "How safe a borrow account is; Infinity without debt.",
-    (
-        *declared(Health, of=HEALTH),
-        Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated."),
-    ),
+    *declared(Health, of=HEALTH),
+    Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated."),
 )
-BORROW_ACCOUNT = Shape(
+BORROW_ACCOUNT = Shape.of(
     "UserBorrowAccount",
     "A borrow account.",
-    (
-        Field("index", NUMBER, "Position among the address's accounts."),
-        *within("totals", _TOTALS),
-        Field("health", ACCOUNT_HEALTH, "How safe it is."),
-    ),
+    Field("index", NUMBER, "Position among the address's accounts."),
+    *within("totals", _TOTALS),
+    Field("health", ACCOUNT_HEALTH, "How safe it is."),
 )
-USER_BORROW = Shape(
+USER_BORROW = Shape.of(
     "UserBorrow",
     "What an address borrows.",
-    (
-        Field("accounts", Many(BORROW_ACCOUNT), "The address's borrow accounts."),
-        Field(
-            "totals", Shape("UserBorrowTotals", "Sums over all borrow accounts.", _TOTALS), "Sums over all accounts."
-        ),
+    Field("accounts", Many(BORROW_ACCOUNT), "The address's borrow accounts."),
+    Field(
+        "totals", Shape.of("UserBorrowTotals", "Sums over all borrow accounts.", *_TOTALS), "Sums over all accounts."
     ),
 )
 
 _RECEIPTS = (*declared(SplitAmount), Field("total", AMOUNT, "Sum of both."))
-RECEIPT_AMOUNTS = Shape("ReceiptAmounts", "Amounts of receipt tokens.", _RECEIPTS)
-ORIGIN_EQUIVALENT = Shape(
+RECEIPT_AMOUNTS = Shape.of("ReceiptAmounts", "Amounts of receipt tokens.", *_RECEIPTS)
+ORIGIN_EQUIVALENT = Shape.of(
     "OriginEquivalent",
     "Amounts of the lent asset that the receipt tokens redeem.",
-    tuple(replace(field, of=AMOUNT.text_only) for field in _RECEIPTS),
+    *tuple(replace(field, of=AMOUNT.text_only) for field in _RECEIPTS),
 )
 _LENT = (
     Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),
     Field("origin_equivalent", ORIGIN_EQUIVALENT, "What the receipt tokens redeem."),
 )
-ASSET_POOL = Shape(
-    "UserLendPool",
-    "A lent asset.",
-    (CURRENT_ASSET_INFO, Field("market_rate", MARKET_RATE, "What it earns."), *_LENT),
-    asset="asset_id",
-)
-USER_LEND = Shape(
+ASSET_POOL = of_asset("UserLendPool", "A lent asset.", Field("market_rate", MARKET_RATE, "What it earns."), *_LENT)
+USER_LEND = Shape.of(
     "UserLend",
     "What an address lends.",
-    (
-        Field("asset_pools", Many(ASSET_POOL), "Lent assets.", "lends"),
-        Field("net_rate", MARKET_RATE, "Mean rate of the lent assets, weighted by value.", "lend_net_rate"),
-    ),
+    Field("asset_pools", Many(ASSET_POOL), "Lent assets.", "lends"),
+    Field("net_rate", MARKET_RATE, "Mean rate of the lent assets, weighted by value.", "lend_net_rate"),
 )
-USER_MARKETS = Shape(
+USER_MARKETS = Shape.of(
     "UserMarkets",
     "What an address does in the markets.",
-    (Field("borrow", USER_BORROW, "Borrowing.", ""), Field("lend", USER_LEND, "Lending.", "")),
+    Field("borrow", USER_BORROW, "Borrowing.", ""),
+    Field("lend", USER_LEND, "Lending.", ""),
 )
 
-_ACCOUNT_CLAIM = Shape(
+_ACCOUNT_CLAIM = Shape.of(
     "UserAccountClaim",
     "What one borrow account has posted or owes in an asset.",
-    (Field("index", NUMBER, "The borrow account."), *within("claim", _CLAIM)),
+    Field("index", NUMBER, "The borrow account."),
+    *within("claim", _CLAIM),
 )
 _ASSET_COLLATERALS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this collateral.", "collaterals")
 _ASSET_DEBTS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this debt.", "debts")
-ASSET_COLLATERAL = Shape(
-    "UserAssetCollateral",
-    "Collateral in one asset, account by account.",
-    (CURRENT_ASSET_INFO, _ASSET_COLLATERALS),
-    asset="asset_id",
-)
-ASSET_DEBT = Shape(
+ASSET_COLLATERAL = of_asset("UserAssetCollateral", "Collateral in one asset, account by account.", _ASSET_COLLATERALS)
+ASSET_DEBT = of_asset(
     "UserAssetDebt",
     "Debt in one asset, account by account.",
-    (CURRENT_ASSET_INFO, replace(_DEBT_RATE, source=lambda asset: asset.debts[0].claim.market_rate), _ASSET_DEBTS),
-    asset="asset_id",
+    replace(_DEBT_RATE, source=lambda asset: asset.debts[0].claim.market_rate),
+    _ASSET_DEBTS,
 )
-MERGED_ASSET = Shape(
+MERGED_ASSET = of_asset(
     "UserMergedMarket",
     "What an address has in all markets of one asset.",
-    (
-        CURRENT_ASSET_INFO,
-        replace(_ASSET_COLLATERALS, name="borrow_collateral"),
-        replace(_ASSET_DEBTS, name="borrow_debt"),
-        Field("lend", Shape("UserMergedLend", "Amounts of a lent asset.", _LENT), "Null if not lent.", optional=True),
-    ),
-    asset="asset_id",
+    replace(_ASSET_COLLATERALS, name="borrow_collateral"),
+    replace(_ASSET_DEBTS, name="borrow_debt"),
+    Field("lend", Shape.of("UserMergedLend", "Amounts of a lent asset.", *_LENT), "Null if not lent.", optional=True),
 )
 
 WALLET_VALUES = OneOf(
@@ -118,99 +98,85 @@ WALLET_VALUES = OneOf(
     "An amount in a wallet.",
     key=lambda balance, scope: "known" if balance.asset_id in scope.assets else "unknown",
     choices={
-        "known": Shape(
+        "known": Shape.of(
             "KnownWalletValues",
             "An amount of an asset that the service knows.",
-            (
-                variant("known"),
-                CURRENT_ASSET_INFO,
-                *declared(Balance, "amount"),
-                Field("amount_scaled", SCALED, "The amount in standard units.", "amount"),
-            ),
+            variant("known"),
+            CURRENT_ASSET_INFO,
+            *declared(Balance, "amount"),
+            Field("amount_scaled", SCALED, "The amount in standard units.", "amount"),
             asset="asset_id",
         ),
-        "unknown": Shape(
+        "unknown": Shape.of(
             "UnknownWalletValues",
             "An amount of an asset that the service does not know.",
-            (variant("unknown"), *declared(Balance, "amount", bare=True)),
+            variant("unknown"),
+            *declared(Balance, "amount", bare=True),
         ),
     },
 )
-WALLET_BALANCE = Shape(
+WALLET_BALANCE = Shape.of(
     "WalletBalance",
     "A wallet's balance of an asset.",
-    (Field("asset", SPEC, "The asset.", "asset_id"), Field("values", WALLET_VALUES, "The amount.", "")),
+    Field("asset", SPEC, "The asset.", "asset_id"),
+    Field("values", WALLET_VALUES, "The amount.", ""),
 )
-USER_WALLETS = Shape(
+USER_WALLETS = Shape.of(
     "UserWallets",
     "What an address has in its wallet.",
-    (
-        Field("balances", Many(WALLET_BALANCE), "The balances.", "position.wallet"),
-        Field(
-            "total_value",
-            usd_on_request(attrgetter("wallet_value")),
-            "USD value of all balances of known assets with a price; null unless with_value is true.",
-            "",
-            optional=True,
-        ),
+    Field("balances", Many(WALLET_BALANCE), "The balances.", "position.wallet"),
+    Field(
+        "total_value",
+        usd_on_request(attrgetter("wallet_value")),
+        "USD value of all balances of known assets with a price; null unless with_value is true.",
+        "",
+        optional=True,
     ),
 )
 
-STAKE = Shape(
+STAKE = Shape.of(
     "UserStake",
     "Protocol token staked on behalf of a borrow account.",
-    declared(Stake, "account_index amount cascade transition_at last_stake_acc"),
+    *declared(Stake, "account_index amount cascade transition_at last_stake_acc"),
 )
-STAKED_POOL = Shape(
+STAKED_POOL = Shape.of(
     "UserStakingPool",
     "An address's stakes in one pool.",
-    (
-        Field("common", STAKING_POOL, "The pool.", "pool"),
-        Field("amount_sum", AMOUNT, "Sum of the stakes."),
-        Field("contents", Many(STAKE), "The stakes."),
-    ),
+    Field("common", STAKING_POOL, "The pool.", "pool"),
+    Field("amount_sum", AMOUNT, "Sum of the stakes."),
+    Field("contents", Many(STAKE), "The stakes."),
     asset="asset_id",
 )
-UNBONDING = Shape("UserUnbonding", "Protocol token being unstaked.", declared(Unbonding))
-UNBONDINGS = Shape(
+UNBONDING = Shape.of("UserUnbonding", "Protocol token being unstaked.", *declared(Unbonding))
+UNBONDINGS = Shape.of(
     "UserUnbondings",
     "All protocol token being unstaked.",
-    (
-        Field("amount_sum", AMOUNT, "Sum of the amounts.", "unbonding_sum"),
-        Field("contents", Many(UNBONDING), "The amounts.", "unbondings"),
-    ),
+    Field("amount_sum", AMOUNT, "Sum of the amounts.", "unbonding_sum"),
+    Field("contents", Many(UNBONDING), "The amounts.", "unbondings"),
     asset="asset_id",
 )
-USER_STAKING = Shape(
+USER_STAKING = of_asset(
     "UserStaking",
     "An address's staking of the protocol token.",
-    (
-        CURRENT_ASSET_INFO,
-        Field("bonding_sum", AMOUNT, "Sum of all stakes."),
-        Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
-        Field("unbonding", UNBONDINGS, "Being unstaked.", ""),
-        *within("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),
-    ),
-    asset="asset_id",
+    Field("bonding_sum", AMOUNT, "Sum of all stakes."),
+    Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
+    Field("unbonding", UNBONDINGS, "Being unstaked.", ""),
+    *within("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),
 )
-USER_POSITION = Shape(
+USER_POSITION = Shape.of(
     "UserPosition",
     "Everything that an address has.",
-    (
-        Field("markets", USER_MARKETS, "Borrowing and lending.", "portfolio"),
-        Field("wallets", USER_WALLETS, "The address's wallet.", "portfolio"),
-        Field(
-            "ptoken",
-            Shape(
-                "UserPtoken",
-                "An address's protocol token.",
-                (
-                    Field("staking", USER_STAKING, "Staking.", "portfolio.staking"),
-                    Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
-                ),
-            ),
-            "The address's protocol token.",
-            "",
+    Field("markets", USER_MARKETS, "Borrowing and lending.", "portfolio"),
+    Field("wallets", USER_WALLETS, "The address's wallet.", "portfolio"),
+    Field(
+        "ptoken",
+        Shape.of(
+            "UserPtoken",
+            "An address's protocol token.",
+            Field("staking", USER_STAKING, "Staking.", "portfolio.staking"),
+            Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
         ),
+        "The address's protocol token.",
+        "",
     ),
 )

@@ -112,14 +112,12 @@ def usd_on_request(of: Callable[[Any], Decimal]) -> Rendering:
 
 
 # This is for the schema only: `asset_spec` renders it.
-ASSET_SPEC = Shape(
+ASSET_SPEC = Shape.of(
     "AssetSpec",
     "What identifies an asset.",
-    (
-        Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`."),
-        Field("group", word(*AssetGroup), "Domain that the key is unique in."),
-        Field("group_key", STRING, "Denom or contract identifier inside the group."),
-    ),
+    Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`."),
+    Field("group", word(*AssetGroup), "Domain that the key is unique in."),
+    Field("group_key", STRING, "Denom or contract identifier inside the group."),
 )
 # A field that holds an asset id and shows its AssetSpec.
 SPEC = Rendering(ASSET_SPEC, _unscoped(asset_spec))

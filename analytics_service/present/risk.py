@@ -6,72 +6,66 @@ from analytics_service.market.health_bands import BadDebt, Slice
 from analytics_service.market.ladder import Ladder, Step
 from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.risk import AssetRisk, HealthRange, Risk
-from analytics_service.present.assets import CURRENT_ASSET_INFO
+from analytics_service.present.assets import of_asset
 from analytics_service.present.renderings import HEALTH, declared
 from analytics_service.present.shapes import Field, Many, Shape, within
 
-ACCOUNTS_AT_RISK = Shape("AccountsAtRisk", "Some borrow accounts together.", declared(Slice))
-BAD_DEBT = Shape("BadDebt", "Debt that collateral does not cover.", declared(BadDebt))
-HEALTH_RANGE = Shape(
+ACCOUNTS_AT_RISK = Shape.of("AccountsAtRisk", "Some borrow accounts together.", *declared(Slice))
+BAD_DEBT = Shape.of("BadDebt", "Debt that collateral does not cover.", *declared(BadDebt))
+HEALTH_RANGE = Shape.of(
     "HealthRange",
     "The borrow accounts whose health is in a range.",
-    (*declared(HealthRange, "from=begin to=end"), *within("accounts", declared(Slice))),
+    *declared(HealthRange, "from=begin to=end"),
+    *within("accounts", declared(Slice)),
 )
 
 
 def _by_asset(name: str, what: str) -> Shape:
     fields = declared(AssetRisk, f"{what}_value=value at_risk_value=at_risk liquidatable_value=liquidatable")
-    help = f"The {what} of all borrow accounts with debt in one asset."
-    return Shape(name, help, (CURRENT_ASSET_INFO, *fields), asset="asset_id")
+    return of_asset(name, f"The {what} of all borrow accounts with debt in one asset.", *fields)
 
 
-ASSUMED_PRICE = Shape(
+ASSUMED_PRICE = Shape.of(
     "AssumedPrice",
     "A price that was assumed instead of the oracle's, or that follows from one.",
-    declared(AssumedPrice, "asset=asset_id price assumed_price"),
+    *declared(AssumedPrice, "asset=asset_id price assumed_price"),
 )
-RISK = Shape(
+RISK = Shape.of(
     "MarketRisk",
     "Borrow accounts by health. Accounts that owe an asset without a price are in no figure but their own; all figures "
     "but `accounts` are of accounts with debt.",
-    (
-        *declared(Risk, "accounts"),
-        *within("indebted", declared(Slice, "accounts_with_debt=accounts collateral_value debt_value")),
-        Field("at_risk", ACCOUNTS_AT_RISK, "Those whose health is below the threshold."),
-        Field("liquidatable", ACCOUNTS_AT_RISK, "Those whose health is below 1."),
-        Field("bad_debt", BAD_DEBT, "Debt that collateral does not cover."),
-        *declared(Risk, "unpriced_debt_accounts"),
-        Field("histogram", Many(HEALTH_RANGE), "Accounts by health."),
-        Field("by_collateral", Many(_by_asset("CollateralAtRisk", "collateral")), "Collateral by asset."),
-        Field("by_debt", Many(_by_asset("DebtAtRisk", "debt")), "Debt by asset."),
-        Field("prices", Many(ASSUMED_PRICE), "Assumed prices."),
-    ),
+    *declared(Risk, "accounts"),
+    *within("indebted", declared(Slice, "accounts_with_debt=accounts collateral_value debt_value")),
+    Field("at_risk", ACCOUNTS_AT_RISK, "Those whose health is below the threshold."),
+    Field("liquidatable", ACCOUNTS_AT_RISK, "Those whose health is below 1."),
+    Field("bad_debt", BAD_DEBT, "Debt that collateral does not cover."),
+    *declared(Risk, "unpriced_debt_accounts"),
+    Field("histogram", Many(HEALTH_RANGE), "Accounts by health."),
+    Field("by_collateral", Many(_by_asset("CollateralAtRisk", "collateral")), "Collateral by asset."),
+    Field("by_debt", Many(_by_asset("DebtAtRisk", "debt")), "Debt by asset."),
+    Field("prices", Many(ASSUMED_PRICE), "Assumed prices."),
 )
-RISK_STEP = Shape(
+RISK_STEP = Shape.of(
     "RiskStep",
     "The borrow accounts that could be liquidated at a price.",
-    (*declared(Step, "change price"), *within("liquidatable", declared(Slice)), *declared(Step, "bad_debt")),
+    *declared(Step, "change price"),
+    *within("liquidatable", declared(Slice)),
+    *declared(Step, "bad_debt"),
 )
-RISK_LADDER = Shape(
+RISK_LADDER = of_asset(
     "RiskLadder",
     "What could be liquidated at other prices of one asset.",
-    (CURRENT_ASSET_INFO, *declared(Ladder), Field("steps", Many(RISK_STEP), "Steps of the price.")),
-    asset="asset_id",
+    *declared(Ladder),
+    Field("steps", Many(RISK_STEP), "Steps of the price."),
 )
-LIQUIDATION_PRICE = Shape(
+LIQUIDATION_PRICE = Shape.of(
     "LiquidationPrice",
     "The price of one asset at which a borrow account's health reaches 1, while other prices stay.",
-    declared(LiquidationPrice, "asset=asset_id price change"),
+    *declared(LiquidationPrice, "asset=asset_id price change"),
 )
-BORROWER = Shape(
+BORROWER = Shape.of(
     "Borrower",
     "A borrow account with debt.",
-    (
-        *declared(Borrower, health=HEALTH),
-        Field(
-            "liquidation",
-            Many(LIQUIDATION_PRICE),
-            "Of its collaterals, then of its other debts; in both the largest first.",
-        ),
-    ),
+    *declared(Borrower, health=HEALTH),
+    Field("liquidation", Many(LIQUIDATION_PRICE), "Of collaterals, then of other debts; in both the largest first."),
 )

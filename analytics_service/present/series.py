@@ -8,31 +8,27 @@ from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Many, Node, OneOf, Rendering, Shape
 
 _VALUES = Many(Rendering(or_null(schema_of(DECIMAL)), DECIMAL.json))
-VALUE_POINT = Shape(
+VALUE_POINT = Shape.of(
     "Point",
     "A bucket and its value.",
-    (
-        Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
-        Field(
-            "v",
-            DECIMAL,
-            "What agg says; by default the last observation before the bucket's end. Null if there is none. In USD, or "
-            "a fraction for APRs and utilization.",
-            optional=True,
-        ),
+    Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
+    Field(
+        "v",
+        DECIMAL,
+        "What agg says; by default the last observation before the bucket's end. Null if there is none. In USD, or "
+        "a fraction for APRs and utilization.",
+        optional=True,
     ),
 )
-OHLC_POINT = Shape(
+OHLC_POINT = Shape.of(
     "OhlcPoint",
     "A bucket and its observations.",
-    (
-        Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
-        Field("o", DECIMAL, "First observation; of a bucket without any, the value carried.", optional=True),
-        Field("h", DECIMAL, "Greatest observation.", optional=True),
-        Field("l", DECIMAL, "Least observation.", optional=True),
-        Field("c", DECIMAL, "Last observation.", optional=True),
-        Field("n", NUMBER, "Number of observations."),
-    ),
+    Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
+    Field("o", DECIMAL, "First observation; of a bucket without any, the value carried.", optional=True),
+    Field("h", DECIMAL, "Greatest observation.", optional=True),
+    Field("l", DECIMAL, "Least observation.", optional=True),
+    Field("c", DECIMAL, "Last observation.", optional=True),
+    Field("n", NUMBER, "Number of observations."),
 )
 POINT = OneOf(
     "HistoryPoint",
@@ -47,74 +43,60 @@ def _encoded(node: Node) -> Rendering:
     return Rendering(Many(node), lambda fragment, _: orjson.Fragment(fragment))
 
 
-INTERVAL = Shape(
+INTERVAL = Shape.of(
     "Interval",
     "Width of a bucket.",
-    (
-        Field("unit", word(*Period), "Minutes, hours, days, weeks, months or years.", source="period"),
-        Field("value", NUMBER, "Number of units.", source="interval"),
-    ),
+    Field("unit", word(*Period), "Minutes, hours, days, weeks, months or years.", source="period"),
+    Field("value", NUMBER, "Number of units.", source="interval"),
 )
-RANGE = Shape(
+RANGE = Shape.of(
     "Range",
     "The requested range, the same on every page; of period=auto, the buckets that it lies in.",
-    (
-        Field("start", NUMBER, "Unix seconds, inclusive."),
-        Field("end", NUMBER, "Unix seconds, inclusive."),
-        Field("interval", INTERVAL, "Width of a bucket.", source=""),
-    ),
+    Field("start", NUMBER, "Unix seconds, inclusive."),
+    Field("end", NUMBER, "Unix seconds, inclusive."),
+    Field("interval", INTERVAL, "Width of a bucket.", source=""),
 )
-PAGINATION = Shape(
+PAGINATION = Shape.of(
     "Pagination",
     "Position of the page in the range.",
-    (
-        Field("interval_count", NUMBER, "Number of buckets in the whole range.", source="grid.count"),
-        Field("next_offset", NUMBER, "Offset of the next page; null on the last page.", optional=True),
-    ),
+    Field("interval_count", NUMBER, "Number of buckets in the whole range.", source="grid.count"),
+    Field("next_offset", NUMBER, "Offset of the next page; null on the last page.", optional=True),
 )
-SERIES = Shape(
+SERIES = Shape.of(
     "Series",
     "History of one asset.",
-    (
-        Field("asset", ASSET_SPEC, "The asset."),
-        Field("points", Many(POINT), "One point for each bucket of the page."),
-    ),
+    Field("asset", ASSET_SPEC, "The asset."),
+    Field("points", Many(POINT), "One point for each bucket of the page."),
 )
 _RANGE = Field("range", RANGE, "The requested range.", source="query")
 _PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="query")
 _ARRAY = Rendering(Many(NUMBER), lambda numbers, _: numbers)
 _CANDLES = {"o": "First", "h": "Greatest", "l": "Least", "c": "Last"}
-COLUMN_SERIES = Shape(
+COLUMN_SERIES = Shape.of(
     "ColumnSeries",
     "History of one asset, an array for each column of its points.",
-    (
-        Field("asset", STRING, "Id of the asset; not in a single series.", sometimes=True),
-        Field(
-            "symbol", STRING, "Symbol of the asset, if known; not in a single series.", optional=True, sometimes=True
-        ),
-        Field("v", _VALUES, "Values of all buckets.", sometimes=True),
-        *(
-            Field(name, _VALUES, f"{which} observations, with agg=ohlc.", sometimes=True)
-            for name, which in _CANDLES.items()
-        ),
-        Field("n", Many(NUMBER), "Numbers of observations, with agg=ohlc.", sometimes=True),
+    Field("asset", STRING, "Id of the asset; not in a single series.", sometimes=True),
+    Field("symbol", STRING, "Symbol of the asset, if known; not in a single series.", optional=True, sometimes=True),
+    Field("v", _VALUES, "Values of all buckets.", sometimes=True),
+    *(
+        Field(name, _VALUES, f"{which} observations, with agg=ohlc.", sometimes=True)
+        for name, which in _CANDLES.items()
     ),
+    Field("n", Many(NUMBER), "Numbers of observations, with agg=ohlc.", sometimes=True),
 )
-COLUMNS = Shape(
+COLUMNS = Shape.of(
     "HistoryColumns",
     "A page of histories by column, with format=columns.",
-    (
-        _RANGE,
-        Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source=lambda page: [*page.query.starts]),
-        Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source="body"),
-        _PAGINATION,
-    ),
+    _RANGE,
+    Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source=lambda page: [*page.query.starts]),
+    Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source="body"),
+    _PAGINATION,
 )
 
 
 def _by_format(name: str, help: str, points: Field) -> OneOf:
     """A page in one of the formats that are JSON."""
-    shape = Shape(f"{name}Points", f"{help} Each bucket is a point.", (_RANGE, points, _PAGINATION))
+    shape = Shape.of(f"{name}Points", f"{help} Each bucket is a point.", _RANGE, points, _PAGINATION)
     return OneOf(name, help, key=lambda page, _: page.query.format.name, choices={"json": shape, "columns": COLUMNS})
 
 

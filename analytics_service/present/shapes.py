@@ -172,6 +172,10 @@ class Shape(Renderable):
     asset: str | None = None
     extra: bool = False
 
+    @classmethod
+    def of(cls, name: str, help: str, *fields: Field, asset: str | None = None, extra: bool = False) -> "Shape":
+        return cls(name, help, fields, asset, extra)
+
     @cached_property
     def variants(self) -> Mapping[str, tuple[Field, ...]]:
         """The fields in each variant; empty without an `extra`. Every field with variants has a text."""

@@ -4,134 +4,118 @@ from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, 
 from analytics_service.present.shapes import Field, Many, Shape
 from analytics_service.state.health import Family, Http, Imported, LastRun, Table, Worker
 
-ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "Always `up`.", lambda record: "up"),))
-READY = Shape(
-    "Ready", "Requests can be answered.", (Field("status", word("ready"), "Always `ready`.", lambda record: "ready"),)
+ALIVE = Shape.of("Alive", "The process is up.", Field("status", word("up"), "Always `up`.", lambda record: "up"))
+READY = Shape.of(
+    "Ready", "Requests can be answered.", Field("status", word("ready"), "Always `ready`.", lambda record: "ready")
 )
-SNAPSHOT_STATUS = Shape(
+SNAPSHOT_STATUS = Shape.of(
     "SnapshotStatus",
     "The newest snapshot of a family of data.",
-    declared(Family, "family newest age_seconds fresh interval_seconds=interval", bare=True),
+    *declared(Family, "family newest age_seconds fresh interval_seconds=interval", bare=True),
 )
-STORE_STATUS = Shape(
+STORE_STATUS = Shape.of(
     "StoreStatus",
     "The state of the store.",
-    (
-        Field("reachable", BOOLEAN, "Whether the store answers."),
-        Field("schema_current", BOOLEAN, "Whether its schema is that of this version."),
-    ),
+    Field("reachable", BOOLEAN, "Whether the store answers."),
+    Field("schema_current", BOOLEAN, "Whether its schema is that of this version."),
 )
 _HEALTHY = (
     Field("healthy", BOOLEAN, "Whether nothing is wrong."),
     Field("faults", Many(STRING), "What is wrong, in plain words."),
 )
 _SIMULATED = Field("simulated", BOOLEAN, "Whether the store has simulated data: made up, not observed.")
-STATUS = Shape(
+STATUS = Shape.of(
     "Status",
     "The state of everything that the service depends on.",
-    (
-        *_HEALTHY,
-        Field("at", TIME.bare, "When the state was checked."),
-        _SIMULATED,
-        Field("sources", Many(STRING), "Names of the sources that the data is from, or `imported history`."),
-        Field("store", STORE_STATUS, "The store.", ""),
-        Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family.", "families"),
-    ),
+    *_HEALTHY,
+    Field("at", TIME.bare, "When the state was checked."),
+    _SIMULATED,
+    Field("sources", Many(STRING), "Names of the sources that the data is from, or `imported history`."),
+    Field("store", STORE_STATUS, "The store.", ""),
+    Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family.", "families"),
 )
 
-_SERVICE = Shape(
+_SERVICE = Shape.of(
     "OperationsService",
     "This service.",
-    (Field("version", STRING, "Its version; empty where it is not installed.", "service"),),
+    Field("version", STRING, "Its version; empty where it is not installed.", "service"),
 )
-_CLICKHOUSE = Shape(
+_CLICKHOUSE = Shape.of(
     "OperationsClickHouse",
     "ClickHouse.",
-    (
-        Field("alive", BOOLEAN, "Whether it answers.", "reachable"),
-        Field("read_at", TIME.bare, "When its data here was read, if it ever was.", optional=True),
-        Field("url", STRING, "Where it is, if it is known.", optional=True),
-        Field("database", STRING, "Database of the service's tables."),
-        Field("version", STRING, "Its version.", "clickhouse", optional=True),
-        Field("memory_bytes", NUMBER, "Memory that it has allocated.", "memory", optional=True),
-        Field("disk_bytes", NUMBER, "Bytes of all tables on its disk.", "disk"),
-    ),
+    Field("alive", BOOLEAN, "Whether it answers.", "reachable"),
+    Field("read_at", TIME.bare, "When its data here was read, if it ever was.", optional=True),
+    Field("url", STRING, "Where it is, if it is known.", optional=True),
+    Field("database", STRING, "Database of the service's tables."),
+    Field("version", STRING, "Its version.", "clickhouse", optional=True),
+    Field("memory_bytes", NUMBER, "Memory that it has allocated.", "memory", optional=True),
+    Field("disk_bytes", NUMBER, "Bytes of all tables on its disk.", "disk"),
 )
-_SCHEMA = Shape(
+_SCHEMA = Shape.of(
     "OperationsSchema",
     "The schema of the database.",
-    (
-        Field("pending", Many(STRING), "Migrations that are to be applied.", "schema_pending", optional=True),
-        Field("missing", Many(STRING), "Tables and views that are gone.", "schema_missing", optional=True),
-    ),
+    Field("pending", Many(STRING), "Migrations that are to be applied.", "schema_pending", optional=True),
+    Field("missing", Many(STRING), "Tables and views that are gone.", "schema_missing", optional=True),
 )
-_HTTP = Shape("OperationsHttp", "The HTTP service.", declared(Http))
-_WORKER = Shape(
+_HTTP = Shape.of("OperationsHttp", "The HTTP service.", *declared(Http))
+_WORKER = Shape.of(
     "OperationsWorker",
     "A process that answers requests.",
-    declared(
+    *declared(
         Worker,
         "pid began requests history_bytes=history answers_bytes=answers resident_bytes=resident",
         bare=True,
     ),
 )
-_SCHEDULER = Shape(
+_SCHEDULER = Shape.of(
     "OperationsScheduler",
     "A scheduler of the last week.",
-    (
-        Field("name", STRING, "Its host and process id."),
-        Field("alive", BOOLEAN, "Whether it runs."),
-        Field("heard_seconds_ago", NUMBER, "Seconds since its last report."),
-    ),
+    Field("name", STRING, "Its host and process id."),
+    Field("alive", BOOLEAN, "Whether it runs."),
+    Field("heard_seconds_ago", NUMBER, "Seconds since its last report."),
 )
-_SOURCE = Shape(
+_SOURCE = Shape.of(
     "OperationsSource",
     "Where data is from.",
-    (
-        Field("name", STRING, "The spec of a source, or `imported history`.", ""),
-        Field("simulated", BOOLEAN, "Whether it is made up."),
-    ),
+    Field("name", STRING, "The spec of a source, or `imported history`.", ""),
+    Field("simulated", BOOLEAN, "Whether it is made up."),
 )
 _OUTCOME = word("done", "already_done", "superseded", "failed")
-_LAST_RUN = Shape(
+_LAST_RUN = Shape.of(
     "OperationsLastRun",
     "The last run of a job.",
-    declared(LastRun, "at outcome ms=took_ms rows", bare=True, outcome=_OUTCOME),
+    *declared(LastRun, "at outcome ms=took_ms rows", bare=True, outcome=_OUTCOME),
 )
-_FAMILY = Shape(
+_FAMILY = Shape.of(
     "OperationsFamily",
     "A family of data, and the job that takes its snapshots.",
-    (
-        *declared(Family, "family newest age_seconds fresh rows interval_seconds=interval", bare=True),
-        Field("gaps_last_day", NUMBER, "Scheduled instants without a snapshot.", "gaps", optional=True),
-        *declared(Family, "next_run", bare=True),
-        Field("last_run", _LAST_RUN, "The last run of its job.", optional=True),
-        *declared(Family, "last_error_at=failed_at", bare=True),
-        Field("last_error", STRING, "Why it failed.", lambda family: family.error or None, optional=True),
-    ),
+    *declared(Family, "family newest age_seconds fresh rows interval_seconds=interval", bare=True),
+    Field("gaps_last_day", NUMBER, "Scheduled instants without a snapshot.", "gaps", optional=True),
+    *declared(Family, "next_run", bare=True),
+    Field("last_run", _LAST_RUN, "The last run of its job.", optional=True),
+    *declared(Family, "last_error_at=failed_at", bare=True),
+    Field("last_error", STRING, "Why it failed.", lambda family: family.error or None, optional=True),
 )
-_IMPORT = Shape(
+_IMPORT = Shape.of(
     "OperationsImport",
     "A completed run of an import or a backfill.",
-    declared(Imported, bare=True, kind=word("import", "backfill")),
+    *declared(Imported, bare=True, kind=word("import", "backfill")),
 )
-_TABLE = Shape("OperationsTable", "A table on ClickHouse's disk.", declared(Table))
-OPERATIONS = Shape(
+_TABLE = Shape.of("OperationsTable", "A table on ClickHouse's disk.", *declared(Table))
+OPERATIONS = Shape.of(
     "Operations",
     "How every part of the service is. What is unknown is null.",
-    (
-        Field("at", TIME.bare, "When this was found out."),
-        *_HEALTHY,
-        _SIMULATED,
-        Field("service", _SERVICE, "This service.", ""),
-        Field("clickhouse", _CLICKHOUSE, "The store.", ""),
-        Field("schema", _SCHEMA, "Its schema.", ""),
-        Field("http", _HTTP, "The HTTP service.", optional=True),
-        Field("workers", Many(_WORKER), "Its processes, where they can be seen.", optional=True),
-        Field("schedulers", Many(_SCHEDULER), "Schedulers of the last week."),
-        Field("sources", Many(_SOURCE), "Where the data is from.", "origins"),
-        Field("families", Many(_FAMILY), "Families of data."),
-        Field("imports", Many(_IMPORT), "The newest imports and backfills."),
-        Field("tables", Many(_TABLE), "Tables, those with most bytes first."),
-    ),
+    Field("at", TIME.bare, "When this was found out."),
+    *_HEALTHY,
+    _SIMULATED,
+    Field("service", _SERVICE, "This service.", ""),
+    Field("clickhouse", _CLICKHOUSE, "The store.", ""),
+    Field("schema", _SCHEMA, "Its schema.", ""),
+    Field("http", _HTTP, "The HTTP service.", optional=True),
+    Field("workers", Many(_WORKER), "Its processes, where they can be seen.", optional=True),
+    Field("schedulers", Many(_SCHEDULER), "Schedulers of the last week."),
+    Field("sources", Many(_SOURCE), "Where the data is from.", "origins"),
+    Field("families", Many(_FAMILY), "Families of data."),
+    Field("imports", Many(_IMPORT), "The newest imports and backfills."),
+    Field("tables", Many(_TABLE), "Tables, those with most bytes first."),
 )

@@ -6,13 +6,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.market.assets import as_stored
 from analytics_service.market.markets import Market
-from analytics_service.present.markets import (
-    COLLATERAL_LOOKUP,
-    DEBT_LOOKUP,
-    GLOBAL_CONFIG,
-    LEND_LOOKUP,
-    MERGED_MARKET,
-)
+from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, GLOBAL_CONFIG, LEND_LOOKUP, MERGED_MARKET
 from analytics_service.present.overview import (
     BORROW_MARKETS,
     COLLATERAL_MARKETS,
