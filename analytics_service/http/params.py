@@ -1,6 +1,6 @@
 """Every parameter of paths and queries, declared once: its parser, help and schema."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -50,16 +50,19 @@ def _time(name: str, help: str, example: object, **options: Any) -> Param:
     return Param(name, times.parse_time, help, schema={**times.SCHEMA, "examples": [example]}, **options)
 
 
+def _text(name: str, parse: Callable[[str], Any], help: str, pattern: str, *examples: str, **options: Any) -> Param:
+    schema = {"type": "string", "pattern": f"^{pattern}$", **({"examples": [*examples]} if examples else {})}
+    return Param(name, parse, help, schema=schema, **options)
+
+
 def _zone(help: str) -> Param:
     help = f"{help}: by default the service's own, which is UTC unless its operator chose another."
-    schema = {"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]}
-    return Param("tz", forms.time_zone, help, schema=schema)
+    return _text("tz", forms.time_zone, help, "[A-Za-z0-9_+/-]+", "America/New_York")
 
 
 def _address(name: str, help: str, *, required: bool = True) -> Param:
-    form = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
-    schema = {"type": "string", "pattern": form, "examples": ["0x" + "0" * 40]}
-    return Param(name, parse_address, help, required=required, schema=schema)
+    form = r"(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})"
+    return _text(name, parse_address, help, form, "0x" + "0" * 40, required=required)
 
 
 _TIMES = (
@@ -126,24 +129,15 @@ MOMENT = (
     ),
     _zone("IANA zone in which at is read"),
 )
-ASSET_ID = Param(
-    "asset_id",
-    forms.asset_id,
-    "id of an asset.",
-    required=True,
-    schema={"type": "string", "pattern": f"^{_ID}$", "examples": ["native;uorb"]},
+ASSET_ID = _text("asset_id", forms.asset_id, "id of an asset.", _ID, "native;uorb", required=True)
+ASSET_IDS = _text(
+    "asset_ids", forms.asset_ids, "asset ids separated by commas; all assets when omitted.", f"{_ID}(,{_ID})*"
 )
-ASSET_IDS = Param(
-    "asset_ids",
-    forms.asset_ids,
-    "asset ids separated by commas; all assets when omitted.",
-    schema={"type": "string", "pattern": f"^{_ID}(,{_ID})*$"},
-)
-SYMBOLS = Param(
+SYMBOLS = _text(
     "symbols",
     forms.symbols,
     "symbols of assets separated by commas, in any case; their series follow those of asset_ids.",
-    schema={"type": "string", "pattern": "^[^,]+(,[^,]+)*$"},
+    "[^,]+(,[^,]+)*",
 )
 
 
@@ -155,12 +149,13 @@ SHAPE = _shape("newer", "older answers lists without sums, under the names that 
 LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the names of the overview.")
 LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
 THRESHOLD = _decimal("threshold", 1, 10, f"accounts whose health is below this are at risk: {AT_RISK} by default.")
-ASSUMED_PRICES = Param(
+ASSUMED_PRICES = _text(
     "prices",
     forms.price_changes,
     f"prices to assume instead of the oracle's, at most {forms.MAX_PRICES}, such as ETH:-20%,BTC:60000: symbols or "
     "asset ids, each with a change in percent or a price in USD. Tokens that are priced by an asset move with it.",
-    schema={"type": "string", "pattern": r"^[^,]+:[-+]?[0-9.]+%?(,[^,]+:[-+]?[0-9.]+%?)*$", "examples": ["BTC:-20%"]},
+    r"[^,]+:[-+]?[0-9.]+%?(,[^,]+:[-+]?[0-9.]+%?)*",
+    "BTC:-20%",
 )
 LADDER = (
     _decimal("from", -100, 10_000, f"change of the price at the first step, in percent: {LADDER_FROM} by default."),
@@ -213,10 +208,6 @@ POOL_DURATION = _number(
     "duration", 0, _MAX_UINT32, "length of the pool's lockup in seconds, instead of index.", example=1_209_600
 )
 CONTRACT_ADDRESS = _address("contract_address", "address of a swap contract: bech32, or 0x and 40 hex digits.")
-SOURCE_DENOM = Param(
-    "source_denom",
-    forms.denom,
-    "plain chain denom to swap from.",
-    required=True,
-    schema={"type": "string", "pattern": f"^{forms.DENOM}$", "examples": ["uusdc"]},
+SOURCE_DENOM = _text(
+    "source_denom", forms.denom, "plain chain denom to swap from.", forms.DENOM, "uusdc", required=True
 )

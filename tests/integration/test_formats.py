@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -16,8 +16,6 @@ from analytics_service.config.settings import Settings
 from analytics_service.history.formats import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store
-from tests.doubles import FreshHeads
-from tests.integration.pages import commit
 from tests.integration.routes import HISTORY, LOANS, NOON, PRICES, Client, at, client_of, expect_error
 from tests.integration.test_rates import imported, rate_file
 
@@ -228,16 +226,3 @@ def test_assets_without_prices_have_the_symbols_of_their_definitions(
         client_of(settings, store), "/api/v1/markets/lend/rate-history", f"{HISTORY}&format=csv&limit=1&offset=24"
     )
     assert answer.text.splitlines()[1:] == [f"{NOON},{at(NOON).isoformat()},token;0xa,AAA,0.1"]
-
-
-def test_a_new_snapshot_changes_every_format(settings: Settings, store: Store) -> None:
-    commit(store, {"token;a": [(NOON - 3600, Decimal(1))]})
-    client = client_of(settings, store, heads=FreshHeads)
-
-    def values(query: str, **headers: str) -> Sequence[str]:
-        return [line.rpartition(",")[2] for line in get(client, query=query, **headers).text.splitlines()[-2:]]
-
-    asked = [(HISTORY, {"Accept": CSV}), (f"{HISTORY}&format=csv", {})]
-    assert [values(query, **headers) for query, headers in asked] == [["1", ""]] * 2
-    commit(store, {"token;a": [(NOON, Decimal(2))]})
-    assert [values(query, **headers) for query, headers in asked] == [["1", "2"]] * 2

@@ -136,18 +136,6 @@ def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
     assert {PREFIX + path for path in seen} == {part.path for part in PARTS}
 
 
-def test_the_amounts_of_every_unlock_arrangement_add_up(protocol: Client, simulated: Simulated) -> None:
-    """One of them has expired, and one was reclaimed (rule 6.3)."""
-    states = set()
-    for row in simulated.rows("SELECT DISTINCT address FROM unlock_arrangement FINAL"):
-        unlocks = get(protocol, row["address"], "ptoken/unlocks")["data"]
-        for amounts in (unlocks["totals"], *(arrangement["amounts"] for arrangement in unlocks["arrangements"])):
-            parts = {name: int(amounts[name]) for name in ("claimed", "claimable", "locked", "expired", "reclaimed")}
-            assert sum(parts.values()) == int(amounts["amount"])
-            states |= {name for name, amount in parts.items() if amount}
-    assert states == {"claimed", "claimable", "locked", "expired", "reclaimed"}
-
-
 def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_refused(protocol: Client) -> None:
     """The rich address has accounts 0 to 3."""
     unopened, malformed = ("4", "4294967295"), ("4294967296", "9" * 30, "-1", "1.0", "%20", "first")

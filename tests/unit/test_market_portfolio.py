@@ -97,17 +97,6 @@ def test_health_divides_values_that_are_not_rounded() -> None:
     assert (health.base, health.boost, health.result) == (D("1.75"), D(0), D("1.75"))
 
 
-def test_health_counts_all_debts_of_the_account() -> None:
-    """20 ORB at 8 USD and 75 % secure 120 USD of debts of 90 and 110 USD."""
-    assert PORTFOLIO.accounts[2].health.result == D("0.6")
-
-
-def test_a_stake_boosts_only_the_account_that_it_is_staked_for() -> None:
-    accounts = (Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)),)
-    stakes = (Stake(1, 5, 100_000_000, False, None, D(0)),)
-    assert Portfolio(Position("a", accounts, stakes=stakes), CONTEXT).accounts[0].health.boost == 0
-
-
 def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() -> None:
     """1.2 USDT and 2.5 HEL for each receipt."""
     helion, tether = PORTFOLIO.lends

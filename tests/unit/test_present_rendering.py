@@ -193,18 +193,6 @@ def test_an_asset_without_a_price_has_null_values() -> None:
     }
 
 
-def test_the_variants_of_a_collateral_state_cover_its_balance_too() -> None:
-    """500 ORB at 8 USD."""
-    extra = rendered(COLLATERAL_MARKET, ORB_MARKET)["state"]["extra"]
-    assert extra["text"] == {"balance": "500.000 ORB", "collateral_sum": "500.000 ORB"}
-    assert extra["value"] == {
-        "balance": "4000",
-        "collateral_sum": "4000",
-        "price": "8",
-        "extra": {"text": {"balance": "$4,000.00", "collateral_sum": "$4,000.00", "price": "$8.00"}},
-    }
-
-
 def test_both_shapes_show_the_same_amounts_under_their_own_names() -> None:
     newer = rendered(OVERVIEW, ALL_MARKETS, Flags())
     older = rendered(OVERVIEW, ALL_MARKETS, Flags(shape="older"))
