@@ -1,7 +1,7 @@
 """What could be liquidated at other prices of one asset (rule 6.8)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate
 from typing import Annotated
@@ -42,7 +42,7 @@ def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -
     subtracted.
     """
     price = valuation.prices[asset_id]
-    steps = [_at(valuation, asset_id, changed(price, change)) for change in changes]
+    steps = [replace(valuation, quoted={**valuation.quoted, asset_id: changed(price, change)}) for change in changes]
     sums = _Sums(valuation, steps)
     others = valuation.book.numbers.filter(~sums.is_moving)
     stays = health_bands(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
@@ -57,10 +57,6 @@ def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -
             for change, step, liquidatable, owing in zip(changes, steps, below, bad, strict=True)
         ],
     )
-
-
-def _at(valuation: Valuation, asset_id: str, price: Decimal) -> Valuation:
-    return Valuation(valuation.book, valuation.terms, {**valuation.quoted, asset_id: price})
 
 
 class _Sums:

@@ -67,12 +67,12 @@ def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
     """
     amount, claimed = arrangement.amount, arrangement.claimed
     unlocked = unlocked_at(arrangement, at)
-    reclaimed_at, expires_at = _reclaimed_at(arrangement), arrangement.expires_at
+    reclaimed_at, expires_at = arrangement.reclaimed_at, arrangement.expires_at
     claimable, locked, reclaimed, expired = 0, 0, 0, 0
-    if reclaimed_at and reclaimed_at <= at:
-        claimable, reclaimed = _split(arrangement, unlocked_at(arrangement, reclaimed_at))
-    elif expires_at and expires_at <= at:
+    if expires_at and expires_at <= at and not (reclaimed_at and reclaimed_at < expires_at):
         expired = amount - claimed
+    elif reclaimed_at and reclaimed_at <= at:
+        claimable, reclaimed = _split(arrangement, unlocked_at(arrangement, reclaimed_at))
     else:
         claimable, locked = _split(arrangement, unlocked)
     return UnlockAmounts(amount, claimed, claimable, unlocked, locked, reclaimed, expired)
@@ -91,25 +91,12 @@ def unlock_totals(amounts: Iterable[UnlockAmounts]) -> UnlockAmounts:
 
 def unlock_groups(arrangements: Iterable[Arrangement], at: datetime) -> tuple[UnlockGroup, ...]:
     """A group for each member class, in the order team, advisor, investor. A class without members has zeros."""
-    listed = list(arrangements)
-    return tuple(
-        _group(member_class, [arrangement for arrangement in listed if arrangement.member_class is member_class], at)
-        for member_class in MemberClass
-    )
-
-
-def _group(member_class: MemberClass, arrangements: list[Arrangement], at: datetime) -> UnlockGroup:
-    # Each arrangement of an address repeats the address's `staked` and `held`.
-    by_address = {arrangement.address: arrangement for arrangement in arrangements}.values()
-    return UnlockGroup(
-        member_class=member_class,
-        amounts=unlock_totals(unlock_amounts(arrangement, at) for arrangement in arrangements),
-        staked=sum(arrangement.staked for arrangement in by_address),
-        held=sum(arrangement.held for arrangement in by_address),
-    )
-
-
-def _reclaimed_at(arrangement: Arrangement) -> datetime | None:
-    """The time of reclamation; None if there was none, or if the arrangement had already expired."""
-    reclaimed_at, expires_at = arrangement.reclaimed_at, arrangement.expires_at
-    return None if reclaimed_at and expires_at and expires_at <= reclaimed_at else reclaimed_at
+    listed, groups = list(arrangements), []
+    for member_class in MemberClass:
+        own = [arrangement for arrangement in listed if arrangement.member_class is member_class]
+        amounts = unlock_totals(unlock_amounts(arrangement, at) for arrangement in own)
+        # Each arrangement of an address repeats the address's `staked` and `held`.
+        members = {arrangement.address: arrangement for arrangement in own}.values()
+        staked, held = sum(member.staked for member in members), sum(member.held for member in members)
+        groups.append(UnlockGroup(member_class, amounts, staked, held))
+    return tuple(groups)
