@@ -124,36 +124,9 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
 def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -> None:
     validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
     numbers = {"integer", "boolean"} & {schema.get("type") for schema in (param.schema, *param.schema.get("anyOf", ()))}  # type: ignore[attr-defined]
-    texts = [
-        "now",
-        "now-7d",
-        "2026-01-31",
-        "auto",
-        "min",
-        "ETH,btc",
-        "0",
-        "1",
-        "-1",
-        "200",
-        "10000",
-        "10001",
-        "4294967295",
-        "4294967296",
-        "true",
-        "d",
-        "x",
-    ]
-    others = (
-        "",
-        "2026-01-31T12:00 05:30",
-        "none",
-        "previous",
-        "native;uorb",
-        "native;",
-        "token;0x1,native;uorb",
-        "UTC",
-    )
-    for text in (*texts, *others):
+    words = ("now", "now-7d", "2026-01-31", "2026-01-31T12:00 05:30", "auto", "min", "ETH,btc", "", "true", "d", "x")
+    others = ("none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC")
+    for text in (*words, *others, *map(str, (-1, 0, 1, 200, 10_000, 10_001, 2**32 - 1, 2**32))):
         try:
             parsed = param.parse(text)
         except ValueError:
