@@ -122,7 +122,7 @@ ASSET_SPEC = Shape.of(
 # A field that holds an asset id and shows its AssetSpec.
 SPEC = Rendering(ASSET_SPEC, _unscoped(asset_spec))
 
-# How the kinds that records declare are rendered; words by themselves.
+# How the kinds that records declare are rendered. Words have renderings of their own.
 _DECLARED = {
     kinds.Address: STRING,
     kinds.Amount: AMOUNT,

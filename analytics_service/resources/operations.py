@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from math import inf
 
 from cachetools import TTLCache
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, Busy, StoreFailure
 from analytics_service.market.share import Share
-from analytics_service.state.health import Family, Http, Monitor, Status, Worker
+from analytics_service.state.health import Http, Monitor, Status, Worker
 from analytics_service.state.operations import read_store
 from analytics_service.store.connection import Store
 from analytics_service.store.server import address_of
@@ -53,9 +54,12 @@ class Operations:
             at=now,
             http=Http(self._settings.bind, alive=True, ready=ready, expected=True),
             workers=self._workers(),
-            families=[_with_age(family, now) for family in stored.families],
+            families=[
+                replace(family, age_seconds=int(_age(family.newest, now))) if family.newest else family
+                for family in stored.families
+            ],
         )
-        if error is None or (isinstance(error, Busy) and _is_young(status)):
+        if error is None or (isinstance(error, Busy) and _age(stored.read_at, now) < _YOUNG):
             return status
         return replace(status, reachable=False, reported=[self._message(error)])
 
@@ -71,13 +75,5 @@ class Operations:
         return str(error).replace(str(self._settings.data_dir.absolute()), "the data folder")
 
 
-def _is_young(status: Status) -> bool:
-    """Whether the store's data in a status is recent."""
-    return status.read_at is not None and (status.at - status.read_at).total_seconds() < _YOUNG
-
-
-def _with_age(family: Family, now: datetime) -> Family:
-    """The family with the present age of its newest snapshot."""
-    if family.newest is None:
-        return family
-    return replace(family, age_seconds=int((now - family.newest).total_seconds()))
+def _age(at: datetime | None, now: datetime) -> float:
+    return inf if at is None else (now - at).total_seconds()
