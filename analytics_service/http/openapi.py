@@ -265,10 +265,9 @@ def _failures(components: Components, refusals: Sequence[HTTPStatus]) -> Object:
     failures: Object = {}
     for status in statuses:
         headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
-        content = {"content": {_MEDIA: {"schema": schema}}}
         failures[_name(status)] = {
             "description": reason(status),
             **({"headers": headers} if headers else {}),
-            **content,
+            "content": {_MEDIA: {"schema": schema}},
         }
     return failures
