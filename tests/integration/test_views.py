@@ -64,18 +64,20 @@ def data(client: Client, path: str, query: str = "") -> Any:
 
 @pytest.fixture(scope="session")
 def users(simulated: Simulated, protocol: Client) -> dict[str, Any]:
-    """What the service answers about every address that has a position, with values."""
-    addresses = [row["address"] for row in simulated.rows("SELECT DISTINCT address FROM position ORDER BY address")]
+    """What the service answers about a fourth of the addresses that have a position, with values."""
+    addresses = [row["address"] for row in simulated.rows("SELECT DISTINCT address FROM position ORDER BY address")][
+        ::4
+    ]
     return {address: data(protocol, f"/users/{address}/user", "with_value=true") for address in addresses}
 
 
-def test_health_of_every_account_is_that_of_the_service(simulated: Simulated, users: dict[str, Any]) -> None:
+def test_health_of_accounts_is_that_of_the_service(simulated: Simulated, users: dict[str, Any]) -> None:
     stated: dict[tuple[str, int], list[Any]] = {}
     for address, user in users.items():
         for account in user["markets"]["borrow"]["accounts"]:
             parts = [account["health"][part] for part in ("base", "boost", "result")]
             stated[address, account["index"]] = [None] * 3 if "Infinity" in parts else list(map(near, parts))
-    rows = simulated.rows("SELECT * FROM account")
+    rows = [row for row in simulated.rows("SELECT * FROM account") if row["address"] in users]
     viewed = {(row["address"], row["account_index"]): [row["base"], row["boost"], row["health"]] for row in rows}
     assert viewed == stated
     # Without debt, without a stake, with a stake for the largest boost, and in between.
@@ -89,7 +91,7 @@ def test_every_item_has_the_amount_and_the_value_that_the_service_states(
     viewed = {
         (row["address"], row["kind"], row["account_index"], row["asset_id"]): (row["units"], row["usd"])
         for row in rows
-        if row["symbol"]
+        if row["symbol"] and row["address"] in users
     }
     stated = {}
     for address, user in users.items():
@@ -101,14 +103,14 @@ def test_every_item_has_the_amount_and_the_value_that_the_service_states(
             if balance["values"]["kind"] == "known":
                 stated[address, "wallet", 0, _id(balance["values"])] = _worth(balance["values"], "amount")
     assert viewed == stated
-    assert len(viewed) > 1000
+    assert len(viewed) > 250
 
 
 def test_lenders_lend_what_their_receipt_tokens_redeem(simulated: Simulated, users: dict[str, Any]) -> None:
     rows = simulated.rows(
         "SELECT address, asset_id, sum(units) AS units FROM position_now WHERE kind LIKE 'lend_%' GROUP BY ALL"
     )
-    assert {(row["address"], row["asset_id"]): row["units"] for row in rows} == {
+    assert {(row["address"], row["asset_id"]): row["units"] for row in rows if row["address"] in users} == {
         (address, _id(lent)): near(_units(lent, lent["origin_equivalent"]["total"]))
         for address, user in users.items()
         for lent in user["markets"]["lend"]["asset_pools"]
@@ -152,6 +154,29 @@ def test_markets_are_worth_what_their_histories_say_at_each_snapshot(simulated: 
     assert simulated.rows("SELECT * FROM market_now ORDER BY asset_id") == simulated.rows(
         f"SELECT * FROM market WHERE observed_at = {simulated.noon} ORDER BY asset_id"
     )
+
+
+def test_markets_are_worth_what_the_service_states(simulated: Simulated, protocol: Client) -> None:
+    """Each by itself, and all together."""
+    rows = {row["asset_id"]: row for row in simulated.rows("SELECT * FROM market_now")}
+    sides = {"lend": ("principal", "deposits"), "borrow_collateral": ("balance", "collateral")}
+    sides["borrow_debt"] = ("balance", "debt")
+    merged = data(protocol, "/markets/merged", "with_value=true")
+    assert {_id(market) for market in merged} == rows.keys()
+    for market in merged:
+        for side, (field, column) in sides.items():
+            state = market[side] and market[side]["state"] | {"asset_info": market["asset_info"]}
+            row = rows[_id(market)]
+            assert (row[column], row[f"{column}_usd"]) == (_worth(state, field) if state else (None, None))
+    supply = data(protocol, "/markets/supply")
+    (sums,) = simulated.rows(
+        "SELECT sum(tvl_usd) AS tvl, sum(debt_usd) AS debt, sum(deposits_usd) AS lent, "
+        "sum(collateral_usd) AS posted, posted + lent - tvl AS receipts FROM market_now"
+    )
+    collateral = supply["borrow_collateral"]
+    stated = [supply["tvl"]["tvl"], supply["borrow_debt"]["balance"], supply["lend"]["principal"]]
+    stated += [collateral[part]["balance"] for part in ("total", "receipt")]
+    assert [*sums.values()] == [near(value) for value in stated]
 
 
 def test_the_present_is_also_the_state_as_of_an_instant(simulated: Simulated) -> None:
@@ -215,9 +240,9 @@ def test_accounts_at_risk_are_the_borrowers_of_the_service(simulated: Simulated,
 
 
 def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
-    """Of every asset with a price: with debts in it, with receipt tokens that follow, and of the protocol token."""
-    fallen = 0
-    for asset_id in [row["asset_id"] for row in simulated.rows("SELECT asset_id FROM price_now WHERE NOT follows")]:
+    """Of assets with a price: with debts in it, with receipt tokens that follow, and of the protocol token."""
+    fallen, priced = 0, simulated.rows("SELECT asset_id FROM price_now WHERE NOT follows ORDER BY asset_id")
+    for asset_id in [row["asset_id"] for row in priced[::5]]:
         stated = data(protocol, "/analytics/market/risk/ladder", f"asset_id={asset_id}")["steps"]
         rows = simulated.rows(f"SELECT * FROM risk_ladder(asset_id = '{asset_id}', time = now())")
         assert len(rows) == len(stated) == 40
@@ -242,7 +267,7 @@ def test_every_view_has_types_that_readers_of_files_know(simulated: Simulated) -
         assert plain <= {kind.rstrip(")") for kind in _TYPES}, view
         for joins in (0, 1):
             with clickhouse.client(simulated.settings) as own:
-                sql = f"SELECT * FROM {view} LIMIT 10 SETTINGS join_use_nulls = {joins}"
+                sql = f"SELECT * FROM {view} LIMIT 0 SETTINGS join_use_nulls = {joins}"
                 frame = pl.read_parquet(io.BytesIO(own.raw_query(sql, fmt="Parquet")))
         for name, kind in columns.items():
             if "Decimal" in kind:
@@ -361,7 +386,7 @@ def test_one_wei_breaks_no_view_no_example_and_no_export(run: Run, store: Store,
     for script in scripts("examples"):
         run(script.read_text("utf-8").strip().removesuffix(";"))
     done = Export(store, ExportFolder(tmp_path), Selection(0, FOREVER, "parquet"), Progress())
-    for view in exported_views(store, ["all"]):
+    for view in exported_views(store, ["account", "account_value", "borrower", "lender", "market", "position_now"]):
         done.add(view)
     assert pl.read_parquet(tmp_path / "account.parquet")["health"].to_list() == [near(8e23)]
 
