@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.conftest import Service, stop
-from tests.processes import PATIENCE, children, command_line
+from tests.processes import PATIENCE, children, command_line, until
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def test_an_import_that_is_stopped_or_finds_nothing_says_what_was_written(own: S
 
 
 def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tuple[str, ...], tmp_path: Path) -> None:
-    """No source is named, neither for the import nor for `up`."""
-    own.source = None
+    """No source is named, neither for the import nor for `up`. A correction is soon shown by both of its workers."""
+    own.source, own.workers = None, 2
     other = tmp_path / "other"
     code, output = own.done(*files, "--data-dir", str(other))
     assert code == 0, output
@@ -72,6 +72,10 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     assert own.get("/api/v1/status/health")[1]["data"]["simulated"] is False
     status, prices = own.get("/api/v1/assets/prices")
     assert (status, [asset["price"]["price"] for asset in prices["data"]]) == (200, ["2"])
+    Path(files[2]).write_text("symbol,timestamp,USD_price\nAAA,1700003600,3\n")
+    code, output = own.done(*files)
+    assert code == 0, output
+    until(lambda: {own.get("/api/v1/assets/prices")[1]["data"][0]["price"]["price"] for _ in range(16)} == {"3"})
     code, output = own.done("jobs", "once", "prices", "--source", "simulated")
     assert code == 2
     assert "This store holds imported history, and simulated data is never mixed with other data." in output

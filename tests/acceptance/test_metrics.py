@@ -44,9 +44,3 @@ def test_requests_that_cannot_be_read_are_counted(service: Service) -> None:
     before = service.metrics().get(name, 0)
     assert service.get("/" + "a" * 9000)[0] == 414
     assert service.metrics()[name] == before + 1
-
-
-def test_metrics_are_not_on_the_main_bind(service: Service) -> None:
-    status, body = service.get("/metrics")
-    assert (status, body["error"]["kind"]) == (404, "path_unknown")
-    assert f"Ops   http://{service.metrics_bind}/metrics" in service.printed()

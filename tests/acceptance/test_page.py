@@ -245,21 +245,6 @@ def test_the_bucket_that_is_not_over_is_told_and_another_zone_shows_the_same_ins
     assert [row[0] for row in numbers(page)] == expected
 
 
-def test_a_link_within_the_page_leaves_the_view_as_it_is(visit: Visit) -> None:
-    page = visit.open(VIEWS["markets"])
-    page.locator("table").evaluate("(table) => { table.dataset.same = ''; }")
-    page.goto(f"{page.url}#main")
-    page.go_back()
-    expect(page.locator("table[data-same]")).to_be_visible()
-
-
-@pytest.mark.parametrize("sort", ["map", "99"])
-def test_an_unknown_order_is_that_of_the_symbols(visit: Visit, sort: str) -> None:
-    page = visit.open({**VIEWS["markets"], "sort": sort, "down": "false"})
-    symbols = page.locator("tbody th").all_inner_texts()
-    assert len(symbols) > 1 and symbols == sorted(symbols, key=str.lower)
-
-
 def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     # Charts are drawn in browsers without it, too.
@@ -761,15 +746,6 @@ def test_an_unknown_asset_is_an_error_beside_a_link_to_all_markets(
     expect(page.get_by_role("alert")).to_have_text(message)
     page.get_by_role("link", name="All markets").click()
     expect(page.get_by_role("table")).to_be_visible()
-
-
-def test_an_asset_that_is_only_collateral_is_called_that(visit: Visit) -> None:
-    api = f"http://{visit.service.bind}/api/v1"
-    priced = {asset["asset"]["id"] for asset in visit.data(f"{api}/assets/prices")}
-    accepted = [asset["asset_info"]["asset"]["id"] for asset in visit.data(f"{api}/markets/borrow/collaterals")]
-    receipt = next(asset for asset in accepted if asset not in priced)
-    page = visit.open({"view": "asset", "asset": receipt})
-    expect(page.locator("main .notice")).to_contain_text("It is accepted as collateral.")
 
 
 def test_colours_follow_the_address_then_the_system(visit: Visit) -> None:

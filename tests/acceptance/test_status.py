@@ -1,12 +1,10 @@
 """`status` as an operator meets it."""
 
 import json
-import socket
-import time
 import urllib.request
 
 from tests.acceptance.conftest import Service, stop
-from tests.processes import PATIENCE, slack, until
+from tests.processes import PATIENCE, until
 
 
 def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
@@ -32,17 +30,6 @@ def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:
     assert "Problem     the HTTP service does not answer on 127.0.0.1:1" in output
     # The output goes to no terminal.
     assert "\033" not in output
-
-
-def test_a_clickhouse_that_hangs_is_reported_within_seconds(own: Service) -> None:
-    """It takes connections, and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        own.environ = {"ANALYTICS_CLICKHOUSE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
-        begun = time.monotonic()
-        code, output = own.done("status")
-        assert time.monotonic() - begun < 10 * slack()
-    assert code == 1
-    assert "cannot be reached: it does not answer" in output
 
 
 def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Service) -> None:
