@@ -1,7 +1,6 @@
 """Every answer against the OpenAPI document, which tests/unit/openapi.json has in full; and its page for people."""
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import falcon.testing
@@ -33,15 +32,13 @@ def document(protocol: Client) -> Json:
 
 
 def queries(query: str, operation: Json) -> Iterator[str]:
-    """The route's query in both shapes and with every combination of flags that it takes."""
+    """The route's query in both shapes, without and with all flags that it takes; unit tests have all combinations."""
     names = {parameter["name"] for parameter in operation["parameters"]}
     others = [part for part in query.split("&") if part and not part.startswith("with_")]
-    flags = [flag for flag in FLAGS if flag in names]
-    for shape, *values in product(
-        ("newer", "older") if "shape" in names else [None], *[("true", "false")] * len(flags)
-    ):
-        chosen = [f"{flag}={value}" for flag, value in zip(flags, values, strict=True)]
-        yield "&".join([*others, *chosen, *([f"shape={shape}"] if shape else [])])
+    flags = [f"{flag}=true" for flag in FLAGS if flag in names]
+    for shape in ("newer", "older") if "shape" in names else ("",):
+        for chosen in ([], flags) if flags else ([],):
+            yield "&".join([*others, *chosen, *([f"shape={shape}"] if shape else [])])
 
 
 def check(document: Json, operation: Json, answer: falcon.testing.Result) -> None:
@@ -70,7 +67,7 @@ def test_every_answer_matches_its_schema(protocol: Client, document: Json) -> No
             assert answer.status_code == 200, (path, query, answer.text)
             check(document, item["get"], answer)
             count += 1
-    assert count > 2 * len(document["paths"])
+    assert count > 1.5 * len(document["paths"])
 
 
 def test_a_304_and_a_part_of_a_file_have_the_described_headers(protocol: Client, document: Json) -> None:
@@ -100,11 +97,6 @@ def test_errors_match_their_schema(protocol: Client, document: Json) -> None:
         answer = protocol.simulate_get(path, query_string=query)
         assert answer.status_code == status
         check(document, document["paths"][path]["get"], answer)
-
-
-def test_the_page_shows_every_path(protocol: Client, document: Json) -> None:
-    page = protocol.simulate_get("/docs").text
-    assert all(f"<code>{path}</code>" in page for path in document["paths"])
 
 
 def test_the_page_says_when_an_answer_has_a_count(protocol: Client) -> None:

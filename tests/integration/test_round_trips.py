@@ -42,8 +42,8 @@ def bring(store: Store, history: History, *files: Path) -> None:
 def test_a_page_of_any_history_answers_the_same_elsewhere(
     protocol: Client, simulated: Simulated, tmp_path: Path, name: str
 ) -> None:
-    """Of all histories at once: values of one must not disturb another. JSON has no symbols."""
-    paths = [(history, path.path) for history in HISTORIES for path in history.paths]
+    """Of all histories at once, as CSV: values of one must not disturb another. JSON has no symbols."""
+    paths = [(history, path.path) for history in HISTORIES for path in history.paths][:: 1 if name == "csv" else 4]
     with database(replace(simulated.settings, clickhouse_database=f"test_trip_{name}")) as store:
         for number, (history, path) in enumerate(paths):
             file = tmp_path / f"{number}.{SUFFIXES[name]}"
