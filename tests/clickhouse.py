@@ -2,7 +2,7 @@
 
 import socket
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -43,6 +43,14 @@ def client(settings: Settings) -> Iterator[Client]:
         # The driver's shared pool would keep the connections open, and the server would wait for them when it stops.
         own.close_connections()
         idle.append(own)
+
+
+def contents(own: Client) -> dict[str, Sequence[Sequence[object]]]:
+    """Every row of every table of a client's database."""
+    tables = own.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
+    return {
+        str(name): own.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for (name,) in tables.result_rows
+    }
 
 
 def hello(port: int, user: str, password: str = "", database: str = "") -> bytes:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.embedded import clickhouse as embedded
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from tests.clickhouse import by_url, client
+from tests import clickhouse
 from tests.integration.databases import database, keep_migrated, make_views
 from tests.integration.pages import commit
 from tests.integration.routes import NOON, Client, client_of
@@ -27,8 +27,8 @@ Run = Callable[[str], list[tuple[Any, ...]]]
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Settings that name one running server."""
     own = Settings(data_dir=tmp_path_factory.mktemp("clickhouse"))
-    with clickhouse(own, "pytest") as running:
-        settings = by_url(running)
+    with embedded.clickhouse(own, "pytest") as running:
+        settings = clickhouse.by_url(running)
         keep_migrated(settings)
         yield settings
 
@@ -53,10 +53,16 @@ def views(store: Store) -> None:
 
 
 @pytest.fixture
-def run(settings: Settings) -> Iterator[Run]:
-    """Runs SQL as a researcher would, with a client of their own."""
-    with client(settings) as own:
-        yield lambda sql: [tuple(row) for row in own.query(sql).result_rows]
+def client(settings: Settings) -> Iterator[clickhouse.Client]:
+    """Access to the tables that is independent of the service's own code."""
+    with clickhouse.client(settings) as own:
+        yield own
+
+
+@pytest.fixture
+def run(client: clickhouse.Client) -> Run:
+    """Runs SQL as a researcher would."""
+    return lambda sql: [tuple(row) for row in client.query(sql).result_rows]
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Simulated:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """The rows of a query, read as a researcher would."""
-        with client(self.settings) as own:
+        with clickhouse.client(self.settings) as own:
             return list(own.query(sql).named_results())
 
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import falcon.testing
 
-from analytics_service.app import App, create_app
+from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from analytics_service.web.files import files
-from tests.doubles import LOCAL, FirstHeads
+from tests.doubles import FirstHeads
 
 Client = falcon.testing.TestClient
 # 2025-03-01 12:00:00 UTC.
@@ -147,13 +147,6 @@ def client_of(
     app = create_app(settings, store, lambda: at(now), heads(store))
     # Otherwise each response has another id.
     return Client(app, headers={"X-Request-ID": "test"})
-
-
-def operators_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
-    """What is on the operators' bind of that service."""
-    app = client_of(settings, store, now).app
-    assert isinstance(app, App)
-    return Client(app.operators, headers=LOCAL)
 
 
 def get(client: Client, path: str, query: str | None = None, **headers: str) -> falcon.testing.Result:

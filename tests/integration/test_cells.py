@@ -36,41 +36,24 @@ def stored_cells(settings: Settings) -> set[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("at_once", [4_000_000, 100], ids=["all series at once", "one after the other"])
-def test_imports_compute_the_cells_that_they_touch_or_close(
-    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    """Two months in a row, and one by itself; then corrections of some rows, and a row of a later quarter."""
-    monkeypatch.setattr("analytics_service.store.cells._ROWS_AT_ONCE", at_once)
-    newest = second(2025, 2, 28, 23, 59, 59)
-    known = {(IDS[0], newest): Decimal(1)}
-    for name in IDS:
-        for first, last in ((second(2024, 8, 3), second(2024, 8, 29)), (second(2025, 1, 5), newest)):
-            known |= {(name, draw.randint(first, last)): drawn(draw) for _ in range(150)}
-    # Several in one quarter of an hour, at its first and at its last second.
-    known |= {(IDS[1], second(2025, 1, 9, 12, *at)): drawn(draw) for at in ((0, 0), (3, 7), (9, 9), (14, 59))}
-    run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for (name, at), usd in known.items()]))
-    assert stored_cells(settings) == oracle.cells(known)
-    corrected = [(name, at, "7") for name, at in draw.sample(sorted(known), 50)]
-    run(store, prices_file(tmp_path, [*corrected, (IDS[2], newest + 900, "8")]))
-    known |= {(name, at): Decimal(7) for name, at, _ in corrected} | {(IDS[2], newest + 900): Decimal(8)}
-    assert stored_cells(settings) == oracle.cells(known)
-
-
 def test_cells_of_more_than_a_year_are_right_whatever_it_lacks(
-    settings: Settings, store: Store, tmp_path: Path, draw: random.Random
+    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """An import, then ticks that close days and months, then corrections, each in the middle of a month. One series has
     a single observation, one has none for months, and rows of a file repeat seconds."""
+    monkeypatch.setattr("analytics_service.store.cells._ROWS_AT_ONCE", at_once)
     start, newest = second(2024, 2, 10, 7, 30), second(2025, 1, 20, 8)
     rows = [(IDS[0], draw.randint(start, newest), drawn(draw)) for _ in range(400)]
     rows += [(IDS[1], second(2024, 6, 30, 23, 59, 59), drawn(draw)), (IDS[2], newest, drawn(draw))]
+    # Several in one quarter of an hour, at its first and at its last second.
+    rows += [(IDS[0], second(2025, 1, 9, 12, *at), drawn(draw)) for at in ((0, 0), (3, 7), (9, 9), (14, 59))]
     for burst in (second(2024, 4, 1), second(2024, 9, 30, 12), second(2024, 12, 31, 23)):
         rows += [(IDS[2], burst + draw.randint(0, 7_200), drawn(draw)) for _ in range(20)]
     rows += [(name, at, drawn(draw)) for name, at, _ in draw.sample(rows, 100)]
     run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for name, at, usd in rows]))
     known = {(name, at): usd for name, at, usd in rows}
     assert stored_cells(settings) == oracle.cells(known)
-    for days in (0, 3, 8, 25, 1, 40):
+    for days in (0, 8, 25, 40):
         newest += days * 86_400 + draw.randint(1, 86_400)
         seen = {(name, newest - draw.choice([0, 900])): drawn(draw) for name in draw.sample(IDS, 2)}
         take(store, newest, [Price(name, oracle.instant(at), usd) for (name, at), usd in seen.items()])

@@ -1,7 +1,7 @@
 """Markets, the protocol token and swap routes: from a source into ClickHouse and back."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -38,6 +38,7 @@ from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
+from tests.clickhouse import contents
 from tests.doubles import FreshHeads, Statement, WatchedStore, dying
 from tests.integration.databases import database
 from tests.integration.handmade import (
@@ -81,22 +82,6 @@ STATES = frozenset(table for tables in FAMILY_TABLES.values() for table in table
 pytestmark = pytest.mark.usefixtures("store")
 
 
-@pytest.fixture
-def client(settings: Settings) -> Iterator[Client]:
-    """Access to the tables that is independent of the service's own code."""
-    with clickhouse.client(settings) as own:
-        yield own
-
-
-def contents(client: Client) -> dict[str, list[list[object]]]:
-    """Every row of every table."""
-    tables = client.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
-    return {
-        name: [list(row) for row in client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows]
-        for (name,) in tables.result_rows
-    }
-
-
 def shown(client: Client, job: Job) -> dict[str, list[list[object]]]:
     """Every row that counts of the tables that a job fills, but for its version: those of completed runs; observations
     of completed instants, and events up to the newest one."""
@@ -124,14 +109,6 @@ def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(name: str, sto
     with pytest.raises(Overtaken):
         commit(store, snapshots, taking, beginnings[1])
     assert contents(client) == once
-
-
-@of_each_kind
-def test_a_snapshot_without_its_ledger_row_is_not_shown(name: str, store: Store, settings: Settings) -> None:
-    with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
-        run_once(JOBS[name], HandMade(positions_=[POSITION]), broken, NOON)
-    with pytest.raises(NoSnapshot):
-        FreshHeads(store).shown().head(JOBS[name].family)
 
 
 @of_each_kind
@@ -268,25 +245,10 @@ def paid(store: Store, interest: InterestPaid | None = None) -> int | None:
     return (interest or InterestPaid(store)).read(read_heads(store)["markets"]).get("token;a")
 
 
-def test_interest_paid_is_what_receipts_have_earned_so_far(store: Store) -> None:
-    sums, kept = [], [InterestPaid(store), *(InterestPaid(store, span) for span in (1, 2, 3))]
-    for minute, markets in enumerate(LENT):
-        run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
-        sums.append(
-            [paid(store), *(paid(store, interest) for interest in kept), paid(store, InterestPaid(store, span=2))]
-        )
-    assert sums == [[each] * 6 for each in PAID]
-
-
-def with_all_lent(store: Store) -> None:
-    """Take all five snapshots."""
-    for minute, markets in enumerate(LENT):
-        run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
-
-
 def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store, settings: Settings) -> None:
     """Two spans of two snapshots, and one snapshot. ClickHouse fails once the first span has been read."""
-    with_all_lent(store)
+    for minute, markets in enumerate(LENT):
+        run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
     fails = True
 
     def leave(statement: Statement) -> None:
@@ -302,32 +264,26 @@ def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store
         assert watched.queries["interest_added"] == 3
 
 
-@pytest.mark.parametrize("by", ["run", "backfill"])
-def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(
-    by: str, store: Store, draw: random.Random
-) -> None:
+def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(store: Store, draw: random.Random) -> None:
     """What is earned from one snapshot to another depends on those in between, so each that is added changes it."""
     minutes, kept = draw.sample(range(len(LENT)), len(LENT)), [InterestPaid(store), InterestPaid(store, span=2)]
     for done, minute in enumerate(minutes, 1):
         job, source, at = JOBS["markets"], HandMade(markets_=LENT[minute]), NOON + minute * MINUTE
-        _ = run_once(job, source, store, at) if by == "run" else backfill(job, source, store, [at])
+        _ = run_once(job, source, store, at) if done % 2 else backfill(job, source, store, [at])
         expected = by_hand(sorted(minutes[:done]))
         assert [paid(store), *(paid(store, interest) for interest in kept)] == [expected] * 3
     assert paid(store) == PAID[-1]
 
 
-@pytest.mark.parametrize("span", [2, 20_000])
-def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(
-    span: int, store: Store, draw: random.Random
-) -> None:
-    """Snapshots four days apart, read in any order."""
+def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(store: Store, draw: random.Random) -> None:
+    """Snapshots four days apart, read in any order, two of them or all at once."""
     ends = [NOON + day * timedelta(days=4) for day in range(len(LENT))]
     for at, markets in zip(ends, LENT, strict=True):
         run_once(JOBS["markets"], HandMade(markets_=markets), store, at)
-    head, kept = read_heads(store)["markets"], InterestPaid(store, span)
+    head, kept = read_heads(store)["markets"], [InterestPaid(store, span) for span in (2, 20_000)]
     for place in draw.sample(range(len(LENT) - 1), len(LENT) - 1) * 2:
         past = past_head(store, head, unix_second(ends[place]) + 1, late=False, imported=False, described=False)
-        assert kept.read(past) == {"token;a": PAID[place]}
+        assert [interest.read(past) for interest in kept] == [{"token;a": PAID[place]}] * 2
 
 
 def test_nobody_waits_for_interest_as_of_a_head_before_the_one_that_is_kept(store: Store, settings: Settings) -> None:

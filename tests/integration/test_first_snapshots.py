@@ -57,6 +57,15 @@ class Failing(HandMade):
         raise self.error
 
 
+class Broken(Failing):
+    """Answers every question with an error."""
+
+    def __getattribute__(self, name: str) -> object:
+        if name in QUESTIONS:
+            raise super().__getattribute__("error")
+        return super().__getattribute__(name)
+
+
 def test_a_protocol_without_a_token_positions_and_swaps_is_served(settings: Settings, store: Store) -> None:
     take_first_snapshots(settings, Minimal(), store)
     assert set(read_heads(store)) == ALL
@@ -114,35 +123,25 @@ def test_what_a_source_cannot_give_is_left_to_the_scheduler(
 def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_serve(
     settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Nothing(HandMade):
-        def __getattribute__(self, name: str) -> object:
-            if name in QUESTIONS:
-                raise ConnectionError("the node is down")
-            return super().__getattribute__(name)
-
+    broken = Broken(ConnectionError("the node is down"))
     with pytest.raises(SourceError, match=r"^prices: there is no .* trying\. ConnectionError: the node is down\.$"):
-        take_first_snapshots(settings, Nothing(), store)
+        take_first_snapshots(settings, broken, store)
     take_first_snapshots(settings, HandMade(), store)
     # No snapshot is complete already, and yet there are heads.
     store.execute("TRUNCATE TABLE snapshot")
-    take_first_snapshots(settings, Nothing(), store)
+    take_first_snapshots(settings, broken, store)
     assert "prices: there is no snapshot of now" in caplog.text
 
 
 def test_a_full_disk_keeps_nobody_from_what_is_there(
     settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Full(HandMade):
-        def __getattribute__(self, name: str) -> object:
-            if name in QUESTIONS:
-                raise DiskFull("insert into observation")
-            return super().__getattribute__(name)
-
+    full = Broken(DiskFull("insert into observation"))
     with pytest.raises(DiskFull):
-        take_first_snapshots(settings, Full(), store)
+        take_first_snapshots(settings, full, store)
     take_first_snapshots(settings, HandMade(), store)
     store.execute("TRUNCATE TABLE snapshot")
-    take_first_snapshots(settings, Full(), store)
+    take_first_snapshots(settings, full, store)
     assert caplog.messages == [
         "There are no first snapshots; the scheduler goes on trying. "
         "The disk of ClickHouse is full (insert into observation). Free space on it."

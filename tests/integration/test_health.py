@@ -59,13 +59,6 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
     assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)
 
 
-def test_health_tells_that_no_snapshots_are_scheduled(settings: Settings, store: Store) -> None:
-    store.insert(LEDGER, ledger_frame([PRICES_OF_NOON]))
-    idle = client_of(replace(settings, source="none"), store, NOON + 400)
-    [prices] = idle.simulate_get("/api/v1/status/health").json["data"]["snapshots"]
-    assert (prices["fresh"], prices["interval_seconds"]) == (True, None)
-
-
 def test_a_scrape_without_the_store_goes_on_to_show_how_old_snapshots_are(settings: Settings, store: Store) -> None:
     """After the first scrape the store is away, and the clock goes on for a minute."""
     version = 10**9 * NOON + 11_500_000_000

@@ -18,6 +18,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.history_files import Summary
 from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import drop_abandoned
+from analytics_service.store.server import read_running
 from tests.doubles import Statement, WatchedStore
 from tests.integration.databases import database, keep_migrated
 from tests.integration.imports import (
@@ -77,15 +78,6 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         yield running
 
 
-def server_pid(settings: Settings) -> int:
-    """The process that runs the embedded server of a data folder."""
-    for process in Path("/proc").glob("[0-9]*"):
-        words = (process / "cmdline").read_bytes().split(b"\0") if process.name != str(os.getpid()) else []
-        if any(word.startswith(str(settings.data_dir).encode()) for word in words):
-            return int(process.name)
-    raise LookupError(settings.data_dir)
-
-
 def clean_import(settings: Settings, path: Path) -> dict[str, list[tuple[object, ...]]]:
     with database(replace(settings, clickhouse_database="clean")) as store:
         run(store, path)
@@ -100,7 +92,8 @@ def test_an_import_survives_the_death_of_clickhouse(
         caplog.set_level(logging.CRITICAL, logger)
     rows = many(10_000, 4, seed=4)
     path = prices_file(tmp_path, rows)
-    own = replace(mortal, clickhouse_database="disturbed")
+    own, announced = replace(mortal, clickhouse_database="disturbed"), read_running(mortal.data_dir)
+    assert announced is not None
     with database(own) as store:
         pauses: list[float] = []
 
@@ -108,7 +101,7 @@ def test_an_import_survives_the_death_of_clickhouse(
             pauses.append(seconds)
             time.sleep(seconds)
 
-        progress = Progress(at_first_batch=lambda: os.kill(server_pid(mortal), signal.SIGKILL))
+        progress = Progress(at_first_batch=lambda: os.kill(announced.server, signal.SIGKILL))
         summary = run(store, path, reporter=progress, wait=pause)
         assert pauses, "ClickHouse was not missed"
         kept = len(outcome(rows))

@@ -302,26 +302,15 @@ def test_a_rewrite_that_is_stopped_and_goes_on_later_ends_well(
     in_lanes(settings, tmp_path, tasks, moments, act)
 
 
-def test_migrating_completes_rewrites_that_were_interrupted(store: Store, settings: Settings) -> None:
-    announce(store, seconds_ago=4)
-    migrate(store)
-    assert query(settings, "SELECT max(finished) FROM rewrite") == [(1,)]
-
-
 def test_the_schema_changes_only_when_a_writer_that_was_killed_just_now_is_known_to_be_dead(
     store: Store, settings: Settings
 ) -> None:
-    announce(store, seconds_ago=0)
+    store.execute("INSERT INTO rewrite SELECT 'prices', 7, now(), 0")
     ((announced_at,),) = query(settings, "SELECT max(announced_at) FROM rewrite")
     migrate(store, [*shipped(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM rewrite")])
     assert query(settings, "SELECT max(finished) FROM rewrite") == [(1,)]
     ((applied_at,),) = query(settings, "SELECT max(applied_at) FROM schema_migration")
     assert applied_at - announced_at >= timedelta(seconds=3)  # type: ignore[operator]
-
-
-def announce(store: Store, seconds_ago: int) -> None:
-    """Announce a rewrite of prices whose writer does nothing more."""
-    store.execute(f"INSERT INTO rewrite SELECT 'prices', 7, now() - {seconds_ago}, 0")
 
 
 def test_a_writer_whose_last_heartbeat_came_while_the_clock_was_ahead_is_silent(store: Store) -> None:

@@ -1,8 +1,6 @@
 """Jobs, and what they write into ClickHouse."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,8 +23,8 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
-from tests import clickhouse
-from tests.doubles import FreshHeads, Statement, WatchedStore, dying
+from tests.clickhouse import contents
+from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration import imports
 from tests.oracle import cells
 from tests.stored import write_assets
@@ -38,20 +36,6 @@ NOON_SECOND = 1_740_830_400
 HOUR = timedelta(hours=1)
 
 pytestmark = pytest.mark.usefixtures("store")
-
-
-@pytest.fixture
-def client(settings: Settings) -> Iterator[Client]:
-    """Access to the tables that is independent of the service's own code."""
-    with clickhouse.client(settings) as own:
-        yield own
-
-
-def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:
-    """Every row of every table."""
-    tables = client.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
-    names = [row[0] for row in tables.result_rows]
-    return {name: client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for name in names}
 
 
 def stored_prices(client: Client, at: datetime) -> dict[str, Decimal]:
@@ -99,21 +83,6 @@ def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client
         assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
 
 
-@pytest.mark.parametrize("table", ["observation", "snapshot"])
-def test_a_run_that_dies_half_way_shows_nothing_and_can_be_run_again(
-    table: str, store: Store, settings: Settings, client: Client
-) -> None:
-    with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
-        run_once(PRICES, SOURCE, broken, NOON)
-    assert read_heads(store) == {}
-    assert begin(store, "prices", NOON_SECOND, NOON_SECOND).completed == set()
-    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.DONE
-    assert begin(store, "prices", NOON_SECOND, NOON_SECOND).completed == {NOON_SECOND}
-    assert stored_prices(client, NOON) == quoted_prices(NOON)
-    assert len(contents(client)["observation"]) == 13
-    assert len(contents(client)["asset"]) == len(SOURCE.assets(NOON))
-
-
 def test_a_backfill_that_dies_half_way_continues_where_it_was(store: Store, client: Client) -> None:
     """A batch is 500 instants; of 700 hours it dies after the first batch."""
 
@@ -124,36 +93,6 @@ def test_a_backfill_that_dies_half_way_continues_where_it_was(store: Store, clie
         backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 699 * HOUR, HOUR), die)
     assert filled(store, NOON, NOON + 699 * HOUR) == 200
     assert len(contents(client)["observation"]) == 700 * 13
-
-
-class MeetingSource(SimulatedSource):
-    """Answers only when two runs are in progress."""
-
-    def __init__(self) -> None:
-        super().__init__("1")
-        self.meeting = threading.Barrier(2, timeout=20)
-
-    def prices(self, at: datetime) -> Sequence[Price]:
-        self.meeting.wait()
-        return super().prices(at)
-
-
-def test_two_schedulers_that_race_for_an_instant_leave_one_snapshot(
-    store: Store, settings: Settings, client: Client
-) -> None:
-    """Both have found the instant missing before either writes."""
-    other, source = Store(settings), MeetingSource()
-    with ThreadPoolExecutor(2) as both:
-        runs = [both.submit(run_once, PRICES, source, one, NOON) for one in (store, other)]
-        outcomes = [run.result() for run in runs]
-    assert Outcome.DONE in outcomes
-    assert {*outcomes} <= {Outcome.DONE, Outcome.ALREADY_DONE}
-    other.close()
-    after = contents(client)
-    assert [row[:2] for row in after["snapshot"]] == [("prices", NOON)]
-    assert len(after["observation"]) == 13
-    assert stored_prices(client, NOON) == quoted_prices(NOON)
-    assert len(read_assets(store)) == len(SOURCE.assets(NOON))
 
 
 class SlowSource(SimulatedSource):

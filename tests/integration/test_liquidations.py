@@ -1,4 +1,4 @@
-"""Liquidations: sums of the debt that they repaid, exact in whatever order snapshots are taken (rule 2.20)."""
+"""Sums of liquidations (the debt that they repaid) and loans are exact in whatever order snapshots are taken."""
 
 import random
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
+from analytics_service.store.loans import read_loans
 from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, instants_to_fill, run_once
@@ -74,17 +75,12 @@ def stored(settings: Settings) -> dict[int, Sums]:
     return found
 
 
-def totals(settings: Settings) -> dict[int, Decimal]:
-    """The total of each snapshot, by minutes after noon."""
-    return {(at - SECOND) // 60: sums[""] for at, sums in sorted(stored(settings).items())}
-
-
-def repaid(events: Sequence[Event], until: float) -> Sums:
-    """The plain sums of the debts repaid up to a unix second, by asset id and in all (the empty id)."""
+def summed(events: Sequence[Event], action: Action, until: float) -> Sums:
+    """The plain sums of loans, or of the debts repaid, up to a unix second, by asset id and in all (the empty id)."""
     sums = {"": Decimal(0)}
     for each in {one.id: one for one in events}.values():
-        is_debt = each.action is Action.LIQUIDATE and each.leg is Leg.DEBT
-        if is_debt and each.usd is not None and each.at.timestamp() <= until:
+        counts = each.action is action and each.leg is not Leg.COLLATERAL
+        if counts and each.usd is not None and each.at.timestamp() <= until:
             sums[each.asset_id] = sums.get(each.asset_id, Decimal(0)) + each.usd
             sums[""] += each.usd
     return sums
@@ -97,6 +93,7 @@ def without_zeros(sums: Sums) -> Sums:
 def test_the_debt_that_was_repaid_adds_up_by_asset_and_in_all(settings: Settings, store: Store) -> None:
     """Collateral that was taken, what borrowers returned themselves and debt of unknown value do not count. An asset
     that can be borrowed has a series even before its first liquidation."""
+    write_assets(store, [Asset(AssetGroup.TOKEN, key, key, key.upper(), key, 6, 2) for key in ("a", "b")], 1)
     source = HandMade(markets_=MARKETS, events_=EVENTS)
     for minute in range(3):
         run(source, store, minute)
@@ -105,13 +102,6 @@ def test_the_debt_that_was_repaid_adds_up_by_asset_and_in_all(settings: Settings
         SECOND + 60: {"": TOTALS[1], A: AT_NOON, B: Decimal(100)},
         SECOND + 120: {"": TOTALS[2], A: AT_NOON + FINEST, B: Decimal(100)},
     }
-
-
-def test_paths_show_the_total_and_each_asset(settings: Settings, store: Store) -> None:
-    write_assets(store, [Asset(AssetGroup.TOKEN, key, key, key.upper(), key, 6, 2) for key in ("a", "b")], 1)
-    source = HandMade(markets_=MARKETS, events_=EVENTS)
-    for minute in range(3):
-        run(source, store, minute)
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
 
     def ask(path: str, **query: object) -> Any:
@@ -131,13 +121,12 @@ def test_paths_show_the_total_and_each_asset(settings: Settings, store: Store) -
 def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     settings: Settings, store: Store, draw: random.Random
 ) -> None:
-    """Random liquidations and snapshots, some after runs that died, compared with plain sums."""
-    events = [
-        event(f"e{n}", draw.randrange(0, 600) / 10, f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", asset, leg)
-        for n, (asset, leg) in enumerate(
-            zip(draw.choices([A, B, C], k=300), draw.choices(list(Leg), k=300), strict=True)
-        )
-    ]
+    """Random liquidations, loans and snapshots, some after runs that died, compared with plain sums."""
+    events = []
+    for number in range(450):
+        usd, leg = f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", draw.choice([*Leg, None])
+        drawn = event(f"e{number}", draw.randrange(0, 600) / 10, usd, draw.choice([A, B, C]), leg)
+        events.append(drawn if leg else replace(drawn, action=Action.BORROW))
     source = HandMade(markets_=MARKETS, events_=sorted(events, key=lambda each: each.at) + events[:50])
     minutes = draw.sample(range(61), 12)
     for place, minute in enumerate(minutes):
@@ -157,4 +146,6 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     assert set(found) == begin(store, "loans", SECOND, SECOND + 7200).completed
     assert len(found) >= 12
     for second, sums in found.items():
-        assert without_zeros(sums) == repaid(events, second)
+        assert without_zeros(sums) == summed(events, Action.LIQUIDATE, second)
+        loans = read_loans(store, second)
+        assert without_zeros({"": loans.total, **loans.by_asset}) == summed(events, Action.BORROW, second)

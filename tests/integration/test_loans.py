@@ -1,16 +1,13 @@
-"""Loans: cumulative sums are exact in whatever order snapshots are taken."""
+"""Loans: cumulative sums are exact. tests/integration/test_liquidations.py takes snapshots in any order."""
 
-import random
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
-from analytics_service.config.settings import Settings
-from analytics_service.errors import SourceError, StoreUnavailable
+from analytics_service.errors import SourceError
 from analytics_service.market.events import Action, Event, EventQuery, Sum, Totals
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import Market
@@ -20,10 +17,8 @@ from analytics_service.store.histories import LOANS
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
 from analytics_service.store.observations import read_latest
-from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from tests.doubles import dying
 from tests.integration.handmade import FINEST, HUGE, NOON, HandMade, market
 
 JOB = JOBS["loans"]
@@ -102,43 +97,6 @@ def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) ->
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 
-def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw: random.Random) -> None:
-    """Random events and snapshots, compared with plain sums."""
-    assets = ["token;a", "token;b", "token;c"]
-    events = [
-        event(f"e{n}", draw.randrange(0, 600) / 10, f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", asset)
-        for n, asset in enumerate(draw.choices(assets, k=300))
-    ]
-    source = HandMade(markets_=MARKETS, events_=sorted(events, key=lambda each: each.at) + events[:50])
-    minutes = draw.sample(range(61), 15)
-    for place, minute in enumerate(minutes):
-        if place % 5:
-            run(source, store, minute)
-        else:
-            first = NOON + minute * MINUTE
-            backfill(JOB, source, store, multiples(first, first + 5 * MINUTE, MINUTE))
-    taken = sorted(begin(store, "loans", SECOND, SECOND + 4000).completed)
-    assert len(taken) >= 15
-    for second in taken:
-        until = [each for each in events if each.at.timestamp() <= second]
-        found = read_loans(store, second)
-        assert found.total == sum((each.usd or 0 for each in until), Decimal(0))
-        for asset in assets:
-            mine = sum((each.usd or 0 for each in until if each.asset_id == asset), Decimal(0))
-            assert found.by_asset.get(asset, Decimal(0)) == mine
-
-
-def test_nothing_counts_twice_after_a_run_that_died(store: Store, settings: Settings) -> None:
-    source = HandMade(events_=EVENTS)
-    run(source, store, 0)
-    with closing(dying(settings, "observation")) as broken, pytest.raises(StoreUnavailable):
-        run(source, broken, 1)
-    assert read_heads(store)["loans"].at == SECOND
-    run(source, store, 2)
-    run(source, store, 1)
-    assert totals(store, 0, 1, 2) == TOTALS
-
-
 def test_an_event_within_a_second_counts_from_the_next_one(store: Store) -> None:
     """Half a second after noon: not in the snapshot of noon, which was taken before, but in the next one."""
     source = HandMade(events_=[event("late", 0.5 / 60, "3")])
@@ -146,10 +104,6 @@ def test_an_event_within_a_second_counts_from_the_next_one(store: Store) -> None
     run(source, store, 2)
     run(source, store, 1)
     assert totals(store, 0, 1, 2) == [0, 3, 3]
-
-
-def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store: Store) -> None:
-    assert run(HandMade(markets_=MARKETS), store, 0).by_asset == {"token;a": Decimal(0), "token;b": Decimal(0)}
 
 
 def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ def operators_of(settings: Settings, store: Store, now: int = NOON + 30) -> Clie
 
 
 def document(client: Client) -> dict[str, Any]:
-    """The document."""
+    """What /operations answers."""
     answer = client.simulate_get("/operations")
     assert answer.status_code == 200
     assert (answer.json["error"], answer.headers["cache-control"]) == (None, "no-store")
@@ -225,28 +225,19 @@ def test_this_process_is_the_worker_where_there_is_no_other(settings: Settings, 
     assert worker["resident_bytes"] > 10 * 2**20
 
 
-@pytest.fixture
-def busy(settings: Settings) -> Iterator[tuple[WatchedStore, threading.Event]]:
-    """A store that answers no query in time while an event is set."""
+def test_a_store_that_is_busy_for_long_is_a_fault_and_what_it_told_before_stays(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     is_busy = threading.Event()
 
     def refuse(statement: Statement) -> None:
         if is_busy.is_set():
             raise Busy
 
-    with closing(WatchedStore(settings, before=refuse)) as store:
-        yield store, is_busy
-
-
-def test_a_store_that_is_busy_for_long_is_a_fault_and_what_it_told_before_stays(
-    settings: Settings, store: Store, busy: tuple[WatchedStore, threading.Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("analytics_service.resources.operations._CACHE_SECONDS", 0.0)
     run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
-    slow, is_busy = busy
-    now = NOON + 30
-    app = create_app(settings, slow, lambda: at(now), FreshHeads(store))
-    client = Client(app.operators, headers=LOCAL)
+    now, slow = NOON + 30, WatchedStore(settings, before=refuse)
+    client = Client(create_app(settings, slow, lambda: at(now), FreshHeads(store)).operators, headers=LOCAL)
     before = document(client)
     assert before["clickhouse"]["alive"]
     is_busy.set()
@@ -258,8 +249,8 @@ def test_a_store_that_is_busy_for_long_is_a_fault_and_what_it_told_before_stays(
     assert (found["healthy"], found["clickhouse"]["alive"]) == (False, False)
     assert (found["at"], found["clickhouse"]["read_at"]) == ("2025-03-01T12:01:30Z", "2025-03-01T12:00:30Z")
     assert found["tables"] == before["tables"]
-    ages = [one["age_seconds"] for one in found["families"] if one["family"] == "prices"]
-    assert ages == [90]
+    assert [one["age_seconds"] for one in found["families"] if one["family"] == "prices"] == [90]
+    slow.close()
 
 
 def test_a_store_that_is_away_is_a_fault_in_words_without_secrets() -> None:
@@ -281,9 +272,7 @@ def test_the_folder_of_the_data_is_not_told(tmp_path_factory: pytest.TempPathFac
 
 def test_the_store_is_asked_once_however_many_ask(settings: Settings, store: Store) -> None:
     with closing(WatchedStore(settings)) as counted:
-        client = Client(
-            create_app(settings, counted, lambda: at(NOON + 30), FreshHeads(store)).operators, headers=LOCAL
-        )
+        client = operators_of(settings, counted)
         for _ in range(10):
             document(client)
         assert counted.queries["table_sizes"] == 1

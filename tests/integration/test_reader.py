@@ -1,6 +1,5 @@
 """What memory holds of a history that grows and is corrected: pages need no query, and nothing stale stays."""
 
-import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -16,19 +15,16 @@ from analytics_service.history.candles import Aggregate, points
 from analytics_service.history.frame import ROW_BYTES
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.stored import PinnedHistory
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import Head, read_heads
 from tests.doubles import WatchedStore
-from tests.integration.pages import Observations, commit, write
+from tests.integration.pages import Observations, commit
 
 MINUTE, QUARTER, HOUR, DAY = 60, 900, 3600, 86_400
 # 2026-03-01 12:00:00 UTC.
 NOON = 1772366400
-# 2025-03-01 00:00:00 UTC.
-MONTH = 1740787200
 ID = "token;a"
 
 
@@ -114,54 +110,6 @@ def test_a_new_head_costs_one_query_for_what_has_no_month_yet(reading: Reading, 
     assert reading.reads() == before + 1
 
 
-def test_a_page_that_ends_within_a_quarter_that_is_over_is_exact(reading: Reading, store: Store) -> None:
-    """Its cell tells only the last of several observations."""
-    seen = [(second, second) for second in range(10, QUARTER, 10)]
-    head = written(store, history((-2 * HOUR, 1), *seen, (2 * HOUR, 9)))
-    reading.warm(head)
-    queries = reading.reads()
-    assert reading.hours(head, NOON + 105) == ["1", "1", "100"]
-    assert reading.page(head, [ID], [NOON, NOON + HOUR], NOON + 105, Aggregate.MAX)["v"].to_list() == [Decimal(100)]
-    assert reading.reads() == queries + 2
-
-
-def write_heads(store: Store, observations: Observations, newest: Sequence[int]) -> list[Head]:
-    """Write observations, in runs with these newest ones, and return the heads that the runs led to."""
-    version = ledger.new_version(store)
-    write(store, observations, version)
-    runs = [ledger.Run("prices", at, "job", at, at, 1, "test", version + n) for n, at in enumerate(newest)]
-    store.insert(ledger.LEDGER, ledger.ledger_frame(runs))
-    return [Head("prices", run.at, run.at, run.version, n) for n, run in enumerate(runs, start=1)]
-
-
-def test_ticks_of_a_minute_show_what_the_store_has(store: Store, settings: Settings, draw: random.Random) -> None:
-    """Over the end of a month and of a day. All is in the store from the start: what is later than a head is not shown.
-    One of the series begins within the ticks."""
-    begin, end = MONTH - HOUR, MONTH + HOUR
-    newest = [at + draw.choice([0, 59, draw.randint(1, 58)]) for at in range(begin, end, MINUTE)]
-    often = [*range(MONTH - DAY, begin, 7 * MINUTE), *newest]
-    rarely = [at + draw.randint(0, 50) for at in range(MONTH - 3 * DAY, end, 50 * MINUTE)]
-    late = draw.sample(range(MONTH - 30 * MINUTE, end), 40)
-    seconds = {ID: often, "token;b": rarely, "token;c": late}
-    values = {name: [(at, Decimal(draw.randint(1, 10**9))) for at in some] for name, some in seconds.items()}
-    heads = write_heads(store, values, newest)
-    with closing(WatchedStore(settings)) as watched:
-        caching, plain = Reading(watched), Reading(watched, 0)
-        for number, head in enumerate(heads):
-            pinned: PinnedHistory = caching.reader.at(head)
-            if number % 15 == 0 or head == heads[-1]:
-                for start in range(MONTH, MONTH + HOUR, QUARTER):
-                    begins = draw.choice(
-                        [range(start - 6 * HOUR, start + 6 * HOUR, HOUR), range(start - DAY, end, DAY)]
-                    )
-                    last = draw.choice([head.last_observed_at, draw.randint(begins[0], head.last_observed_at)])
-                    ids = draw.sample(pinned.ids, draw.randint(1, len(pinned.ids)))
-                    agg = draw.choice([Aggregate.LAST, Aggregate.OHLC, Aggregate.MEAN])
-                    asked = (head, ids, [*begins], last, agg)
-                    assert caching.page(*asked).equals(plain.page(*asked)), asked
-                caching.memory.wait()
-
-
 def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading, store: Store) -> None:
     before = written(store, history((-40 * DAY, 7), (-2 * HOUR, 1), (-HOUR + 5, 2), (10, 3)))
     reading.page(before, [ID], range(NOON - 50 * DAY, NOON, DAY), NOON, Aggregate.LAST)
@@ -179,16 +127,6 @@ def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading,
     assert reading.queries() == queries
 
 
-def test_a_new_series_is_in_all_pages(reading: Reading, store: Store) -> None:
-    reading.warm(written(store, history((-2 * HOUR, 1), (10, 3))))
-    head = written(store, {"native;first": [(NOON + 20, Decimal(5))]})
-    assert reading.reader.at(head).ids == ["native;first", ID]
-    for _ in range(2):
-        reading.warm(head)
-        found = reading.page(head, ["native;first", ID], [NOON - HOUR, NOON, NOON + HOUR], NOON + 20, Aggregate.LAST)
-        assert found["v"].to_list() == [None, "5", "1", "3"]
-
-
 def test_what_was_read_while_it_was_rewritten_is_not_shown(reading: Reading, store: Store) -> None:
     head = written(store, history((-2 * HOUR, 1), (-10, 2)))
     reading.warm(head)
@@ -200,18 +138,6 @@ def test_what_was_read_while_it_was_rewritten_is_not_shown(reading: Reading, sto
         reading.page(head, [ID], [NOON - 40 * DAY, NOON], NOON, Aggregate.LAST)
     with pytest.raises(Superseded):
         reading.reader.at(replace(head, version=head.version + 1, runs=head.runs + 1))
-
-
-@pytest.mark.parametrize("size", [0, 10**8])
-def test_the_last_instant_of_a_page_is_that_of_all_series(watched: WatchedStore, store: Store, size: int) -> None:
-    reading = Reading(watched, size)
-    head = written(store, {**history((-HOUR, 1), (10, 3)), "token;b": [(NOON - HOUR + 7, Decimal(2))]})
-    pinned = reading.reader.at(head)
-    for _ in range(2):
-        found = [reading.reader.last_instant(pinned, NOON + end) for end in (-1, -HOUR + 6, -HOUR + 7, 10, 20)]
-        assert found == [NOON - HOUR + 7, NOON - HOUR, NOON - HOUR + 7, NOON + 10, NOON + 10]
-        assert reading.reader.last_instant(pinned, NOON - HOUR - 1) is None
-        reading.memory.wait()
 
 
 def test_buckets_may_end_after_the_last_second_of_the_store(reading: Reading, store: Store) -> None:

@@ -46,11 +46,6 @@ _DECLARED = {
 _OF_RUNS = ("observed_at", "version", "number", "closed")
 
 
-def test_migrating_again_applies_nothing(store: Store) -> None:
-    assert migrate(store) == []
-    assert pending(store) == []
-
-
 def test_a_materialized_view_of_an_earlier_researcher_is_dropped(
     store: Store, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -16,18 +16,15 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.clickhouse import client as clickhouse_client
-from tests.doubles import FirstHeads, FreshHeads, dying
-from tests.integration.conftest import Simulated
+from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import HUGE, NOON, HandMade
 
 ALICE, BOB, CONTRACT = "0x" + "a" * 40, "0x" + "b" * 40, "0x" + "c" * 40
 MINUTE = timedelta(minutes=1)
-SECOND = int(NOON.timestamp())
 LEND = "token;lend"
 Client = falcon.testing.TestClient
 
@@ -145,11 +142,6 @@ def test_an_asset_that_is_not_registered_is_shown_by_its_id(store: Store, client
     assert shown["extra"]["text"]["amount"] == "1,000,000 unew"
 
 
-def test_an_address_without_events_has_an_empty_history(store: Store, client: Client) -> None:
-    run(HandMade(), store, 0)
-    assert (ask(client)["data"], ask(client)["count"]) == ([], 0)
-
-
 def test_events_are_in_the_order_of_time_and_uuid(store: Store, client: Client) -> None:
     events = [event(f"{n}", -(n // 5)) for n in range(30)] + [event("bob", 0, address=BOB)]
     own = newest_first(events[:-1])
@@ -226,14 +218,3 @@ def test_pages_neither_skip_nor_repeat_while_events_arrive(
     mine = [one for one in events if one.address == ALICE]
     # A descending reading shows what was there when it began; an ascending one meets what arrives, too.
     assert seen == (newest_first(mine)[::-1] if order == "asc" else newest_first(there))
-
-
-def test_the_rich_address_has_a_history(simulated: Simulated) -> None:
-    store = simulated.store
-    now = datetime.fromtimestamp(simulated.noon, NOON.tzinfo)
-    client = falcon.testing.TestClient(create_app(simulated.settings, store, lambda: now, FirstHeads(store)))
-    body = ask(client, address=RICH_ADDRESS, limit="1000", with_text="true", with_value="true")
-    rows = simulated.rows(f"SELECT count() AS n FROM account_event FINAL WHERE address = '{RICH_ADDRESS}'")
-    assert body["count"] == len(body["data"]) == rows[0]["n"] > 200
-    assert {one["action"] for one in body["data"]} >= {"borrow", "lend", "bond", "deposit_collateral", "cascade"}
-    assert None not in {one["historic_price"] for one in body["data"]}
