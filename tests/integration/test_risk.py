@@ -13,7 +13,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
 from analytics_service.market.positions import Account, Activity, Holding, Position, Stake
-from analytics_service.sources.simulated.terms import ID_OF
+from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once

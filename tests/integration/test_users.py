@@ -13,7 +13,7 @@ from analytics_service.resources.current import Current, StatePath
 from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.users import PARTS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
-from analytics_service.sources.simulated.terms import ID_OF
+from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import View
 from analytics_service.store.interest import InterestPaid
@@ -155,7 +155,7 @@ def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_re
         ("markets/merged/lookup", "BTC", "stORB"),
         ("markets/borrow/lookup/collateral", "stHEL", "USDT"),
         ("markets/borrow/lookup/debt", "USDT", "stHEL"),
-        ("wallet/balance", "stORB", "rBTC"),
+        ("wallet/balance", "PTK", "rBTC"),
     ],
 )
 def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client, path: str, held: str, lacking: str) -> None:

@@ -1,80 +1,53 @@
 """The users of the simulated protocol. Their addresses are the same for every seed, so that they can be quoted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from hashlib import blake2b, sha256
-from struct import Struct
-from typing import NamedTuple, TypeVar
+from hashlib import sha256
+from typing import NamedTuple
 
 from analytics_service.market.addresses import bech32_address
 from analytics_service.market.assets import AssetKind
-from analytics_service.market.instants import DAY, HOUR, MINUTE
+from analytics_service.market.instants import DAY, HOUR, instant
 from analytics_service.market.positions import SwapContract
-from analytics_service.sources.simulated.terms import COLLATERALS, ID_OF, LAUNCH, LENT
-from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
+from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
+from analytics_service.sources.simulated.terms import COLLATERALS, LAUNCH, LENT, TOKEN
+from analytics_service.sources.simulated.universe import ASSETS, ID_OF, LISTINGS, Draws
 
 USERS = 340
 _RICH = 0
 # They borrow once, all that they may, too little for liquidators to care, and do not look after it.
 _RECKLESS = range(12, 20)
-_NEVER = 36_500 * DAY
-_LENDERS = range(20, 20 + len(LENT))
 _PREFIX = "ptcl"
-# All users have joined by then.
-_JOINING = 30 * DAY
-# One in 8 addresses is hexadecimal.
-_HEX_EVERY = 8
-_ASSETS, _LENT = tuple(LISTINGS), tuple(LENT)
-_COLLATERALS = tuple(asset_id for asset_id in LISTINGS if asset_id in COLLATERALS)
-_Item = TypeVar("_Item")
-_WORDS = Struct(">8Q")
+# Symbols of what can be posted, and of what can be lent and borrowed.
+_POSTED = [asset.symbol for asset in ASSETS if asset.id in COLLATERALS and COLLATERALS[asset.id].enabled]
+_LENT = [asset.symbol for asset in ASSETS if asset.id in LENT]
 # Assets that the service does not know.
 _UNKNOWN = ("native;umystery", "token;0x" + sha256(b"unlisted").hexdigest()[:40])
-
-
-class Draws:
-    """Whole numbers drawn from a key by hashing: the same on every platform."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._block = 0
-        self._words: list[int] = []
-
-    def below(self, limit: int) -> int:
-        """A number from 0 up to, but not including, the limit; all are equally likely."""
-        if not self._words:
-            self._words = list(_WORDS.unpack(blake2b(f"{self._key}|{self._block}".encode()).digest()))
-            self._block += 1
-        return self._words.pop() * limit >> 64
-
-    def between(self, low: int, high: int) -> int:
-        """A number from `low` to `high`, both included."""
-        return low + self.below(high - low + 1)
-
-    def chance(self, percent: int) -> bool:
-        """True with a probability in percent."""
-        return self.below(100) < percent
-
-    def sized(self, low: int, doublings: int) -> int:
-        """A number from `low` up to `low` doubled several times. Each doubling is equally likely, so most are small."""
-        size = low << self.below(doublings)
-        return size + self.below(size)
-
-    def pick(self, items: Sequence[_Item]) -> _Item:
-        """A random item."""
-        return items[self.below(len(items))]
-
-    def sample(self, items: Sequence[_Item], count: int) -> tuple[_Item, ...]:
-        """Several different items."""
-        remaining = list(items)
-        return tuple(remaining.pop(self.below(len(remaining))) for _ in range(min(count, len(remaining))))
+_TEAM, _ADVISOR, _INVESTOR = MemberClass
+# User, index and class; tokens; the days from launch on at which it begins, ends (a lump sum has none), and expires.
+_AGREED: tuple[tuple[int, int, MemberClass, int, int, int | None, int | None], ...] = (
+    (_RICH, 0, _TEAM, 20_000_000, 0, 1_460, 1_825),
+    (_RICH, 1, _TEAM, 500_000, 20, None, 730),
+    (3, 0, _TEAM, 15_000_000, 0, 1_460, None),
+    (5, 0, _ADVISOR, 3_000_000, 0, 730, None),
+    # Expires before all of it is unlocked.
+    (6, 0, _ADVISOR, 1_000_000, 5, 45, 40),
+    # Begins in 2035.
+    (7, 0, _ADVISOR, 750_000, 3_652, None, None),
+    (8, 0, _INVESTOR, 70_000_000, 0, 1_095, None),
+    (11, 0, _INVESTOR, 8_000_000, 10, None, None),
+)
+# The users who have them.
+MEMBERS = [user for user, *_ in _AGREED]
+# The second at which the member of an arrangement leaves: from then on the rest is reclaimed.
+LEAVES = {2: LAUNCH + 31 * DAY}
 
 
 class Wish(NamedTuple):
     """What a user does at each visit: `act` names a method of `Turn`, and `account` one of the accounts.
 
-    `size` is in USD; percent of what may be borrowed for a debt, and of the user's receipt tokens for those posted;
-    tokens for a stake, whose `asset_id` is the number of its pool.
+    `size` is in USD, percent of what may be borrowed for a debt, and tokens for a stake, whose `asset_id` is the number
+    of its pool.
     """
 
     act: str
@@ -84,16 +57,15 @@ class Wish(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """A user, who joins at unix second `joined`, and visits the protocol every `period` seconds.
+    """When a user joins (a unix second), and how many seconds lie between visits.
 
     `savings` are those brought along: USD by asset id, or denom units of assets that the service does not know.
     """
 
-    address: str
     joined: int
     period: int
-    wishes: tuple[Wish, ...]
-    savings: tuple[tuple[str, int], ...] = ()
+    savings: list[tuple[str, int]]
+    wishes: list[Wish]
 
 
 def contract_address(name: str) -> str:
@@ -103,100 +75,99 @@ def contract_address(name: str) -> str:
 
 @lru_cache(maxsize=4_000)
 def user_address(number: int) -> str:
-    """The address of a user."""
+    """The address of a user. One in 8 is hexadecimal."""
     digest = sha256(f"user {number}".encode()).digest()[:20]
-    return f"0x{digest.hex()}" if number % _HEX_EVERY == _HEX_EVERY - 1 else bech32_address(_PREFIX, digest)
+    return f"0x{digest.hex()}" if number % 8 == 7 else bech32_address(_PREFIX, digest)
 
 
 @lru_cache(maxsize=4_000)
 def profile(seed: str, number: int) -> Profile:
-    """The properties of a user."""
+    """The properties of a user. All have joined within a month."""
     draws = Draws(f"{seed}|user|{number}")
-    joined, period = LAUNCH + HOUR + draws.below(_JOINING - HOUR), draws.between(28 * DAY, 165 * DAY)
-    savings = [(asset_id, draws.sized(5, 10)) for asset_id in draws.sample(_ASSETS, draws.between(1, 4))]
-    savings += [(asset_id, draws.sized(1_000, 40)) for asset_id in _UNKNOWN if draws.chance(10)]
+    joined, period = LAUNCH + HOUR + draws.below(29 * DAY), draws.between(30 * DAY, 250 * DAY)
+    savings = [(asset_id, draws.sized(5, 10)) for asset_id in draws.sample(LISTINGS, draws.between(1, 4))]
+    savings += [(asset_id, 123_456_789) for asset_id in _UNKNOWN if draws.chance(10) or number == _RICH]
+    wishes = [Wish("unlock", index) for index, user in enumerate(MEMBERS) if user == number]
     if number == _RICH:
         joined, period = LAUNCH, 10 * DAY
-        savings = [(ID_OF["PTK"], 12_000), (ID_OF["ETH"], 3_500), (ID_OF["USDC"], 900), (ID_OF["stORB"], 150)]
-        savings += [(_UNKNOWN[0], 123_456_789), (_UNKNOWN[1], 5 * 10**18)]
-        wishes = _RICH_WISHES
+        wishes += _rich_wishes()
     elif number in _RECKLESS:
-        collateral = ID_OF[draws.pick(("PTK", "ORB", "HEL", "TIDE"))]
-        period, debt = _NEVER, draws.pick(_LENT)
-        wishes = (Wish("collateral", 0, collateral, draws.between(300, 700)), Wish("debt", 0, debt, 150))
+        period, posted = 36_500 * DAY, draws.sample(("PTK", "ORB", "HEL", "TIDE"), 1)
+        wishes += _account(0, draws.between(300, 700), posted, 150, draws.sample(_LENT, 1))
     else:
-        wishes = tuple(_wishes(draws))
-        if number in _LENDERS:
-            joined = LAUNCH + (number - _LENDERS.start + 1) * 20 * MINUTE + draws.below(MINUTE)
-            wishes = (Wish("lend", 0, _LENT[number - _LENDERS.start], 1_000_000), *wishes)
-    claims = (Wish("claim_unbonded"), Wish("claim_rewards"))
-    wishes = (*claims, *wishes, Wish("send"))
-    return Profile(user_address(number), joined, period, wishes, tuple(savings))
+        period = 25 * DAY if wishes else period
+        wishes += _wishes(draws)
+    wishes.append(Wish("flash_loan" if number % 2 else "send"))
+    return Profile(joined, period, savings, [Wish("claim"), *wishes])
 
 
 def _wishes(draws: Draws) -> Iterator[Wish]:
     """Deposits, accounts and stakes: what must be there first comes first."""
-    kind = draws.below(100)
-    accounts = draws.pick((1, 1, 1, 2, 2, 3, 4)) if kind < 75 else 0
-    if 10 <= kind < 60 or 75 <= kind < 92:
-        for asset_id in draws.sample(_LENT, draws.between(1, 3)):
-            yield Wish("lend", 0, asset_id, draws.sized(1_000, 8))
-            receipt = LISTINGS[asset_id].asset.receipt_asset
-            if accounts and receipt in COLLATERALS and draws.chance(40):
-                yield Wish("collateral", draws.below(accounts), receipt, draws.pick((30, 50, 100)))
+    lent, accounts = draws.sample(_LENT, draws.between(0, 3)), draws.pick((0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 4))
+    for symbol in lent:
+        yield Wish("lend", 0, ID_OF[symbol], draws.sized(1_500, 8))
+    posted = [symbol for symbol in _POSTED if symbol[0] != "r" or symbol[1:] in lent]
     for index in range(accounts):
-        collaterals, usd = draws.sample(_COLLATERALS, draws.between(1, 3)), draws.sized(1_000, 9)
-        for asset_id in collaterals:
-            yield Wish("collateral", index, asset_id, usd // len(collaterals))
-        debts = () if draws.chance(20) else draws.sample(_LENT, draws.between(1, 2))
-        percent = draws.between(35, 75)
-        for asset_id in debts:
-            yield Wish("debt", index, asset_id, percent // len(debts))
-    if draws.chance(40):
-        for pool in draws.sample("0123", draws.between(1, 3)):
-            index = draws.below(accounts or 1)
-            yield Wish("stake", index, pool, draws.sized(1_000, 10))
-            if draws.chance(30):
-                yield Wish("cascade", index, pool)
+        collaterals, usd = draws.sample(posted, draws.between(1, 3)), draws.sized(1_000, 9)
+        debts = draws.sample(_LENT, draws.pick((0, 1, 1, 2, 2)))
+        yield from _account(index, usd, collaterals, draws.between(35, 75), debts)
+    for pool in draws.sample("0123", draws.pick((0, 0, 0, 1, 2, 3))):
+        yield Wish("stake", draws.below(accounts or 1), pool, draws.sized(1_000, 10))
+
+
+def _account(index: int, usd: int, collaterals: list[str], percent: int, debts: list[str]) -> Iterator[Wish]:
+    """Collaterals worth the same, and debts of the same part of what may be borrowed."""
+    for symbol in collaterals:
+        yield Wish("collateral", index, ID_OF[symbol], usd // len(collaterals))
+    for symbol in debts:
+        yield Wish("debt", index, ID_OF[symbol], percent // len(debts))
 
 
 def _rich_wishes() -> Iterator[Wish]:
     """Items of every kind, and a debt in every asset."""
-    accounts = (
-        (600_000, "HEL ETH stHEL", 18, "USDT USDC HUSD"),
-        (400_000, "BTC stETH", 17, "HEL ORB ETH"),
-        (300_000, "USDC PTK", 15, "BTC TIDE QRY"),
-        (50_000, "ORB", 0, ""),
-    )
-    for symbol, usd in (("ETH", 20_000), ("USDT", 30_000), ("HEL", 15_000)):
+    yield Wish("war_chest")
+    for symbol, usd in (("ETH", 300_000), ("USDT", 30_000), ("HEL", 15_000)):
         yield Wish("lend", 0, ID_OF[symbol], usd)
-    yield Wish("collateral", 0, ID_OF["rETH"], 50)
-    yield Wish("collateral", 1, ID_OF["rHEL"], 100)
-    for index, (usd, collaterals, percent, debts) in enumerate(accounts):
-        for symbol in collaterals.split():
-            yield Wish("collateral", index, ID_OF[symbol], usd // len(collaterals.split()))
-        for symbol in debts.split():
-            yield Wish("debt", index, ID_OF[symbol], percent)
+    yield from _account(0, 600_000, ["HEL", "ETH", "stHEL", "rETH"], 54, ["USDT", "USDC", "HUSD"])
+    yield from _account(1, 400_000, ["BTC", "stETH", "rHEL"], 51, ["HEL", "ORB", "ETH"])
+    yield from _account(2, 300_000, ["USDC", "PTK"], 45, ["BTC", "TIDE", "QRY"])
+    yield from _account(3, 50_000, ["ORB"], 0, [])
     for pool, index, tokens in (("0", 0, 40_000), ("1", 0, 25_000), ("2", 1, 60_000), ("3", 0, 80_000)):
         yield Wish("stake", index, pool, tokens)
-        if pool in "12":
-            yield Wish("cascade", index, pool)
 
 
-_RICH_WISHES = tuple(_rich_wishes())
 # Owes, lends, stakes and waits for unlocks: no part of the position is empty.
 RICH_ADDRESS = user_address(_RICH)
 # Has no position.
 EMPTY_ADDRESS = bech32_address(_PREFIX, sha256(b"nobody").digest()[:20])
 
+
+# As they begin.
+ARRANGEMENTS = [
+    Arrangement(
+        address=user_address(user),
+        index=index,
+        member_class=member_class,
+        kind=ScheduleKind.LUMP_SUM if ends is None else ScheduleKind.LINEAR,
+        amount=tokens * TOKEN,
+        claimed=0,
+        begins_at=instant(LAUNCH + begins * DAY),
+        ends_at=None if ends is None else instant(LAUNCH + ends * DAY),
+        expires_at=None if expires is None else instant(LAUNCH + expires * DAY),
+        last_claimed_at=None,
+        admin=contract_address("unlock admin"),
+        reclaimed_at=None,
+        staked=0,
+        held=0,
+    )
+    for user, index, member_class, tokens, begins, ends, expires in _AGREED
+]
+
 # A contract that swaps every denom for every other denom, and one that swaps only against two of them.
 SWAP_CONTRACT = contract_address("swap")
-_QUOTES = ("uusdt", "ahel")
 _DENOMS = tuple(asset.symbol_denom for asset in ASSETS if asset.kind is not AssetKind.RECEIPT)
-_PAIRS = {source: _DENOMS if source in _QUOTES else _QUOTES for source in _DENOMS}
-SWAPS = tuple(
-    SwapContract(
-        address, {source: tuple(one for one in targets if one != source) for source, targets in routes.items()}
-    )
-    for address, routes in ((SWAP_CONTRACT, dict.fromkeys(_DENOMS, _DENOMS)), ("0x" + "5a" * 20, _PAIRS))
-)
+_PAIRS = {source: _DENOMS if source in ("uusdt", "ahel") else ("uusdt", "ahel") for source in _DENOMS}
+SWAPS = [
+    SwapContract(address, {source: tuple(one for one in targets if one != source) for source, targets in pairs.items()})
+    for address, pairs in ((SWAP_CONTRACT, dict.fromkeys(_DENOMS, _DENOMS)), ("0x" + "5a" * 20, _PAIRS))
+]

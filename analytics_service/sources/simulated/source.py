@@ -1,21 +1,22 @@
-"""The simulated protocol as a source of snapshots."""
+"""The simulated protocol as a source: what it shows of its state at a second, as records of the domain."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import ClassVar
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.markets import CollateralMarket, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.unlocks import unlock_amounts
 from analytics_service.sources.base import Sample, Source
-from analytics_service.sources.simulated import people, prices, terms, universe, views
+from analytics_service.sources.simulated import people, terms, universe
 from analytics_service.sources.simulated.ledger import ledger
-from analytics_service.sources.simulated.state import State
+from analytics_service.sources.simulated.state import Key, State, fraction
 
 
 class SimulatedSource(Source):
@@ -49,11 +50,19 @@ class SimulatedSource(Source):
     def prices(self, at: datetime) -> Sequence[Price]:
         """A price of every asset except receipt tokens, observed at the whole second."""
         second = unix_second(at)
-        usd = {one: Decimal(prices.price(self._seed, one, second)).scaleb(-18) for one in universe.LISTINGS}
-        return [Price(asset_id, instant(second), price) for asset_id, price in usd.items()]
+        quoted = {asset_id: universe.usd_price(self._seed, asset_id, second) for asset_id in universe.LISTINGS}
+        return [Price(asset_id, instant(second), fraction(usd)) for asset_id, usd in quoted.items()]
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        return list(views.markets(*self._state(at)))
+        """Every market, in ascending order of asset id; before launch all are empty."""
+        state, second = self._state(at)
+        posted, markets = state.sums("collateral"), []
+        for asset_id in sorted({*terms.COLLATERALS, *terms.LENT}):
+            rules, amount = terms.COLLATERALS.get(asset_id), posted[asset_id]
+            lend, debt = state.pools[asset_id].markets(second) if asset_id in terms.LENT else (None, None)
+            collateral = CollateralMarket(rules, amount, amount) if rules else None
+            markets.append(Market(asset_id, lend, collateral, debt))
+        return markets
 
     def config(self, at: datetime) -> GlobalConfig:
         return terms.CONFIG
@@ -62,13 +71,40 @@ class SimulatedSource(Source):
         return ledger(self._seed).events(unix_second(after), unix_second(until))
 
     def ptoken(self, at: datetime) -> Ptoken:
-        return views.ptoken(*self._state(at))
+        """The protocol token. Its pools hold the sums of all positions' stakes."""
+        state, second = self._state(at)
+        bonded = state.sums("stake")
+        kept = [unlock_amounts(arrangement, instant(second)) for arrangement in state.arrangements]
+        return Ptoken(
+            asset_id=terms.CONFIG.ptoken,
+            emission_rate=terms.EMISSION_RATE,
+            tokens_per_weight=1_000_000,
+            total_issued=terms.issued(second),
+            total_claimed=terms.ISSUED_AT_LAUNCH + state.rewards.claimed,
+            total_locked=bonded.total()
+            + state.sums("unbonding").total()
+            + sum(amounts.claimable + amounts.locked for amounts in kept),
+            total_supply=terms.TOTAL_SUPPLY,
+            rewards_last_distributed=instant(second),
+            stake_acc=fraction(state.rewards.at(second).earned),
+            pools=tuple(replace(pool, total_bonded=bonded[str(pool.index)]) for pool in terms.POOLS),
+        )
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        return views.arrangements(self._state(at)[0])
+        """Every arrangement; the same agreements for every seed."""
+        state, _ = self._state(at)
+        result = []
+        for user, arrangement in zip(people.MEMBERS, state.arrangements, strict=True):
+            member = state.users[user]
+            staked = sum(amount for key, amount in member.items() if key.of == "stake")
+            held = member.get(Key("wallet", 0, terms.CONFIG.ptoken), 0)
+            result.append(replace(arrangement, staked=staked, held=held))
+        return result
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        return views.positions(*self._state(at))
+        """The positions of all users who have joined."""
+        state, second = self._state(at)
+        return [state.position(user, second) for user, amounts in enumerate(state.users) if amounts]
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         return people.SWAPS

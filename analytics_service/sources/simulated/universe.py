@@ -1,100 +1,175 @@
-"""The assets of the simulated protocol: the same for every seed, so that their ids can be quoted."""
+"""Chance, and the assets of the simulated protocol with their oracle prices.
 
-from dataclasses import dataclass, replace
+The assets are the same for every seed, so that their ids can be quoted. A price is a pure function of seed, asset and
+second, in whole numbers only, and moves like a market.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
-from hashlib import sha256
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from typing import NamedTuple, TypeVar
 
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.instants import DAY
 
 # The number 1 in fixed-point arithmetic.
 UNIT = 10**18
+# 2024-01-01: until then a liquid staking token is worth as much as its origin; from then on its value grows.
+GENESIS = 1_704_067_200
 # Fractional bits of noise. Products of two such numbers are fast.
-BITS = 30
+_BITS = 30
 # Seconds between independent values of each octave of a price: 32 minutes, 2 hours, ... up to 364 days.
-PERIODS = tuple(1_920 * 4**octave for octave in range(8))
+_PERIODS = tuple(1_920 * 4**octave for octave in range(8))
+_Octave = tuple[int, int, int, Callable[[int], int]]
+_Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+def drawn(key: str, limit: int) -> int:
+    """A number from 0 up to, but not including, the limit: the same on every platform, and all equally likely."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) * limit >> 64
+
+
+class Draws:
+    """Whole numbers drawn one after the other from a key."""
+
+    def __init__(self, key: str) -> None:
+        self._key, self._count = key, 0
+
+    def below(self, limit: int) -> int:
+        """A number from 0 up to, but not including, the limit."""
+        self._count += 1
+        return drawn(f"{self._key}|{self._count}", limit)
+
+    def between(self, low: int, high: int) -> int:
+        """A number from `low` to `high`, both included."""
+        return low + self.below(high - low + 1)
+
+    def chance(self, percent: int) -> bool:
+        """True with a probability in percent."""
+        return self.below(100) < percent
+
+    def sized(self, low: int, doublings: int) -> int:
+        """A number from `low` up to `low` doubled several times. Each doubling is equally likely, so most are small."""
+        size = low << self.below(doublings)
+        return size + self.below(size)
+
+    def pick(self, items: Sequence[_Item]) -> _Item:
+        """A random item."""
+        return items[self.below(len(items))]
+
+    def sample(self, items: Iterable[_Item], count: int) -> list[_Item]:
+        """Several different items."""
+        remaining = list(items)
+        return [remaining.pop(self.below(len(remaining))) for _ in range(count)]
+
+
+class Listing(NamedTuple):
     """An asset and the behaviour of its oracle price.
 
-    The price is `usd` times e to the power of: noise with the name `follows` and the amplitudes `swings`, plus `growth`
-    for each year since 2024. Swings have `BITS` fractional bits; the others are in `UNIT`.
+    The price is `usd` times e to the power of: noise with the name `follows` and the amplitude `swing`, plus `growth`
+    for each year since 2024. The swing has `_BITS` fractional bits; the others are in `UNIT`.
     """
 
     asset: Asset
     usd: int
-    swings: tuple[int, ...]
+    swing: int
     follows: str
     growth: int = 0
 
 
-def regular(asset: Asset, usd: str, swings: tuple[int, ...]) -> Listing:
-    """A listing whose price follows no other."""
-    return Listing(asset, int(Decimal(usd) * UNIT), swings, follows=asset.id)
-
-
-def staked(asset: Asset, origin: Listing, percent: int) -> Listing:
-    """The asset as a liquid staking token, worth a share of `origin` that grows by about `percent` a year."""
-    stands_for = replace(asset, kind=AssetKind.LIQUID_STAKING, origin_asset=origin.asset.id)
-    return replace(origin, asset=stands_for, growth=percent * UNIT // 100)
-
-
-def volatile(percent: int) -> tuple[int, ...]:
-    """Swings of a price that moves by about `percent` in a year, and in shorter times by the root of the time."""
-    # Periods differ by a factor of 4, so the root halves with each shorter octave.
-    return tuple((percent << BITS) // 100 >> halvings for halvings in reversed(range(len(PERIODS))))
-
-
-def pegged(basis_points: int) -> tuple[int, ...]:
-    """Swings of a price that stays within `basis_points` of its peg."""
-    return ((basis_points << BITS) // 10_000 // len(PERIODS),) * len(PERIODS)
-
-
-def native(denom: str, name: str, symbol: str, decimals: int, display: int) -> Asset:
-    """An asset of the chain itself, known by its denom."""
-    return Asset(AssetGroup.NATIVE, denom, name, symbol, denom, decimals, display)
-
-
-def token(denom: str, name: str, symbol: str, decimals: int, display: int) -> Asset:
-    """An asset of a contract. Its address is made from the symbol."""
-    address = "0x" + sha256(symbol.encode()).hexdigest()[:40]
-    return Asset(AssetGroup.TOKEN, address, name, symbol, denom, decimals, display)
-
-
-def receipt_of(origin: Asset) -> Asset:
-    """The token that lenders of `origin` receive. No oracle quotes it."""
-    decimals, display = origin.decimals_denom, origin.decimals_display
-    receipt = token(f"r{origin.symbol_denom}", f"{origin.name} Receipt", f"r{origin.symbol}", decimals, display)
-    return replace(receipt, kind=AssetKind.RECEIPT, origin_asset=origin.id)
-
-
-_PTOKEN = regular(native("uptk", "Protocol Token", "PTK", 6, 2), "0.42", volatile(110))
-_HNATIVE = regular(native("ahel", "Helion", "HEL", 18, 4), "23", volatile(85))
-_ORBIT = regular(native("uorb", "Orbit", "ORB", 6, 2), "7.6", volatile(95))
-_ETHER = regular(token("wei", "Bridged Ether", "ETH", 18, 5), "2900", volatile(70))
-_LENT = (
-    _HNATIVE,
-    _ORBIT,
-    _ETHER,
-    regular(token("sat", "Bridged Bitcoin", "BTC", 8, 6), "60000", volatile(60)),
-    regular(native("ntide", "Tidewater", "TIDE", 9, 2), "1.35", volatile(105)),
-    regular(token("pqry", "Quarry", "QRY", 12, 1), "0.0185", volatile(130)),
-    regular(token("uusdt", "Tether USD", "USDT", 6, 2), "1", pegged(20)),
-    regular(token("uusdc", "USD Coin", "USDC", 6, 2), "1", pegged(15)),
-    regular(native("uhusd", "Helion Dollar", "HUSD", 6, 2), "1", pegged(30)),
-)
-_RECEIPTS = {listing.asset.id: receipt_of(listing.asset) for listing in _LENT}
-
-# Every asset with an oracle price, by id.
-LISTINGS = {
-    listing.asset.id: listing
-    for listing in (
-        _PTOKEN,
-        *(replace(lent, asset=replace(lent.asset, receipt_asset=_RECEIPTS[lent.asset.id].id)) for lent in _LENT),
-        staked(native("asthel", "Staked Helion", "stHEL", 18, 4), _HNATIVE, 11),
-        staked(token("ustorb", "Staked Orbit", "stORB", 6, 2), _ORBIT, 14),
-        staked(token("stwei", "Staked Ether", "stETH", 18, 5), _ETHER, 3),
-    )
+_NATIVE, _TOKEN = AssetGroup.NATIVE, AssetGroup.TOKEN
+_Row = tuple[AssetGroup, str, str, int, int]
+# Symbol: group, denom, name, decimals of denom and display; USD, and basis points by which it moves in a year.
+_REGULAR: dict[str, tuple[_Row, str, int]] = {
+    "PTK": ((_NATIVE, "uptk", "Protocol Token", 6, 2), "0.42", 11_000),
+    "HEL": ((_NATIVE, "ahel", "Helion", 18, 4), "23", 8_500),
+    "ORB": ((_NATIVE, "uorb", "Orbit", 6, 2), "7.6", 9_500),
+    "ETH": ((_TOKEN, "wei", "Bridged Ether", 18, 5), "2900", 7_000),
+    "BTC": ((_TOKEN, "sat", "Bridged Bitcoin", 8, 6), "60000", 6_000),
+    "TIDE": ((_NATIVE, "ntide", "Tidewater", 9, 2), "1.35", 10_500),
+    "QRY": ((_TOKEN, "pqry", "Quarry", 12, 1), "0.0185", 13_000),
+    "USDT": ((_TOKEN, "uusdt", "Tether USD", 6, 2), "1", 10),
+    "USDC": ((_TOKEN, "uusdc", "USD Coin", 6, 2), "1", 8),
+    "HUSD": ((_NATIVE, "uhusd", "Helion Dollar", 6, 2), "1", 15),
 }
-ASSETS = (*(listing.asset for listing in LISTINGS.values()), *_RECEIPTS.values())
+# Symbol: the same; what it stands for, and the percent by which that grows in a year.
+_STAKED: dict[str, tuple[_Row, str, int]] = {
+    "stHEL": ((_NATIVE, "asthel", "Staked Helion", 18, 4), "HEL", 11),
+    "stORB": ((_TOKEN, "ustorb", "Staked Orbit", 6, 2), "ORB", 14),
+    "stETH": ((_TOKEN, "stwei", "Staked Ether", 18, 5), "ETH", 3),
+}
+
+
+def _asset(symbol: str, row: _Row, kind: AssetKind = AssetKind.REGULAR, origin: str | None = None) -> Asset:
+    """A native asset is known by its denom, and a token by its contract, whose address is made from the symbol."""
+    group, denom, name, decimals, display = row
+    key = denom if group == _NATIVE else "0x" + sha256(symbol.encode()).hexdigest()[:40]
+    return Asset(group, key, name, symbol, denom, decimals, display, kind, origin)
+
+
+def _listings() -> tuple[dict[str, Listing], list[Asset]]:
+    """Every asset with an oracle price by id, and the tokens that lenders receive, which no oracle quotes."""
+    listed: dict[str, Listing] = {}
+    receipts = []
+    for symbol, (row, usd, points) in _REGULAR.items():
+        asset, (_, denom, name, decimals, display) = _asset(symbol, row), row
+        if symbol != "PTK":
+            lent = (_TOKEN, f"r{denom}", f"{name} Receipt", decimals, display)
+            receipts.append(_asset(f"r{symbol}", lent, AssetKind.RECEIPT, asset.id))
+            asset = replace(asset, receipt_asset=receipts[-1].id)
+        listed[symbol] = Listing(asset, int(Decimal(usd) * UNIT), (points << _BITS) // 10_000, asset.id)
+    for symbol, (row, origin, percent) in _STAKED.items():
+        asset = _asset(symbol, row, AssetKind.LIQUID_STAKING, listed[origin].asset.id)
+        listed[symbol] = listed[origin]._replace(asset=asset, growth=percent * UNIT // 100)
+    return {listing.asset.id: listing for listing in listed.values()}, receipts
+
+
+LISTINGS, _RECEIPTS = _listings()
+ASSETS = (*(listing.asset for listing in LISTINGS.values()), *_RECEIPTS)
+ID_OF = {asset.symbol: asset.id for asset in ASSETS}
+# The assets of receipt tokens.
+ORIGINS = {asset.id: asset.origin_asset for asset in _RECEIPTS if asset.origin_asset}
+
+
+# The price of a day's start serves all amounts of the day that need not be exact.
+@lru_cache(maxsize=20_000)
+def usd_price(seed: str, asset_id: str, second: int) -> int:
+    """USD per standard unit of a listed asset at a unix second, in `UNIT`."""
+    listing = LISTINGS[asset_id]
+    noise = 0
+    for period, phase, swing, value in _octaves(seed, asset_id):
+        index, within = divmod(second + phase, period)
+        before = value(index)
+        x = (within << _BITS) // period
+        eased = x * x * ((3 << _BITS) - 2 * x) >> 2 * _BITS
+        # From -1 to 1, eased between the independent values.
+        noise += swing * (before + ((value(index + 1) - before) * eased >> _BITS)) >> _BITS
+    growth = listing.growth * max(second - GENESIS, 0) // (365 * DAY)
+    return listing.usd * _power(noise * UNIT >> _BITS) // UNIT * _power(growth) // UNIT
+
+
+def _power(exponent: int) -> int:
+    """About e to the power of an exponent, both in `UNIT`."""
+    result = UNIT + exponent // 16
+    for _ in range(4):
+        result = result * result // UNIT
+    return result
+
+
+@lru_cache(maxsize=100)
+def _octaves(seed: str, asset_id: str) -> list[_Octave]:
+    """For each octave the period, the phase, the swing, and what returns an independent value by its number.
+
+    Phases differ, because otherwise all assets would be flat at the same instants. In shorter times a price moves less,
+    by the root of the time: periods differ by a factor of 4, so swings halve.
+    """
+
+    def octave(period: int, swing: int) -> _Octave:
+        name = f"{seed}|{LISTINGS[asset_id].follows}|{period}"
+        value = lru_cache(maxsize=1_000)(lambda index: drawn(f"{name}|{index}", 2 << _BITS) - (1 << _BITS))
+        return period, drawn(name, period), swing, value
+
+    swing = LISTINGS[asset_id].swing
+    return [octave(period, swing >> halvings) for halvings, period in enumerate(reversed(_PERIODS))]
