@@ -2,22 +2,21 @@
 
 import json
 import re
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
-from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
 from analytics_service.config.settings import service_version
+from analytics_service.config.values import Rate
 from analytics_service.errors import SourceError
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import Names
-from analytics_service.sources.upstream.pace import Pace
 
 # Requests at the same time, each on a connection of its own.
 CONNECTIONS = 4
@@ -26,6 +25,12 @@ _ATTEMPTS = 5
 _UNLESS_TOLD = wait_exponential(multiplier=0.5, max=10) + wait_random(0, 1)
 # 429 asks for fewer requests; the others come from proxies, and from a deployment that starts, stops or is busy.
 _PASSING = (429, 502, 503, 504)
+# Seconds that a request waits at most when upstream asks for patience. After longer ones the caller asks again.
+LONGEST_HOLD = 60.0
+# Seconds that are believed at most: nobody would notice before long that a wrong Retry-After has stopped all snapshots.
+_MOST_PATIENCE = 300.0
+# Seconds of pauses that the end of the process does not cut short.
+_SHORT = 0.25
 _AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
 
 
@@ -42,6 +47,47 @@ class Bounds:
 
 
 BOUNDS = Bounds()
+
+
+class Pace:
+    """Lets requests begin at most as often as `rate` allows.
+
+    `wait` pauses and, like `threading.Event.wait`, returns true to give up. `clock` is in seconds.
+    """
+
+    def __init__(
+        self, rate: Rate, wait: Callable[[float], bool | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._interval = rate.seconds / rate.requests
+        self._wait = wait
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._next = self._held = clock()
+
+    def enter(self) -> None:
+        """Return when a request may begin. SourceError if it would have to wait too long, or if the process ends."""
+        with self._lock:
+            now = self._clock()
+            if self._held - now > LONGEST_HOLD:
+                raise SourceError(f"It asks to be left alone for {self._held - now:.0f} s more.")
+            begin = max(now, self._next, self._held)
+            self._next = begin + self._interval
+        if begin > now:
+            self.pause(begin - now)
+
+    def hold(self, seconds: float) -> None:
+        """Let no request begin for some seconds, at most a few minutes."""
+        with self._lock:
+            self._held = max(self._held, self._clock() + min(seconds, _MOST_PATIENCE))
+
+    def pause(self, seconds: float) -> None:
+        """Wait. SourceError if the process ends meanwhile."""
+        if not self._wait(seconds):
+            return
+        if seconds > _SHORT:
+            raise SourceError("The process is about to end.")
+        # What has begun may still finish, at the same pace.
+        time.sleep(seconds)
 
 
 class Refused(SourceError):
@@ -196,16 +242,9 @@ def _error(envelope: Any) -> tuple[str, str]:
 
 
 def _retry_after(response: httpx.Response) -> float:
-    """Seconds for which upstream asks to be left alone: a number, or a time by its own clock. 0 if it says nothing."""
+    """Seconds for which upstream asks to be left alone. 0 if it says nothing, or names a time by its own clock."""
     value = response.headers.get("Retry-After", "")
-    if re.fullmatch(r"[0-9]{1,7}", value):
-        return float(value)
-    try:
-        until = parsedate_to_datetime(value)
-        now = parsedate_to_datetime(response.headers["Date"]) if "Date" in response.headers else datetime.now(UTC)
-        return max((until - now).total_seconds(), 0.0)
-    except (ValueError, TypeError):
-        return 0.0
+    return float(value) if re.fullmatch(r"[0-9]{1,7}", value) else 0.0
 
 
 def _as_of(response: httpx.Response) -> dict[str, int]:

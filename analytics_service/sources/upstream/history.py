@@ -1,13 +1,20 @@
-"""Upstream's histories: their values as of instants, by pages of hourly buckets (rules 2.4 to 2.8)."""
+"""Upstream's histories: their values as of instants, by pages of hourly buckets (rules 2.4 to 2.8), and sums of events.
+
+The sums are those over all of upstream's users, of whom only followed addresses are asked for one by one.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from analytics_service.market.instants import HOUR, unix_second
+from analytics_service.market.events import Sum, Totals
+from analytics_service.market.instants import HOUR, instant, unix_second
 from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
 from analytics_service.sources.upstream.fields import AnswerField
+from analytics_service.sources.upstream.records import STATE
+from analytics_service.sources.upstream.state import Asker, NoPast
+from analytics_service.store.histories import LIQUIDATIONS, LOANS, History
 from analytics_service.store.observations import TOTAL
 
 # Buckets of a page, as many as the contract's sample has.
@@ -137,3 +144,44 @@ def _add(values: dict[str, Decimal], asset_id: str, point: AnswerField) -> None:
     value = point.get("v")
     if value is not None:
         values[asset_id] = value.decimal()
+
+
+def read_totals(asker: Asker, histories: Histories, at: datetime) -> Totals:
+    """The values of all loans, flash loans and liquidations, from the newest state and the histories."""
+    state = asker.get(STATE).data
+    loans = state["loans_originated"]
+    by_asset = loans["breakdown"].by_asset(lambda item: item["value"].usd())
+    # Of an instant after upstream's newest snapshot there would be no value.
+    shown = instant(max(asker.snapshots, default=unix_second(at)))
+    return Totals(
+        loans=Sum(loans["total_value"].usd(), by_asset),
+        liquidations=_liquidations(histories, shown),
+        flash_loans=state["flash_loan_volume_total"].usd(),
+    )
+
+
+def read_past_totals(asker: Asker, histories: Histories, at: datetime) -> Totals:
+    """The same as of the past, from histories; flash loans only if upstream tells its past state."""
+    try:
+        flash_loans = asker.get(STATE).data["flash_loan_volume_total"].usd()
+    except NoPast:
+        flash_loans = None
+    return Totals(_sum(histories, LOANS, at), _liquidations(histories, at), flash_loans)
+
+
+def _liquidations(histories: Histories, at: datetime) -> Sum | None:
+    """The values of all liquidations; None if upstream has no such history, which is an extension."""
+    try:
+        return _sum(histories, LIQUIDATIONS, at)
+    except Refused as error:
+        if error.lacks_path:
+            return None
+        raise
+
+
+def _sum(histories: Histories, history: History, at: datetime) -> Sum | None:
+    """The values of a history; None before its first."""
+    assert history.total
+    assert history.by_asset
+    total = histories.values(history.total.path, at)
+    return Sum(total[TOTAL], histories.values(history.by_asset.path, at)) if total else None

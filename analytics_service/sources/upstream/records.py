@@ -1,6 +1,5 @@
 """Assets, prices, markets, routes, positions and the protocol token in upstream's answers."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 
 from analytics_service.market.assets import Asset, split_id
@@ -15,6 +14,7 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.positions import (
     Account,
+    Activity,
     Balance,
     Holding,
     LendPosition,
@@ -26,9 +26,12 @@ from analytics_service.market.positions import (
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Ptoken, StakingPool
 from analytics_service.market.rates import Rates
+from analytics_service.sources.upstream.client import Refused
 from analytics_service.sources.upstream.fields import AnswerField, Names
-from analytics_service.sources.upstream.state import Asker
+from analytics_service.sources.upstream.state import Asker, NoPast
 
+# Where the sums over all users are.
+STATE = "/analytics/market/state"
 _APR, _INDEX = Rate(), Index()
 # Members that are not called as the record's field; those of markets in the newer and in the older shape (rule 5.2).
 _PRICE: Names = {"observed_at": ("last_updated_at",), "usd": ("price",)}
@@ -71,9 +74,9 @@ def _apr(market: AnswerField) -> Decimal:
     return apr
 
 
-def read_markets(overview: AnswerField, interest: Mapping[str, int]) -> list[Market]:
-    """The markets of every asset that has any, in ascending order of asset id. `interest` was paid to lenders of
-    assets, as far as upstream tells it."""
+def read_markets(asker: Asker) -> list[Market]:
+    """The markets of every asset that has any, in ascending order of asset id."""
+    overview, interest = asker.get("/markets").data, _interest(asker)
     lends = overview["lend"].by_asset(
         lambda market: market["state"].record(
             LendMarket, names=_LEND, apr=_apr(market), interest_paid=interest.get(market.asset_id())
@@ -85,6 +88,19 @@ def read_markets(overview: AnswerField, interest: Mapping[str, int]) -> list[Mar
         Market(asset_id, lends.get(asset_id), collaterals.get(asset_id), debts.get(asset_id))
         for asset_id in sorted({*lends, *collaterals, *debts})
     ]
+
+
+def _interest(asker: Asker) -> dict[str, int]:
+    """The interest that was paid to lenders of each asset so far; nothing if upstream does not tell it."""
+    try:
+        assets = asker.get(STATE).data["assets"]
+    except NoPast:
+        return {}
+    except Refused as error:
+        if error.lacks_path:
+            return {}
+        raise
+    return assets.by_asset(lambda item: item["lend_interest_paid"].whole())
 
 
 def _collateral(market: AnswerField) -> CollateralMarket:
@@ -149,3 +165,10 @@ def _balances(balances: AnswerField) -> list[Balance]:
         for item in balances.items()
         if item["values"]["kind"].text() == "known" or item["values"].get("amount")
     ]
+
+
+def read_activity(asker: Asker) -> Activity:
+    """The number of users of the markets."""
+    state = asker.get(STATE).data
+    names = ("borrower_active", "borrower_account_active", "lender_active")
+    return Activity(*(state[name].whole() for name in names))

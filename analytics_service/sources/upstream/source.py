@@ -25,12 +25,11 @@ from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
-from analytics_service.sources.upstream import events, records, totals, unlocks
-from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Refused
+from analytics_service.sources.upstream import events, records, unlocks
+from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Pace, Refused
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
-from analytics_service.sources.upstream.history import Histories
-from analytics_service.sources.upstream.pace import Pace
+from analytics_service.sources.upstream.history import Histories, read_past_totals, read_totals
 from analytics_service.sources.upstream.state import CATCH_UP, Asker, State
 from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, History
 
@@ -74,7 +73,6 @@ class UpstreamSource(Source):
         self._histories = Histories(self._client, now)
         self._now = now
         self._definitions: tuple[datetime, list[Asset]] | None = None
-        self._overview: tuple[datetime, AnswerField] | None = None
 
     @property
     def spec(self) -> str:
@@ -113,24 +111,21 @@ class UpstreamSource(Source):
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The markets of the overview."""
-        return self._state.read("markets", at, lambda asker: self._markets(asker, at))
+        return self._state.read("markets", at, records.read_markets)
 
     def config(self, at: datetime) -> GlobalConfig:
-        """The rules in the overview: in that of the markets, if they have just been asked for."""
-        overview = self._overview
-        if overview and overview[0] == at:
-            return overview[1]["global_config"].record(GlobalConfig)
+        """The rules for all borrowing."""
         return self._state.read("markets", at, lambda asker: asker.get("/markets/config").data.record(GlobalConfig))
 
     def totals(self, at: datetime) -> Totals:
         """The sums over all users."""
         if self._state.is_recent(at):
-            return self._state.read("loans", at, lambda asker: totals.read_totals(asker, self._histories, at))
-        return totals.read_past_totals(self._state.asker("loans", at), self._histories, at)
+            return self._state.read("loans", at, lambda asker: read_totals(asker, self._histories, at))
+        return read_past_totals(self._state.asker("loans", at), self._histories, at)
 
     def activity(self, at: datetime) -> Activity:
         """The number of all users."""
-        return self._state.read("positions", at, totals.read_activity)
+        return self._state.read("positions", at, records.read_activity)
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """The events of followed addresses. SourceError as long as upstream has not completed a snapshot of `until`."""
@@ -165,11 +160,6 @@ class UpstreamSource(Source):
     def _past(self, history: History, at: datetime) -> dict[str, Decimal]:
         assert history.by_asset
         return dict(self._histories.values(history.by_asset.path, at))
-
-    def _markets(self, asker: Asker, at: datetime) -> list[Market]:
-        overview = asker.get("/markets").data
-        self._overview = at, overview
-        return records.read_markets(overview, totals.read_interest(asker))
 
     def _require_events(self, until: datetime) -> None:
         """SourceError unless upstream has all events up to an instant, or has them after some seconds. An upstream that
