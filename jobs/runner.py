@@ -10,7 +10,7 @@ from typing import TypeVar
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.sources.base import Source
-from analytics_service.sources.choice import origin_of
+from analytics_service.sources.registry import origin_of
 from analytics_service.store.connection import Store
 from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.runs import Beginning, Overtaken, begin

@@ -19,8 +19,7 @@ from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
-from analytics_service.sources.choice import choose_source
-from analytics_service.sources.registry import NONE
+from analytics_service.sources.registry import NONE, choose_source
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.retries import ONCE, Retries

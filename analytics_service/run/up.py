@@ -34,7 +34,7 @@ from analytics_service.run.http_service import HttpService, Orders
 from analytics_service.run.metrics_folder import new_folder
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
-from analytics_service.sources.choice import choose_source
+from analytics_service.sources.registry import choose_source
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of

@@ -8,7 +8,7 @@ from analytics_service.config.values import endpoint
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.run.address import local_url
 from analytics_service.sources.base import Sample
-from analytics_service.sources.choice import Choice
+from analytics_service.sources.registry import Choice
 from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
 
 _SAMPLE_PATHS = {

@@ -19,7 +19,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
 from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.sources.base import Source
-from analytics_service.sources.choice import choose_source
+from analytics_service.sources.registry import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source, read_ledger
@@ -92,7 +92,7 @@ def test_a_mixture_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
-@pytest.mark.parametrize("words", ["", "made up by "])
+@pytest.mark.parametrize("words", ["", "made up by ", "made up anew by "])
 def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
     store.run("make_claim", side=f"{words}simulated:7")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):

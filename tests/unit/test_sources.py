@@ -9,8 +9,7 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError, SourceRefused
 from analytics_service.sources.base import Sample
-from analytics_service.sources.choice import choose_source
-from analytics_service.sources.registry import open_source
+from analytics_service.sources.registry import choose_source, open_source
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
 from tests.doubles import FakeStore
@@ -60,10 +59,7 @@ def _chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("spec", "opened"),
-    [("simulated", "simulated:1"), ("simulated:winter", "simulated:winter")],
-)
+@pytest.mark.parametrize(("spec", "opened"), [("simulated", "simulated:1"), ("simulated:winter", "simulated:winter")])
 def test_a_simulated_source_is_named_with_its_seed(spec: str, opened: str) -> None:
     source = open_source(spec, Settings(), FakeStore())
     assert source is not None
