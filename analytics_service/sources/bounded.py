@@ -35,12 +35,9 @@ class Calls:
         self._hanging: set[Future[Any]] = set()
         self._hurry: Future[None] = Future()
 
-    def __call__(self, subject: str, call: Callable[[], _T]) -> _T:
+    def __call__(self, subject: str, call: Callable[[], _T], within: float | None = None) -> _T:
         """The result of the call, or its error. SourceError when it takes too long, or when too many others hang."""
-        return self.within(self._seconds, subject, call)
-
-    def within(self, seconds: float, subject: str, call: Callable[[], _T]) -> _T:
-        """Call with another time limit."""
+        seconds = self._seconds if within is None else within
         if len(self._hanging) >= _MAX_HANGING:
             raise SourceError(
                 f"{self._source} is not asked for {subject}: {len(self._hanging)} calls have not come back. "
@@ -99,7 +96,7 @@ class BoundedSource(Source):
     def close(self) -> None:
         """Close the source. If it does not close in time, it is left to the end of the process."""
         try:
-            self._calls.within(_LAST_SECONDS, "closing", self._source.close)
+            self._calls("closing", self._source.close, _LAST_SECONDS)
         except SourceError as error:
             log.warning("%s", error)
 

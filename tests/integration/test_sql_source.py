@@ -52,6 +52,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 ALICE = "0x" + "a" * 40
 ASSETS = "CREATE VIEW {}.source_asset AS SELECT 'native;ua' AS asset_id, 'A' AS symbol, 6 AS decimals"
+TEN = "toDateTime('2026-03-01 10:00:00', 'UTC')"
 PRICES = (
     "CREATE TABLE {}.source_price (asset_id String, observed_at DateTime64(3, 'UTC'), usd Nullable(Decimal(38, 18))) "
     "ENGINE = MergeTree ORDER BY observed_at"
@@ -156,7 +157,7 @@ def test_history_is_filled_from_the_rows_of_its_time(views: Views, store: Store,
         assert backfill(JOBS[name], source, store, instants) == 2
     with client(settings) as own:
         assert own.query("SELECT toUnixTimestamp(observed_at), value_exact FROM price ORDER BY 1").result_rows == [
-            (unix_second(NOON - HOUR), Decimal(2)),
+            (unix_second(NOON - HOUR), Decimal(2))
         ]
         assert own.query("SELECT value_exact FROM lend_rate ORDER BY observed_at").result_rows == [
             (Decimal("0.01"),),
@@ -290,29 +291,9 @@ def test_views_that_are_not_as_they_must_be_are_refused_when_the_source_is_opene
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (
-            "'native;ub', '2026-03-01 10:00:00', NULL",
-            "usd of asset_id native;ub, .* is NULL: there must be a value\\.$",
-        ),
-        ("'ub', '2026-03-01 10:00:00', 1", "asset_id is 'ub': 'ub' is not the id of an asset: it must be native;<den"),
-    ],
-)
-def test_a_value_that_cannot_be_used_is_named_with_its_row(row: str, message: str, views: Views) -> None:
-    views.run(f"INSERT INTO {{}}.source_price VALUES ({row})")
-    with pytest.raises(SourceError, match=rf"^sql:research_\w+: source_price\.{message}"):
-        views.source().prices(NOON)
-
-
-@pytest.mark.parametrize(
     ("view", "row", "message"),
     [
-        (
-            "market",
-            "'native;ua' AS asset_id, '-5' AS lend_principal, 1 AS lend_apr",
-            "lend_principal .* is '-5': must",
-        ),
+        ("market", "'native;ua' AS asset_id, '-5' AS lend_principal, 1 AS lend_apr", "lend_principal .* is '-5': must"),
         (
             "market",
             "'native;ua' AS asset_id, 5 AS lend_principal",
@@ -320,22 +301,25 @@ def test_a_value_that_cannot_be_used_is_named_with_its_row(row: str, message: st
         ),
         ("market", "'native;ua' AS asset_id, 5 AS lend_principal, 'x' AS lend_apr", "lend_apr .* must be a decimal"),
         (
-            "position",
-            "'a' AS address, 'loan' AS kind, 5 AS amount",
-            "kind of a is 'loan': it must be one of",
+            "price",
+            f"'native;ub' AS asset_id, {TEN} AS observed_at, NULL::Nullable(UInt8) AS usd",
+            "usd of asset_id native;ub, .* is NULL: there must be a value\\.$",
         ),
         (
-            "position",
-            "'a' AS address, 'unbonding' AS kind, 5 AS amount",
-            "until .* there must be a value where kind",
+            "price",
+            f"'ub' AS asset_id, {TEN} AS observed_at, 1 AS usd",
+            "asset_id is 'ub': 'ub' is not the id of an asset: it must be native;<den",
         ),
+        ("position", "'a' AS address, 'loan' AS kind, 5 AS amount", "kind of a is 'loan': it must be one of"),
+        ("position", "'a' AS address, 'unbonding' AS kind, 5 AS amount", "until .* there must be a value where kind"),
     ],
 )
 def test_every_rule_of_a_row_is_kept(view: str, row: str, message: str, views: Views) -> None:
-    views.run(f"CREATE VIEW {{}}.source_{view} AS SELECT {row}")
+    views.run(f"DROP TABLE IF EXISTS {{}}.source_{view} SYNC", f"CREATE VIEW {{}}.source_{view} AS SELECT {row}")
     source = views.source()
+    ask = {"market": source.markets, "price": source.prices, "position": source.positions}[view]
     with pytest.raises(SourceError, match=rf"^sql:research_\w+: source_{view}\.{message}"):
-        list(source.markets(NOON) if view == "market" else source.positions(NOON))
+        list(ask(NOON))
 
 
 def test_a_view_that_fails_is_named(views: Views) -> None:

@@ -88,7 +88,7 @@ def test_an_answer_that_does_not_come_is_an_error_after_the_seconds(oracle: Orac
         BoundedSource(oracle, calls).prices(AT)
     assert 0.3 <= time.monotonic() - begun < 10
     oracle.is_stuck = False
-    assert calls.within(60, "prices", lambda: oracle.prices(AT)) == []
+    assert calls("prices", lambda: oracle.prices(AT), 60) == []
 
 
 def test_errors_of_the_source_are_its_own() -> None:
@@ -118,7 +118,7 @@ def test_after_eight_calls_that_hang_nothing_is_asked_until_one_comes_back(oracl
     oracle.go_on.set()
     for thread in oracle.callers:
         thread.join(30)
-    assert calls.within(60, "prices", lambda: oracle.prices(AT)) == []
+    assert calls("prices", lambda: oracle.prices(AT), 60) == []
 
 
 def test_positions_that_come_one_by_one_are_waited_for_on_their_way(oracle: Oracle) -> None:

@@ -144,11 +144,8 @@ def test_there_is_nothing_to_say_of_a_sound_source() -> None:
 
 def test_there_is_nothing_to_say_of_the_simulated_source() -> None:
     source = SimulatedSource("1")
-    assert [
-        finding
-        for finding in (step for step in check(source, Plan(datetime(2025, 2, 1, tzinfo=UTC))))
-        if isinstance(finding, Finding)
-    ] == []
+    steps = check(source, Plan(datetime(2025, 2, 1, tzinfo=UTC)))
+    assert [step for step in steps if isinstance(step, Finding)] == []
 
 
 def test_what_a_source_lacks_is_not_shown() -> None:
@@ -239,10 +236,7 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(observed=lambda at: datetime(1970, 1, 21, tzinfo=UTC)),
         "error: prices: impossible observed_at: native;uatom (1970-01-21T00:00:00Z), token;0xdac",
     ),
-    "a stale price": (
-        Sound(observed=lambda at: at - 2 * DAY),
-        "warning: prices: more than a day old: native;uat",
-    ),
+    "a stale price": (Sound(observed=lambda at: at - 2 * DAY), "warning: prices: more than a day old: native;uat"),
     # Markets.
     "no markets": (Sound(markets_=(), positions_=()), "error: markets: there are none, so there is no snapshot."),
     "a market twice": (
@@ -268,10 +262,7 @@ BAD: dict[str, tuple[Sound, str]] = {
     ),
     # Events.
     "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: more than once: 400."),
-    "an event in seconds": (
-        borrow(at=datetime(1970, 1, 21, tzinfo=UTC)),
-        "error: events: impossible at: 400 (1970",
-    ),
+    "an event in seconds": (borrow(at=datetime(1970, 1, 21, tzinfo=UTC)), "error: events: impossible at: 400 (1970"),
     "no value": (borrow(usd=None), "warning: events: without usd, so they count in no sum of loans"),
     "an event of nothing": (borrow(asset_id="native;ux"), "warning: events: not among the assets: native;ux."),
     "a loan of nothing": (borrow(amount=None), "error: events: of lending, but without amount: 400."),
@@ -309,13 +300,15 @@ def test_what_is_wrong_is_said(source: Sound, message: str) -> None:
     assert [line for line in lines if line.startswith(message)], lines
 
 
-def test_a_past_that_changes_is_an_error() -> None:
+def test_a_past_that_changes_is_an_error_and_a_present_a_warning() -> None:
     source = Sound()
 
     def pause() -> None:
-        source.markets_ = source.markets_[1:]
+        source.markets_, source.positions_ = source.markets_[1:], (*source.positions_, Position(ALICE[:-1] + "b"))
 
-    assert said(source, pause=pause) == [
+    past, present = said(source, pause=pause)
+    assert present.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {ALICE[:-1]}b was not the")
+    assert [past] == [
         "error: markets: asked again as of 2026-01-30T12:00:00Z, native;uatom was there, and then was not. Answer as "
         "of `at`, not as of the time of the call: the past must not change. Keep out whatever depends on chance, too."
     ]
@@ -367,16 +360,6 @@ def test_a_history_that_cannot_be_is_an_error(history: timedelta, message: str) 
     assert said(Old()) == [f"error: {message}"]
 
 
-def test_an_attribute_that_raises_is_an_error() -> None:
-    class Broken(Sound):
-        @property
-        def since(self) -> datetime:
-            raise KeyError("launch.")
-
-    (line,) = said(Broken())
-    assert line.startswith("error: since: asked as of 2026-03-01T12:00:00Z, it raised KeyError: 'launch.'.")
-
-
 def test_a_fault_is_told_once() -> None:
     """Not for each instant, and not as a past that changes, although NaN is not equal to itself."""
     assert said(Sound(usd={ATOM.id: Decimal("NaN"), USDT.id: Decimal(1)}))[:1] == [
@@ -400,46 +383,38 @@ def test_the_newest_prices_as_those_of_the_past_are_told() -> None:
     assert not [line for line in said(Newest(usd={USDT.id: Decimal(1)})) if "those of now" in line]
 
 
-def test_a_present_that_changes_is_a_warning() -> None:
-    source = Sound()
+class Ranged(Sound):
+    """Includes the beginning of a range, or excludes its end."""
 
-    def pause() -> None:
-        source.positions_ = (*source.positions_, Position(ALICE[:-1] + "b"))
+    includes_start, excludes_end = False, False
 
-    (line,) = said(source, pause=pause)
-    assert line.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {ALICE[:-1]}b was not the")
-
-
-def test_an_event_that_belongs_to_no_range_or_to_two_is_an_error() -> None:
-    class Inclusive(Sound):
-        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-            return [event for event in self.events_ if after <= event.at <= until]
-
-    (line,) = said(Inclusive(events_=(replace(EVENTS[0], at=NOW - HOUR),)))
-    assert line.startswith("error: events: of all events, those later than 2026-03-01T11:00:00Z and not later than ")
-    assert "400 was not there, and then was" in line
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        return [
+            event
+            for event in self.events_
+            if (after <= event.at if self.includes_start else after < event.at)
+            and (event.at < until if self.excludes_end else event.at <= until)
+        ]
 
 
-@pytest.mark.parametrize("hours", [2, 400])
-def test_a_range_excludes_its_beginning_and_includes_its_end(hours: int) -> None:
-    class WithoutEnd(Sound):
-        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-            return [event for event in self.events_ if after < event.at < until]
-
-    class WithBeginning(Sound):
-        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-            return [event for event in self.events_ if after <= event.at <= until]
-
-    at = NOW - hours * HOUR - timedelta(minutes=7)
-    events = (replace(EVENTS[0], at=at),)
-    (end,) = said(WithoutEnd(events_=events))
-    assert "400 was there, and then was not. Each event belongs to one range, (after, until]" in end
-    (beginning,) = said(WithBeginning(events_=events))
-    assert "400 was not there, and then was. Each event" in beginning
+@pytest.mark.parametrize("ago", [HOUR, 2 * HOUR + timedelta(minutes=7), 400 * HOUR + timedelta(minutes=7)])
+def test_a_range_excludes_its_beginning_and_includes_its_end(ago: timedelta) -> None:
+    source = Ranged(events_=(replace(EVENTS[0], at=NOW - ago),))
+    source.includes_start = True
+    (line,) = said(source)
+    assert line.startswith("error: events: of all events, those later than 2026-0")
+    assert "400 was not there, and then was. Each event belongs to one range, (after, until]" in line
+    source.includes_start, source.excludes_end = False, True
+    (line,) = said(source)
+    assert "400 was there, and then was not. Each event" in line
 
 
 def test_what_raises_is_told_and_the_rest_is_asked_for() -> None:
     class Broken(Sound):
+        @property
+        def since(self) -> datetime:
+            raise KeyError("launch.")
+
         def markets(self, at: datetime) -> Sequence[Market]:
             raise ConnectionError("no route to the node.")
 
@@ -447,6 +422,8 @@ def test_what_raises_is_told_and_the_rest_is_asked_for() -> None:
             raise SourceError("The node is away..")
 
     assert [line for line in said(Broken(positions_=())) if not line.startswith("note")] == [
+        "error: since: asked as of 2026-03-01T12:00:00Z, it raised KeyError: 'launch.'. Only SourceError is tried "
+        "again; any other exception costs the snapshot.",
         "error: markets: asked as of 2026-03-01T12:00:00Z, it raised ConnectionError: no route to the node. Only "
         "SourceError is tried again; any other exception costs the snapshot.",
         "error: ptoken: The node is away. If this lasts, there is no snapshot.",
@@ -475,14 +452,8 @@ def test_a_source_need_not_know_the_past_unless_it_says_so(history: timedelta | 
     ("seconds", "lines"),
     [
         (20, []),
-        (
-            40,
-            ["warning: prices: an answer took 40 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."],
-        ),
-        (
-            70,
-            ["error: prices: an answer took 70 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."],
-        ),
+        (40, ["warning: prices: an answer took 40 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."]),
+        (70, ["error: prices: an answer took 70 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."]),
     ],
 )
 def test_an_answer_that_takes_long_is_told(seconds: int, lines: list[str]) -> None:
@@ -499,10 +470,6 @@ def test_an_answer_that_takes_long_is_told(seconds: int, lines: list[str]) -> No
 def test_a_message_names_three_and_counts_the_rest() -> None:
     assert listed(["a", "b", "a", "c"]) == "a, b, c"
     assert listed("abcde") == "a, b, c and 2 more"
-
-
-def test_the_worst_comes_first() -> None:
-    assert list(Level) == ["error", "warning", "note"]
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,7 @@ class SourcePart:
 PRICES = SourcePart("prices", Price)
 EVENTS = SourcePart("events", Event, "loans", "loans originated, liquidations and the histories of addresses are empty")
 POSITIONS = SourcePart(
-    "positions",
-    Position,
-    "positions",
-    "every address is without accounts, deposits and wallet, and there is no risk",
+    "positions", Position, "positions", "every address is without accounts, deposits and wallet, and there is no risk"
 )
 PARTS = (
     SourcePart("assets", Asset),

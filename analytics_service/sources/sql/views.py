@@ -78,22 +78,17 @@ def _same_as(name: str) -> Default:
     return Default(f"Default: {name}", lambda row: row.get(name))
 
 
-def _needed(problem: str, words: str, when: Callable[[Mapping[str, Any]], bool]) -> Default:
-    """The default of a column that needs a value in some rows."""
+def _needed(name: str, value: str | None = None) -> Default:
+    """The default of a column that needs a value where another has one, or has a certain one."""
+    which = f"where {name} is {value}"
 
     def default(row: Mapping[str, Any]) -> None:
-        if when(row):
-            raise ValueError(f"there must be a value{problem}")
+        if value is None and row.get(name) is not None:
+            raise ValueError(f"there must be a value, because there is one of {name}")
+        if value is not None and row.get(name) == value:
+            raise ValueError(f"there must be a value {which}")
 
-    return Default(f"Required {words}", default)
-
-
-def _needed_with(name: str) -> Default:
-    return _needed(f", because there is one of {name}", f"with {name}", lambda row: row.get(name) is not None)
-
-
-def _needed_for(name: str, value: str) -> Default:
-    return _needed(f" where {name} is {value}", f"where {name} is {value}", lambda row: row.get(name) == value)
+    return Default(f"Required {which if value else f'with {name}'}", default)
 
 
 _OBSERVED_AT = {"observed_at": Time("Instant from which the row holds, until the next one")}
@@ -119,7 +114,7 @@ def _market_view() -> SourceView:
     for market, (record, amount) in MARKETS.items():
         kinds = {column_of(market, name): kind for name, kind in columns_of(record).items()}
         columns |= kinds
-        defaults |= {name: _needed_with(amount) for name, kind in kinds.items() if not kind.nullable}
+        defaults |= {name: _needed(amount) for name, kind in kinds.items() if not kind.nullable}
         defaults[amount] = Default(f"Null: no {market} market", lambda _: None)
     defaults |= {
         "lend_receipt_supply": _same_as("lend_principal"),
@@ -171,7 +166,7 @@ POSITION = SourceView(
         "last_stake_acc": _plain(_ZERO),
         "asset_id": _plain(""),
         "cascade": _plain(False),
-        "until": _needed_for("kind", "unbonding"),
+        "until": _needed("kind", "unbonding"),
     },
 )
 _UNSTATED = ("emission_rate", "tokens_per_weight", "total_issued", "total_claimed", "total_locked")
@@ -198,7 +193,7 @@ ARRANGEMENT = SourceView(
     {
         **dict.fromkeys(("claimed", "staked", "held"), _plain(0)),
         "member_class": REQUIRED,
-        "ends_at": _needed_for("kind", ScheduleKind.LINEAR),
+        "ends_at": _needed("kind", ScheduleKind.LINEAR),
         "admin": _plain(""),
     },
 )
