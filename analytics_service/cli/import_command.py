@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 import click
 
 from analytics_service.cli.options import data_dir_option, value_type
-from analytics_service.config.values import zone
-from analytics_service.imports.times import ORDERS, UNITS
+from analytics_service.imports.times import ORDERS, UNITS, parse_zone
 
-_ORDER = "Order of day and month in dates as 01/02/2026; ymd reads numbers such as 20260201 as dates."
+_ORDER = "Order in dates as 01/02/2026 or 01/02/26; ymd also reads numbers such as 20260201 as dates."
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -19,7 +18,9 @@ def import_options(*options: Callable[..., Any]) -> Callable[[_Command], _Comman
     skip_invalid, dry_run and data_dir."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     shared: tuple[Callable[..., Any], ...] = (
-        click.option("--zone", type=value_type(zone), metavar="ZONE", help="Zone of times that name none."),
+        click.option(
+            "--zone", type=value_type(parse_zone), metavar="ZONE", help="Zone or offset of times that name none."
+        ),
         click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times, whatever their size."),
         click.option("--date-order", type=click.Choice(list(ORDERS)), help=_ORDER),
         click.option("--assets", type=file, help="File of addresses, symbols and decimals of assets."),

@@ -77,7 +77,11 @@ class ReadFile:
     @property
     def zone(self) -> str:
         """The zone in which times without one were read, in words after a comma; empty without such times."""
-        return f", zone {self.rules.times.zone}" if {TimeStyle.LOCAL, TimeStyle.DATE} & set(self.kinds) else ""
+        return (
+            f", zone {self.rules.times.zone}"
+            if {TimeStyle.LOCAL, TimeStyle.DATE, TimeStyle.MONTH} & set(self.kinds)
+            else ""
+        )
 
     @property
     def notation(self) -> str:
@@ -100,7 +104,7 @@ def read_history(
     _require_distinct(table, layout, names)
     for block, size in table.blocks():
         rows = table.filled(block)
-        times = read_times(rows[layout.time], rules.times)
+        times = read_times(rows[layout.time], rules.times, rows[layout.asset] if layout.asset else None)
         note_times(file, rows, layout.time, times, rules.times)
         _require_same(file, rows)
         rows = rows.with_columns(times["second"], times["twice"], time=layout.time)
@@ -243,14 +247,19 @@ def note_times(file: FileRead, rows: pl.DataFrame, column: str, times: pl.DataFr
             "such as 20260131, say --date-order ymd; if days as spreadsheets count them, save the column as dates; if "
             "unix times of before 1973-03, say --time-unit."
         )
+    if TimeStyle.ROUNDED in kinds:
+        raise ImportRefused(
+            f"The times of {path} are in scientific notation, with too few digits: {where(kinds[TimeStyle.ROUNDED])}. "
+            "Write them with all digits; a spreadsheet does so if the column has a number format without an exponent."
+        )
     if TimeStyle.ORDERLESS in kinds and rules.order not in ("dmy", "mdy"):
         fits = order_that_fits(rows[column])
-        both = "Say which with --date-order dmy or --date-order mdy."
+        both = "Say which with --date-order dmy or --date-order mdy; ymd if a year of two digits comes first."
         raise ImportRefused(
             f"{path} has dates in which the day or the month may come first, {where(kinds[TimeStyle.ORDERLESS])}. "
             f"{f'Its first rows allow --date-order {fits} only; say so, if it is right.' if fits else both}"
         )
-    for kind in (TimeStyle.LOCAL, TimeStyle.DATE, TimeStyle.ORDERLESS):
+    for kind in (TimeStyle.LOCAL, TimeStyle.DATE, TimeStyle.MONTH, TimeStyle.ORDERLESS):
         if kind in kinds and rules.zone is None:
             raise ImportRefused(
                 f"{path} has {kind}, {where(kinds[kind])}. Say in which zone they are: --zone UTC, or such as "

@@ -1,9 +1,12 @@
-"""Reads times: unix seconds to nanoseconds, ISO 8601, and dates, each of which stands for its first second.
+"""Reads times: unix seconds to nanoseconds, ISO 8601, RFC 2822, dates, each of which stands for its first second, and
+months, each of which stands for its last day.
 
 A number's unit follows from its size: all from 1973-03-03 to 2106 differ. What could be read in two ways is not read.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from enum import StrEnum
@@ -12,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from analytics_service.config.values import zone as named_zone
 from analytics_service.history.calendar import to_second
 from analytics_service.market.instants import DAY, unix_second
 from analytics_service.market.kinds import TIME_LIMIT
@@ -29,15 +33,49 @@ _MONTH = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     "nov(?:ember)?|dec(?:ember)?"
 )
-_ZONE = r"(Z|UTC|GMT|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)"
-_HALF = r"(?:\s*([AP]M))?"
-_CLOCK = rf"(?:[T ,]+([0-9]{{1,2}}):([0-5][0-9])(?::([0-5][0-9])(?:[.,][0-9]*)?)?{_HALF})?\s*{_ZONE}?$"
-_WORDS = rf"(?i)^([0-9]{{1,2}}\s+)?({_MONTH})\.?\s+(?:([0-9]{{1,2}}),?\s+)?([0-9]{{4}})"
-_PATTERNS = {
-    "ymd": r"(?i)^([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})" + _CLOCK,
-    "other": r"(?i)^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})" + _CLOCK,
-    "words": _WORDS + _CLOCK,
+# Hours that zones named by letters are ahead of UTC. CST is that of Chicago or of China, and BST and IST are several:
+# they are not read.
+_HOURS = dict.fromkeys(("Z", "UTC", "UT", "GMT", "WET"), 0) | {
+    **dict.fromkeys(("WEST", "CET"), 1),
+    **dict.fromkeys(("CEST", "EET"), 2),
+    **dict.fromkeys(("EEST", "MSK"), 3),
+    **dict.fromkeys(("EST", "CDT"), -5),
+    **dict.fromkeys(("MST", "PDT"), -7),
+    **dict.fromkeys(("JST", "KST"), 9),
+    "EDT": -4,
+    "MDT": -6,
+    "PST": -8,
+    "HKT": 8,
 }
+_OFFSET = r"[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?"
+_ZONE = rf"(?<zone>{'|'.join(sorted(_HOURS, key=len, reverse=True))}|(?:UTC|GMT)?{_OFFSET})"
+_CLOCK = (
+    r"(?:[T ,]+(?<hour>[0-9]{1,2}):(?<minute>[0-5][0-9])(?::(?<second>[0-5][0-9])(?:[.,][0-9]*)?)?"
+    rf"(?:\s*(?<half>[AP]M))?)?\s*{_ZONE}?$"
+)
+_GAP = r"(?:[-/]|\s+)"
+_LAST = "(?<last>[0-9]{4}|[0-9]{2})"
+_PATTERNS = (
+    rf"(?i)^(?<year>[0-9]{{4}})(?:[-/.](?<month>[0-9]{{1,2}})[-/.]|-(?<name>{_MONTH})-)(?<day>[0-9]{{1,2}}){_CLOCK}",
+    rf"(?i)^(?<first>[0-9]{{1,2}})[-/.](?<middle>[0-9]{{1,2}})[-/.]{_LAST}{_CLOCK}",
+    rf"(?i)^(?:(?<first>[0-9]{{1,2}}){_GAP})?(?<name>{_MONTH})\.?{_GAP}(?:(?<day>[0-9]{{1,2}}),?{_GAP})?{_LAST}{_CLOCK}",
+    r"^(?<year>[0-9]{4})[-/]?(?:[-/]|M)(?<month>[0-9]{1,2})$",
+    r"^(?<month>[0-9]{1,2})[-/](?<year>[0-9]{4})$",
+)
+_PARTS = ("year", "month", "day", "name", "first", "middle", "last", "hour", "minute", "second", "half", "zone")
+# Other spellings of what the patterns read: without marks, with a weekday, as C and JavaScript write times.
+_SPELLINGS = (
+    (r"^([0-9]{4})([0-9]{2})([0-9]{2})[T ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2}))", "$1-$2-$3 $4:$5:$6"),
+    (r"^([0-9]{4})([0-9]{2})([0-9]{2})[T ]([0-9]{2}):?([0-9]{2})$", "$1-$2-$3 $4:$5"),
+    (r"(?i)^(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?,?\s+", ""),
+    (r"(?i)^([a-z]{3}\s+[0-9]{1,2})\s+([0-9:]{8})\s+(?:([a-z]+)\s+)?([0-9]{4})$", "$1 $4 $2 $3"),
+    (rf"({_OFFSET})\s*\([^()]*\)$", "$1"),
+)
+# The name of a zone after a time, as Java and Trino write it. An offset before it says more.
+_REGION = r"\s*\[([A-Za-z0-9_+/-]+)\]$|\s+([A-Z][A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+)$"
+
+# Digits that a time in scientific notation must have, or else it was rounded: spreadsheets write 1.70407E+12.
+_SCIENTIFIC, _ROUNDED_BELOW = r"^([0-9](?:\.[0-9]+)?)[eE]\+?[0-9]{1,2}$", 8
 
 
 class TimeStyle(StrEnum):
@@ -51,6 +89,8 @@ class TimeStyle(StrEnum):
     ZONED = "times with a zone"
     LOCAL = "times without a zone"
     DATE = "dates"
+    MONTH = "months"
+    ROUNDED = "rounded numbers"
     ORDERLESS = "dates such as 01/02/2026"
 
 
@@ -69,25 +109,34 @@ class TimeRules:
     order: Order | None = None
 
 
-def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
+def read_times(texts: pl.Series, rules: TimeRules, assets: pl.Series | None = None) -> pl.DataFrame:
     """`second` (Int64, unix) and `kind` (of Kind) of each text; both null for a text that is no time. A second is null
-    where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never."""
+    where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never, and the
+    order of the texts, or of those of each of `assets`, does not tell which is meant."""
     stripped = pl.col("text").str.strip_chars()
     if rules.order == "ymd":
         stripped = stripped.str.replace(r"^([0-9]{4})([0-9]{2})([0-9]{2})$", "$1-$2-$3")
+        stripped = stripped.str.replace(r"^([0-9]{8})([0-9]{6})$", "$1 $2")
     rows = texts.to_frame("text").select(text=stripped, number=stripped.cast(pl.Int64, strict=False))
     if rows["number"].null_count() or not (rows["number"] >= 0).all():
         number = pl.col("text").str.extract(r"^\+?([0-9]{1,19})(?:\.[0-9]*)?$").cast(pl.Int64, strict=False)
-        rows = rows.with_columns(number=number)
+        rows = rows.with_columns(number=pl.coalesce(number, _scientific()))
     numbers = rows.select(*_of_numbers(rules.unit))
     if rows["number"].null_count() == 0:
         return numbers.with_columns(twice=pl.lit(value=False))
-    walls = _walls(rows, rules)
+    walls = _walls(rows["text"], rules, pl.repeat(0, len(texts), eager=True) if assets is None else assets)
     chosen = pl.when(rows["number"].is_not_null())
     return pl.select(
         second=chosen.then(numbers["second"]).otherwise(walls["second"]),
         kind=chosen.then(numbers["kind"]).otherwise(walls["kind"]),
         twice=chosen.then(pl.lit(value=False)).otherwise(walls["twice"]),
+    )
+
+
+def _scientific() -> pl.Expr:
+    text = pl.col("text")
+    return pl.when(text.str.contains(_SCIENTIFIC)).then(
+        text.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
     )
 
 
@@ -98,47 +147,91 @@ def _of_numbers(unit: Unit | None) -> Iterator[pl.Expr]:
     for name, least in {unit: 0}.items() if unit else _FROM.items():
         second = pl.when(number >= least).then(number // UNITS[name]).otherwise(second)
         kind = pl.when(number >= least).then(pl.lit(str(NUMBERS[name]))).otherwise(kind)
+    digits = pl.col("text").str.extract(_SCIENTIFIC).str.replace(".", "", literal=True).str.len_chars()
+    kind = (
+        pl.when(digits.max() < _ROUNDED_BELOW, digits.is_not_null())
+        .then(pl.lit(str(TimeStyle.ROUNDED)))
+        .otherwise(kind)
+    )
     yield second.alias("second")
     yield pl.when(number.is_not_null()).then(kind).alias("kind")
 
 
-def _walls(rows: pl.DataFrame, rules: TimeRules) -> pl.DataFrame:
+def _walls(texts: pl.Series, rules: TimeRules, assets: pl.Series) -> pl.DataFrame:
     """`second`, `kind` and `twice` of texts that are no numbers."""
-    parts = rows.select(*_parts(rules.order or "dmy"))
-    has_clock = parts["hour"].is_not_null()
+    text = pl.col("text")
+    region = text.str.extract_groups(_REGION).struct
+    rows = texts.to_frame("text").select(
+        text=text.str.replace(_REGION, ""), region=pl.coalesce(region.field("1"), region.field("2"))
+    )
+    for pattern, spelling in _SPELLINGS:
+        rows = rows.with_columns(text.str.replace(pattern, spelling).str.strip_chars_end())
+    parts = rows.select(*_date(rules.order), *map(_part, ("hour", "minute", "second", "half", "zone")))
+    has_clock, is_month = parts["hour"].is_not_null(), parts["day"].is_null()
     wall = pl.concat_str(
-        pl.format("{}-{}-{}", "year", pl.col("month").str.zfill(2), pl.col("day").str.zfill(2)),
+        pl.format("{}-{}-{}", "year", pl.col("month").str.zfill(2), pl.col("day").fill_null("1").str.zfill(2)),
         pl.format(" {}:", _hour()),
         pl.format("{}:{}", pl.col("minute").fill_null("00"), pl.col("second").fill_null("00")),
     ).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
-    walls = parts.select(wall=wall, offset=_offset())
+    walls = parts.select(wall=pl.when(is_month).then(wall.dt.month_end()).otherwise(wall), offset=_offset())
     valid, zoned = walls["wall"].is_not_null(), walls["offset"].is_not_null()
-    unclear = parts["orderless"] if rules.order in (None, "ymd") else pl.lit(value=False)
-    kinds = (unclear, TimeStyle.ORDERLESS), (~valid, None), (zoned, TimeStyle.ZONED), (has_clock, TimeStyle.LOCAL)
-    kind: pl.Expr = pl.lit(str(TimeStyle.DATE))
-    for applies, name in reversed(kinds):
+    unclear = parts["orderless"]
+    kinds = (unclear, TimeStyle.ORDERLESS), (~valid, None), (zoned | rows["region"].is_not_null(), TimeStyle.ZONED)
+    kind: pl.Expr = pl.when(is_month).then(pl.lit(str(TimeStyle.MONTH))).otherwise(pl.lit(str(TimeStyle.DATE)))
+    for applies, name in reversed((*kinds, (has_clock, TimeStyle.LOCAL))):
         kind = pl.when(applies).then(pl.lit(name, pl.String)).otherwise(kind)
-    local = _local_seconds(walls["wall"], has_clock, rules.zone)
+    local = _local_seconds(walls["wall"], has_clock, assets, rules.zone)
+    for zone in rows["region"].filter(~zoned).drop_nulls().unique():
+        if not _is_zone(zone):
+            kind = pl.when(rows["region"] == zone).then(None).otherwise(kind)
+            continue
+        of_zone = _local_seconds(walls["wall"], has_clock, assets, zone)
+        local = pl.select(
+            pl.when(rows["region"] == zone).then(of_zone[name]).otherwise(local[name]).alias(name)
+            for name in local.columns
+        )
     second = pl.when(zoned).then(walls["wall"].dt.epoch("s") - walls["offset"]).otherwise(local["second"])
-    return pl.select(second=pl.when(~unclear).then(second), kind=kind, twice=local["twice"] & valid & ~zoned & ~unclear)
+    is_read = pl.col("kind").is_not_null() & (pl.col("kind") != TimeStyle.ORDERLESS)
+    return pl.select(second=second, kind=kind, twice=local["twice"] & valid & ~zoned).with_columns(
+        second=pl.when(is_read).then("second"), twice=is_read & pl.col("twice")
+    )
 
 
-def _parts(order: Order) -> Iterator[pl.Expr]:
-    """Year, month, day, hour, minute, second, half of the day and zone as text, and whether the order of day
-    and month is not clear."""
-    groups = {name: pl.col("text").str.extract_groups(pattern).struct for name, pattern in _PATTERNS.items()}
-    ymd, other, words = groups["ymd"], groups["other"], groups["words"]
-    first, second = ("1", "2") if order == "mdy" else ("2", "1")
-    named = words.field("2").str.to_lowercase().str.head(3)
-    month = named.replace_strict(list(_MONTHS), [f"{n:02}" for n in range(1, 13)], default=None)
-    before, after = words.field("1").str.strip_chars(), words.field("3")
-    day = pl.when(before.is_null() | after.is_null()).then(pl.coalesce(before, after))
-    yield pl.coalesce(ymd.field("1"), other.field("3"), words.field("4")).alias("year")
-    yield pl.coalesce(ymd.field("2"), other.field(first), month).alias("month")
-    yield pl.coalesce(ymd.field("3"), other.field(second), day).alias("day")
-    for index, name in enumerate(("hour", "minute", "second", "half", "zone"), start=4):
-        yield pl.coalesce(*(groups[key].field(str(index + (key == "words"))) for key in groups)).alias(name)
-    yield other.field("1").is_not_null().alias("orderless")
+def _part(name: str) -> pl.Expr:
+    """A part of a time, from whichever pattern fits that has it."""
+    groups = [
+        pl.col("text").str.extract_groups(pattern).struct.field(name) for pattern in _PATTERNS if f"<{name}>" in pattern
+    ]
+    return pl.coalesce(groups).alias(name)
+
+
+def _date(order: Order | None) -> Iterator[pl.Expr]:
+    """Year, month and day as text, none of months, and whether their order is not clear."""
+    year, month, day, name, first, middle, last = map(_part, _PARTS[:7])
+    is_short, is_numeric = last.str.len_chars() == 2, middle.is_not_null()
+    named = (
+        name.str.to_lowercase()
+        .str.head(3)
+        .replace_strict(list(_MONTHS), [f"{n:02}" for n in range(1, 13)], default=None)
+    )
+    year_first = is_short & (order == "ymd") & first.is_not_null()
+    years = pl.when(year_first).then(first.str.zfill(2)).otherwise(last)
+    century = (
+        pl.when(years.str.len_chars() == 4)
+        .then(pl.lit(""))
+        .when(years >= "70")
+        .then(pl.lit("19"))
+        .otherwise(pl.lit("20"))
+    )
+    month_first = is_numeric & (order == "mdy")
+    yield pl.coalesce(year, century + years).alias("year")
+    yield pl.coalesce(month, named, pl.when(month_first).then(first).otherwise(middle)).alias("month")
+    given = pl.when(month_first).then(middle).when(year_first).then(last).otherwise(first)
+    # 1 Jan 2, 2024 and Aug 18 are no dates.
+    is_odd = (first.is_not_null() & day.is_not_null()) | (is_short & first.is_null() & day.is_null())
+    yield pl.when(is_odd).then(pl.lit("-")).otherwise(pl.coalesce(day, given)).alias("day")
+    is_open = (is_short & (order is None)) | (is_numeric & ~is_short & (order in (None, "ymd")))
+    yield (is_open & ~is_odd).fill_null(value=False).alias("orderless")
 
 
 def _hour() -> pl.Expr:
@@ -150,44 +243,89 @@ def _hour() -> pl.Expr:
 
 
 def order_that_fits(texts: pl.Series) -> Order | None:
-    """The only order that all dates such as 13/02/2026 allow; None if both or neither do."""
-    groups = pl.col("text").str.strip_chars().str.extract_groups(_PATTERNS["other"]).struct
-    first, second = (groups.field(number).cast(pl.Int64, strict=False).max() > 12 for number in ("1", "2"))
-    is_dmy, is_mdy = texts.alias("text").to_frame().select(first.alias("dmy"), second.alias("mdy")).row(0)
-    return None if bool(is_dmy) == bool(is_mdy) else "dmy" if is_dmy else "mdy"
+    """The only order that all dates such as 13/02/2026 allow; None if several or none do."""
+    numbers = (_part(name).cast(pl.Int64, strict=False).max().fill_null(0) for name in ("first", "middle", "last"))
+    first, middle, last = texts.str.strip_chars().to_frame("text").select(numbers).row(0)
+    fits: dict[Order, bool] = {
+        "dmy": first <= 31 and middle <= 12,
+        "mdy": first <= 12 and middle <= 31,
+        "ymd": middle <= 12 and last <= 31,
+    }
+    orders = [order for order in ORDERS if fits[order]]
+    return orders[0] if len(orders) == 1 else None
 
 
 def _offset() -> pl.Expr:
     """Seconds that a zone written with a time is ahead of UTC; null without a zone."""
     zone = pl.col("zone").str.to_uppercase()
-    sign = pl.when(zone.str.starts_with("-")).then(-1).otherwise(1)
+    sign = pl.when(zone.str.contains("-", literal=True)).then(-1).otherwise(1)
     digits = zone.str.replace_all(r"[^0-9]", "").str.pad_end(4, "0")
     seconds = digits.str.head(2).cast(pl.Int64, strict=False) * 3600
     seconds += digits.str.slice(2, 2).cast(pl.Int64, strict=False) * 60
-    return pl.when(zone.is_in(["Z", "UTC", "GMT"])).then(0).when(zone.is_not_null()).then(sign * seconds)
+    hours = zone.replace_strict(_HOURS, default=None, return_dtype=pl.Int64)
+    return pl.coalesce(hours * 3600, pl.when(zone.is_not_null()).then(sign * seconds))
 
 
-def _local_seconds(walls: pl.Series, has_clock: pl.Series, zone: str | None) -> pl.DataFrame:
-    """`second` of wall times in a zone, and `twice` for those that it has twice or never. A date is its first second;
-    a zone that has changed sides of the date line lacks a date."""
+def _local_seconds(walls: pl.Series, has_clock: pl.Series, assets: pl.Series, zone: str | None) -> pl.DataFrame:
+    """`second` of wall times in a zone, and `twice` for those that it has never, or twice and in no order that tells
+    which is meant. A date is its first second; a zone that has changed sides of the date line lacks a date."""
     nothing = {"second": pl.lit(None, pl.Int64), "twice": pl.lit(value=False)}
     if zone is None:
         return pl.select(second=pl.Series([None] * len(walls), dtype=pl.Int64), twice=pl.repeat(False, len(walls)))
-    if zone == "UTC":
-        return walls.to_frame("wall").select(second=pl.col("wall").dt.epoch("s"), twice=nothing["twice"])
-    instants = walls.dt.replace_time_zone(zone, ambiguous="null", non_existent="null").dt.epoch("s")
+    if zone == "UTC" or zone[0] in "+-":
+        ahead = pl.select(zone=pl.lit(zone)).select(_offset()).item()
+        return walls.to_frame("wall").select(second=pl.col("wall").dt.epoch("s") - ahead, twice=nothing["twice"])
+    early, late = (
+        walls.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").dt.epoch("s")
+        for which in ("earliest", "latest")
+    )
+    doubled = has_clock & (early != late).fill_null(value=False)
+    is_later = _is_later(walls, doubled, assets) if doubled.any() else doubled
+    instants = pl.select(pl.when(~doubled | ~is_later).then(early).when(is_later).then(late)).to_series()
     unclear = instants.is_null() & walls.is_not_null()
-    days = walls.filter(unclear & ~has_clock).unique().to_list()
+    days = walls.filter((unclear | (early != late)) & ~has_clock).unique().to_list()
     firsts = [_first_second(day.date(), ZoneInfo(zone)) for day in days]
     first = walls.replace_strict(pl.Series(days, dtype=walls.dtype), firsts, default=None, return_dtype=pl.Int64)
-    second = pl.select(pl.coalesce(instants, pl.when(~has_clock).then(first))).to_series()
+    second = pl.select(pl.coalesce(pl.when(~has_clock).then(first), instants)).to_series()
     return pl.select(second=second, twice=unclear & second.is_null())
+
+
+def _is_later(walls: pl.Series, doubled: pl.Series, assets: pl.Series) -> pl.Series:
+    """Whether each doubled wall time is the later of two, by the order of rows: those of an asset rise, or fall, but
+    where the clocks were set back. Null where the order does not tell, because that place is not among the rows."""
+    wall, doubles, asset = pl.col("wall"), pl.col("doubled"), ["asset"]
+    rows = pl.DataFrame({"wall": walls, "doubled": doubled, "asset": assets}).with_row_index("row").drop_nulls("wall")
+    rises = (wall.first() <= wall.last()).over(asset)
+    step = wall.diff().over(asset).dt.total_seconds() * pl.when(rises).then(1).otherwise(-1)
+    rows = rows.with_columns(rises=rises, step=step, inside=doubles & doubles.shift(1).over(asset))
+    change = [*asset, wall.dt.date()]
+    back, same = (pl.col("inside") & compared for compared in (pl.col("step") < 0, pl.col("step") == 0))
+    is_sorted = (pl.col("inside") | (pl.col("step") >= 0)).all().over(asset)
+    turns = pl.when(back.any().over(change)).then(back).otherwise(same)
+    rows = rows.with_columns(turns=turns.fill_null(value=False), is_sorted=is_sorted)
+    is_clear = doubles & pl.col("is_sorted") & (pl.col("turns").sum().over(change) == 1)
+    after = pl.col("turns").cum_sum().over(change) > 0
+    found = rows.select("row", later=pl.when(is_clear).then(after == pl.col("rises")))
+    return pl.DataFrame({"row": range(len(walls))}, {"row": pl.UInt32}).join(
+        found, on="row", how="left", maintain_order="left"
+    )["later"]
 
 
 def _first_second(day: date, zone: ZoneInfo) -> int | None:
     """The first second of a day; null if the zone does not have that day."""
     second = to_second(zone, datetime.combine(day, time.min))
     return second if datetime.fromtimestamp(second, zone).date() == day else None
+
+
+def parse_zone(text: str) -> str:
+    """The name of a zone of the IANA database, or an offset such as +02:00."""
+    return text if re.fullmatch(_OFFSET, text) else named_zone(text)
+
+
+def _is_zone(name: str) -> bool:
+    with suppress(ValueError):
+        return bool(named_zone(name))
+    return False
 
 
 def last_second(at: datetime) -> int:

@@ -54,6 +54,18 @@ def first_second(day: date, zone: ZoneInfo) -> int | None:
         ("2024-01-02 3:04:05 am UTC", SECOND),
         ("Jan 2, 2024 12:00 AM UTC", MIDNIGHT),
         ("2024-01-02 12:00:00PMZ", MIDNIGHT + 12 * 3600),
+        ("Tue, 02 Jan 2024 03:04:05 GMT", SECOND),
+        ("Tue, 2 Jan 2024 04:04:05 +0100", SECOND),
+        ("Tue Jan 02 03:04:05 UTC 2024", SECOND),
+        ("Tue Jan 02 2024 04:04:05 GMT+0100 (Central European Standard Time)", SECOND),
+        ("20240102T030405Z", SECOND),
+        ("2024.01.02 03:04:05Z", SECOND),
+        ("2024-01-01 22:04:05 EST", SECOND),
+        ("2024-01-01 23:04:05 EDT", SECOND),
+        ("2024-01-01T22:04:05-05:00[America/New_York]", SECOND),
+        ("2024-01-01T22:04:05[America/New_York]", SECOND),
+        ("2024-01-01 22:04:05.000 America/New_York", SECOND),
+        ("2024-01-02T03:04:05Z[UTC]", SECOND),
     ],
 )
 def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
@@ -78,7 +90,33 @@ def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
         ("20240102", IN_UTC, None, TimeStyle.SMALL),
         ("20240102", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
         ("01/02/2024", TimeRules("UTC", order="ymd"), None, TimeStyle.ORDERLESS),
+        ("20240102030405", TimeRules("UTC", order="ymd"), SECOND, TimeStyle.LOCAL),
         ("45293", TimeRules(unit="s"), 45293, TimeStyle.SECONDS),
+        ("1.704164645e+9", AS_WRITTEN, SECOND, TimeStyle.SECONDS),
+        ("1.7041536E12", AS_WRITTEN, MIDNIGHT, TimeStyle.MILLISECONDS),
+        ("20240102 030405", IN_UTC, SECOND, TimeStyle.LOCAL),
+        ("20240102 0304", IN_UTC, SECOND - 5, TimeStyle.LOCAL),
+        ("2024.01.02", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("Tuesday, January 2, 2024", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("Tue Jan  2 03:04:05 2024", IN_UTC, SECOND, TimeStyle.LOCAL),
+        ("2024-01-02 08:49:05", TimeRules("+05:45"), SECOND, TimeStyle.LOCAL),
+        ("2024-01-01 22:04:05", TimeRules("-05:00"), SECOND, TimeStyle.LOCAL),
+        ("01/02/24", IN_UTC, None, TimeStyle.ORDERLESS),
+        ("02/01/24", TimeRules("UTC", order="dmy"), MIDNIGHT, TimeStyle.DATE),
+        ("01/02/24", TimeRules("UTC", order="mdy"), MIDNIGHT, TimeStyle.DATE),
+        ("24/01/02", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
+        ("02-Jan-2024", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("02-Jan-24", IN_UTC, None, TimeStyle.ORDERLESS),
+        ("02-Jan-24", TimeRules("UTC", order="dmy"), MIDNIGHT, TimeStyle.DATE),
+        ("02-Jan-24", TimeRules("UTC", order="mdy"), MIDNIGHT, TimeStyle.DATE),
+        ("24-Jan-02", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
+        ("02-Jan-71", TimeRules("UTC", order="dmy"), 366 * 86_400, TimeStyle.DATE),
+        # A month is read as its last day.
+        ("2018-08", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
+        ("2018M08", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
+        ("08/2018", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
+        ("Aug 2018", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
+        ("2018-08", AS_WRITTEN, None, TimeStyle.MONTH),
     ],
 )
 def test_what_a_time_leaves_open_follows_from_the_rules(
@@ -100,15 +138,15 @@ def test_what_a_time_leaves_open_follows_from_the_rules(
         "2024-01-01T00:00+05:99",
         "2024-01-01 13:00 PM",
         "2024-01-01 0:30 AM",
-        "1/1/24",
+        "13/13/24",
+        "Aug 18",
         "Mayhem 1, 2024",
         "1 Jan 2, 2024",
-        "Jan 2024",
-        "2024-01-01 EST",
-        "2024-01",
+        "2024-01-01 00:00 CST",
+        "2024-01-01 00:00 Moon/Base",
+        "2024-13",
         "2024-W01-1",
         "13/13/2024",
-        "1.7e9",
         "1704067200,5",
         "-5",
         "NaT",
@@ -167,3 +205,42 @@ def test_a_date_is_its_first_second_in_the_zone(name: str) -> None:
         expected = first_second(day, ZoneInfo(name))
         assert (second, twice) == (expected, expected is None), day
     assert (name == "Pacific/Apia") == (None in rows["second"].to_list())
+
+
+def test_times_in_scientific_notation_with_few_digits_were_rounded() -> None:
+    assert read("1.70407E+12")[1] == TimeStyle.ROUNDED
+    kinds = read_times(pl.Series(["1.7040672E+12", "1.7E+12"]), AS_WRITTEN)["kind"].to_list()
+    assert kinds == [TimeStyle.MILLISECONDS, TimeStyle.MILLISECONDS]
+
+
+# Clocks of New York were set back from 02:00 to 01:00 on 2024-11-03, which was 06:00 in UTC.
+HOUR_BACK = ["00:30", "01:00", "01:30", "01:00", "01:30", "02:00"]
+AT_SIX = 1_730_613_600
+IN_ORDER = [AT_SIX + minutes * 60 for minutes in (-90, -60, -30, 0, 30, 60)]
+
+
+def in_new_york(clocks: list[str], assets: list[str] | None = None) -> list[int | None]:
+    texts = pl.Series([f"2024-11-03 {clock}" for clock in clocks])
+    return read_times(texts, TimeRules("America/New_York"), assets and pl.Series(assets))["second"].to_list()
+
+
+def test_the_order_of_rows_tells_which_of_two_equal_wall_times_is_meant() -> None:
+    assert in_new_york(HOUR_BACK) == IN_ORDER
+    assert in_new_york(HOUR_BACK[::-1]) == IN_ORDER[::-1]
+    assert in_new_york(["00:00", "01:00", "01:00"]) == [AT_SIX - 7200, AT_SIX - 3600, AT_SIX]
+    twice = [clock for clock in HOUR_BACK for _ in range(2)]
+    assert in_new_york(twice, ["a", "b"] * 6) == [second for second in IN_ORDER for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    "clocks",
+    [
+        ["00:00", "01:00", "02:00"],
+        ["00:30", "01:00", "01:30", "02:00"],
+        ["03:00", "00:30", "01:30", "01:00", "05:00"],
+        ["00:30", "01:30", "01:00", "01:30", "01:00", "02:00"],
+    ],
+)
+def test_without_such_an_order_a_repeated_hour_is_not_read(clocks: list[str]) -> None:
+    read_at = dict(zip(clocks, in_new_york(clocks), strict=True))
+    assert all((second is None) == clock.startswith("01") for clock, second in read_at.items())
