@@ -10,8 +10,10 @@ import click
 from analytics_service.cli.context import ProgressBars, import_store, load_settings
 from analytics_service.cli.import_command import import_options
 from analytics_service.cli.import_report import report, understood
+from analytics_service.cli.options import value_type
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
+from analytics_service.imports.holding import STAMPS, Holding, parse_interval
 from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.numerals import Mark, NumberRules
 from analytics_service.imports.opening import within_memory
@@ -22,8 +24,7 @@ from analytics_service.imports.times import TimeRules
 from analytics_service.store.connection import Store
 
 _DESCRIBE = (
-    "New assets have the symbol as their name, and as many decimals as their values. `analytics-service import assets` "
-    "describes them properly, as does a source."
+    "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
 )
 _OPTIONS = (
     click.option("--time", metavar="COLUMN", help="Column with the times."),
@@ -35,6 +36,12 @@ _OPTIONS = (
         "--decimal-comma/--decimal-point", "comma", default=None, help="Mark between whole numbers and decimals."
     ),
     click.option("--percent/--fraction", "percent", default=None, help="Whether rates are in percent."),
+    click.option("--stamp", type=click.Choice(STAMPS), help="Which end of its interval a time names."),
+    click.option(
+        "--interval", type=value_type(parse_interval), metavar="LENGTH", help="Its length, such as 1h or 1mo."
+    ),
+    click.option("--candles", is_flag=True, help="Bring in open, high and low, too."),
+    click.option("--last-wins", is_flag=True, help="Of rows that disagree, take the later."),
     click.option(
         "--new-assets", is_flag=True, help="Add symbols that nobody knows as assets native;SYMBOL, ids as they are."
     ),
@@ -84,11 +91,13 @@ def _history_request(preset: Preset, options: Mapping[str, Any]) -> HistoryReque
     return HistoryRequest(
         preset,
         within_memory(expanded(options["files"])),
-        ColumnChoice(options["time"], options["value"], options["asset"], options["symbol"], options["wide"]),
+        ColumnChoice(*(options[name] for name in ("time", "value", "asset", "symbol", "wide", "candles"))),
         TimeRules(options["zone"], options["time_unit"], options["date_order"]),
         NumberRules(mark, bool(percent)),
         percent is False,
         options["assets"],
         options["new_assets"],
         options["skip_invalid"],
+        Holding(options["stamp"], options["interval"]),
+        options["last_wins"],
     )

@@ -35,7 +35,7 @@ def understood(content: Loaded) -> Iterator[str]:
     symbols = [content.symbols.get(asset_id, asset_id) for asset_id in rows["asset"].unique().cast(pl.String).sort()]
     if any(symbols):
         yield f"Assets: {_listed(symbols, len(symbols))}"
-    new = [f"{asset.id} ({asset.symbol}, {asset.decimals_denom} decimals)" for asset in content.new]
+    new = [f"{asset.id} ({asset.symbol}, {_decimals(asset)})" for asset in content.new]
     if new:
         yield f"New assets: {_listed(new, len(new))}"
     yield from content.notes
@@ -48,6 +48,7 @@ def _reading(file: ReadFile) -> Iterator[str]:
     yield f"  format: {table.format}"
     kinds = ", ".join(file.kinds)
     yield f"  time: column {table.title(layout.time)!r}, {kinds or 'no rows'}{file.zone}"
+    yield from _held(file)
     yield f"  value: {_values(file)}"
     yield f"  asset: {_asset(layout, file)}"
     if layout.ignored:
@@ -66,6 +67,23 @@ def _asset(layout: TableFields, file: ReadFile) -> str:
         return f"column {file.table.title(layout.asset)!r}"
     names = [name for name, _ in layout.values if name is not None]
     return _listed(names, len(names)) if names else "none: the sum over all assets"
+
+
+def _decimals(asset: Asset) -> str:
+    return f"{asset.decimals_denom} decimals" if asset.is_described else "unknown decimals"
+
+
+def _held(file: ReadFile) -> Iterator[str]:
+    """When values hold, where that is not their time, and what is left out of candles."""
+    if file.layout.opening:
+        yield f"  beginning: column {file.table.title(file.layout.opening)!r}"
+    if file.interval and file.stamp == "begin":
+        yield f"  held: from the last second of intervals of {file.interval} that begin at the time"
+    elif not file.is_clocked:
+        yield "  held: from the last second of each date"
+    left = [file.table.title(field) for field in file.layout.candle.values()]
+    if left and not file.rules.choice.candles:
+        yield f"  left out: {', '.join(left)}; --candles brings them in, at seconds within each interval"
 
 
 def _listed(names: Sequence[str], count: int) -> str:

@@ -21,6 +21,8 @@ _COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
 _DISPLAYED = 6
 _MAX_ASSETS = 50_000
+# Of symbols, names and addresses.
+_LONGEST = 100
 # Control characters, and the replacement for bytes that are not UTF-8.
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 
@@ -103,7 +105,9 @@ def token_of(symbol: str, address: str, decimals: str, name: str = "") -> Asset 
     """The asset `token;<address>`, or that of the id in place of the address; or the error in its description."""
     # Programs write whole numbers as 6.0 if some are missing.
     symbol, address, decimals = symbol.strip(), address.strip(), decimals.strip().removesuffix(".0")
-    fault = asset_fault(symbol, address, decimals)
+    fault = asset_fault(symbol, address, decimals) or (
+        f"the name has more than {_LONGEST} characters" if len(name) > _LONGEST else None
+    )
     if fault:
         return fault
     group, key = split_id(address if ";" in address else f"{AssetGroup.TOKEN};{address}")
@@ -115,6 +119,8 @@ def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
     """The error in a symbol, an address or decimals."""
     if not symbol:
         return "the symbol is empty"
+    if max(map(len, (symbol, address))) > _LONGEST:
+        return f"the symbol or the address has more than {_LONGEST} characters"
     if "," in symbol:
         return "the symbol holds a comma, which separates symbols in requests"
     if is_formula(symbol):

@@ -1,33 +1,31 @@
 """Imports of one history from files as people have them: any usual format, columns found by name, times in any unit."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import polars as pl
 
 from analytics_service.imports.assets_file import differ, listed_assets, notes_on_symbols, registered_assets
+from analytics_service.imports.disagreeing import disagreement
 from analytics_service.imports.layout import lay_out
 from analytics_service.imports.merging import merged
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.opening import open_table
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.reading import HistoryRequest, ReadFile, read_history
-from analytics_service.imports.rejected import read_all
+from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
-from analytics_service.market.values import DECIMALS
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_state
-from analytics_service.store.observations import TOTAL, read_series
+from analytics_service.store.observations import read_series
 from analytics_service.store.retries import Reporter
-
-_DISPLAYED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The result of an import, or of trying it, in rows: read = written + replaced + rejected.
+    """The result of an import, or of trying it, in rows: read = written + replaced + rejected, if not of candles.
 
     `written` counts rows whose asset and second were not in the store; `replaced` counts rows that replaced a row in
     the store or an earlier row of the import. `observations` counts the import's observations by history, as the ledger
@@ -48,7 +46,8 @@ class Summary:
 class Loaded:
     """The content of files, and how each was read: the merged good rows, the assets that they bring, and those that
     keep the store's description although the assets file has a different one. `symbols` are those of the rows' assets,
-    by id, and `notes` say what may not be meant."""
+    by id, `notes` say what may not be meant, and `offered` are the rows before they were merged, four for each
+    candle."""
 
     preset: Preset
     files: Sequence[ReadFile]
@@ -58,6 +57,7 @@ class Loaded:
     kept: Sequence[Asset]
     symbols: Mapping[str, str]
     notes: Sequence[str]
+    offered: int
 
     def summary(self, already_stored: int) -> Summary:
         """The summary, given the number of rows that the store already had."""
@@ -65,14 +65,14 @@ class Loaded:
         written = self.rows.height - already_stored
         observations = self.preset.observations(self.rows)
         files, kept = tuple(self.rejected_files), tuple(self.kept)
-        return Summary(read, written, read - rejected - written, rejected, observations, files, kept)
+        return Summary(read, written, self.offered - written, rejected, observations, files, kept)
 
 
 def load_history(
     store: Store | None, request: HistoryRequest, at: datetime, reporter: Reporter, *, keep_rejected: bool
 ) -> Loaded:
-    """Read all files; None means an empty store. Of several rows for the same asset and second the last one wins, over
-    all files in their order. `at` is the present instant: observations more than a day later are refused.
+    """Read all files; None means an empty store. Of ticks of an asset within a second the last one wins, over all
+    files in their order. `at` is the present instant: observations more than a day later are refused.
 
     Writes only files of rejected rows, with `keep_rejected`. SourceRefused when the store holds simulated data (rule
     8.7), ImportRefused when a file can be read in two ways or not at all, or (without `skip_invalid`) a row is bad.
@@ -82,20 +82,25 @@ def load_history(
     kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
     names = AssetNames(listed, registered.values(), add_new=request.new_assets)
     tables = map(open_table, request.files)
-    files = [ReadFile(table, lay_out(table, preset, request.choice), request, at) for table in tables]
+    same: dict[str, tuple[ReadFile, tuple[int, str]]] = {}
+    files = [ReadFile(table, lay_out(table, preset, request.choice), request, at, named=same) for table in tables]
     rejected_files = read_all(
         files,
         lambda file, reject: read_history(file, names, reject, reporter.advance),
         reporter, skip=request.skip_invalid, keep=keep_rejected,
     )  # fmt: skip
-    rows = merged(_with_ids(files, names.ids), _begun(store, preset))
+    offered = sum(block.height for file in files for block in file.good)
+    rows, found = merged(_with_ids(files, names.ids), _begun(store, preset))
+    if found and not request.last_wins:
+        raise disagreement(files, names, found)
+    require_rows(files, rows.height, rejected_files)
     used = set(rows["asset"].unique())
     made = [asset for asset in names.new.values() if asset.id in used]
     new = [asset for asset in listed if asset.id not in registered and asset.id in used]
-    new += made if "decimals" in preset.columns else _with_decimals(made, rows)
+    new += made
     symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
     notes = notes_on_symbols(new, registered.values())
-    return Loaded(preset, files, rows, rejected_files, new, kept, symbols, notes)
+    return Loaded(preset, files, rows, rejected_files, new, kept, symbols, notes, offered)
 
 
 def _begun(store: Store | None, preset: Preset) -> Mapping[str, Collection[str]]:
@@ -113,22 +118,3 @@ def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> Sequence[ReadFil
     for file in files:
         file.good = [block.with_columns(named) for block in file.good]
     return files
-
-
-def _with_decimals(assets: Sequence[Asset], rows: pl.DataFrame) -> list[Asset]:
-    """New assets, each with as many decimals as its values have at most: nothing else tells."""
-    if not assets:
-        return []
-    decimals = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.extract(r"\.(\d*)$").str.len_chars()
-    # As text, all rows would take several times their memory.
-    by_asset = [
-        block.group_by(pl.col("asset").cast(pl.String)).agg(decimals.max().fill_null(0))
-        for block in rows.iter_slices(500_000)
-    ]
-    most = dict(pl.concat(by_asset).group_by("asset").max().iter_rows())
-    return [
-        replace(asset, decimals_denom=count, decimals_display=min(count, _DISPLAYED))
-        for asset in assets
-        for count in (min(most[asset.id], DECIMALS),)
-        if asset.id != TOTAL
-    ]

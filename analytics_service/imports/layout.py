@@ -27,19 +27,30 @@ _OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v
 _VIEW, _EXACT = ("asset_id", "symbol", "observed_at"), "value_exact"
 # Where a word begins in a name such as txHash.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_CANDLES = {"o", "h", "l", "c", "n"}
+# The columns of own pages of candles after those of the asset.
+_CANDLES = ("o", "h", "l", "c", "n")
+# Names of the columns of a candle besides its close, and of its times.
+_OF_CANDLE = {
+    "open": ("open", "o", "open_price", "price_open", "open_usd"),
+    "high": ("high", "h", "high_price", "price_high", "high_usd"),
+    "low": ("low", "l", "low_price", "price_low", "low_usd"),
+}
+_OPENINGS = ("open_time", "time_open", "opentime", "window_start", "period_start", "time_period_start", "start_time")
+_CLOSINGS = ("close_time", "time_close", "closetime", "window_end", "period_end", "time_period_end", "end_time")
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
     """What the caller says about the columns of files: their names, the symbol or id of the one asset, or that each
-    column but the time is an asset. None or False of what was not said."""
+    column but the time is an asset; and that opens, highs and lows are wanted, too. None or False of what was not
+    said."""
 
     time: str | None = None
     value: str | None = None
     asset: str | None = None
     symbol: str | None = None
     wide: bool = False
+    candles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +60,9 @@ class TableFields:
     `values` are the fields of values by their name in the preset, with the name of the asset that all of their rows
     belong to, None for those of all assets; a wide file has several such groups. `symbol` and `decimals` are fields
     that describe assets, `switches` those of the preset. `own` says whether the service wrote the file: then rates are
-    fractions. There, and in a `wide` file, empty values are no mistake. The fields `same` must name the same asset in
-    all rows.
+    fractions. There, and in a `wide` file, empty values are no mistake. A `page` has values of buckets, and `count` is
+    the field of the observations in each. The fields `same` must name the same asset in all rows. `candle` are the
+    fields of open, high and low beside a close. Beside `opening`, times of opening, `time` has those of closing.
     """
 
     time: str
@@ -63,6 +75,10 @@ class TableFields:
     same: Sequence[str] = ()
     decimals: str | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
+    page: bool = False
+    count: str | None = None
+    candle: Mapping[str, str] = field(default_factory=dict)
+    opening: str | None = None
 
 
 def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
@@ -76,26 +92,69 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     if choice.value is None and _EXACT in names:
         choice = replace(choice, value=_EXACT)
     exported = tuple(name for name in names if name != _EXACT) == (*_VIEW, history.value)
-    own = exported or tuple(names) in _OWN
+    is_candles = tuple(names[-len(_CANDLES) :]) == _CANDLES
+    page = (*names[: -len(_CANDLES)], "v") in _OWN if is_candles else tuple(names) in _OWN
+    own = exported or page
     if own:
-        time, value = ("observed_at", history.value) if exported else ("t", "v")
+        time, value = ("observed_at", history.value) if exported else ("t", "c" if is_candles else "v")
         asset = choice.asset or ("asset_id" if "asset_id" in names else None)
         choice = replace(choice, time=time, value=choice.value or value, asset=asset)
-    elif set(names) >= _CANDLES:
-        raise ImportRefused(
-            f"{table.path} has candles, and only values can be imported. Ask for a page without agg=ohlc."
-        )
-    time = _field(table, "time", _time_named(table, choice), TIMES)
+    time, opening = _times(table, choice)
     if choice.wide:
         return _wide(table, time)
-    own_names = (history.value, history.name, history.name.removesuffix("_usd"))
-    value = _field(table, "value", choice.value, (*_VALUES, *own_names))
+    value = _value(table, history, choice, time)
+    candle = _candle(table, value)
+    if choice.candles and len(candle) < len(_OF_CANDLE):
+        raise ImportRefused(f"{table.path} has no columns open, high and low. Leave out --candles.")
     asset = None if choice.symbol is not None or history.by_asset is None else _asset(table, history, choice.asset)
     symbol = table.fields[names.index("symbol")] if asset is not None and names.count("symbol") == 1 else None
-    ignored = [] if own else _unused(table, {time, value, asset, symbol})
+    count = table.fields[names.index("n")] if page and is_candles else None
+    values = {**(candle if choice.candles else {}), "value": value}
+    ignored = [] if own else _unused(table, {time, opening, *candle.values(), value, asset, symbol})
     same = _candidates(table, _DISTINCT) if asset is None else ()
-    values = [(choice.symbol, {"value": value})]
-    return TableFields(time, values, asset, None if symbol == asset else symbol, ignored, own, same=same)
+    _require_header(table, (time, value))
+    return TableFields(
+        time, [(choice.symbol, values)], asset, None if symbol == asset else symbol, ignored, own,
+        same=same, page=page, count=count, candle=candle, opening=opening,
+    )  # fmt: skip
+
+
+def _times(table: Table, choice: ColumnChoice) -> tuple[str, str | None]:
+    """The field of times; of those of closing, if there are also those of opening, and then the field of these."""
+    opening, closing = (_candidates(table, names) for names in (_OPENINGS, _CLOSINGS))
+    if len(opening) == len(closing) == 1 and (
+        choice.time is None or _field(table, "time", choice.time, ()) in (*opening, *closing)
+    ):
+        return closing[0], opening[0]
+    return _field(table, "time", _time_named(table, choice), TIMES), None
+
+
+def _value(table: Table, history: History, choice: ColumnChoice, time: str) -> str:
+    """The field of values: as the caller says, or the column named as the symbol, or one with a usual name, or the only
+    one besides the time."""
+    named = choice.value
+    if named is None and choice.symbol is not None:
+        others = [column for column, field in zip(table.columns, table.fields, strict=True) if field != time]
+        own = [column for column in others if column.casefold() == choice.symbol.casefold()]
+        named = next(iter(own or (others if len(others) == 1 else ())), None)
+    names = (*_VALUES, history.value, history.name, history.name.removesuffix("_usd"))
+    return _field(table, "value", named, names)
+
+
+def _candle(table: Table, value: str) -> Mapping[str, str]:
+    """The fields of open, high and low, as far as a file has them besides its close."""
+    fields = {name: [one for one in _candidates(table, names) if one != value] for name, names in _OF_CANDLE.items()}
+    is_close = not any(value in _candidates(table, names) for names in _OF_CANDLE.values())
+    return {name: own[0] for name, own in fields.items() if len(own) == 1 and is_close}
+
+
+def _require_header(table: Table, fields: Collection[str]) -> None:
+    """ImportRefused if the names of columns are data: then the first row would be lost."""
+    for name in map(table.title, fields):
+        if re.fullmatch(r"[0-9][-0-9.:/, TZ]*", name):
+            raise ImportRefused(
+                f"The first line of {table.path} seems to be data, such as {name!r}. It must have the names of columns."
+            )
 
 
 def _as_preset(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:

@@ -113,7 +113,7 @@ class AssetNames:
 
 
 def _asset(name: str, symbol: str) -> Asset | str:
-    """The asset that a name, and perhaps a symbol, make; or the error in them."""
+    """The asset that a name, and perhaps a symbol, make, whose decimals nobody stated; or the error in them."""
     try:
         split_id(name)
         asset = unknown_asset(name)
@@ -122,4 +122,4 @@ def _asset(name: str, symbol: str) -> Asset | str:
         asset = unknown_asset(f"{group};{name}")
     symbol = symbol or asset.symbol
     fault = asset_fault(symbol, asset.group_key, "0")
-    return fault or replace(asset, name=symbol, symbol=symbol, symbol_denom=symbol.lower())
+    return fault or replace(asset, name=symbol, symbol=symbol, symbol_denom="")

@@ -3,8 +3,9 @@
 What the file leaves open is never guessed: the file is refused with the readings and the option that chooses.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -13,13 +14,24 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports import judging
+from analytics_service.imports.holding import CANDLE, LEAST, Holding, Stamp, candles, interval_of, shifted
 from analytics_service.imports.judging import first_reason, may_be_percent
 from analytics_service.imports.layout import ColumnChoice, TableFields
 from analytics_service.imports.names import AssetNames, Named
 from analytics_service.imports.numerals import Mark, NumberRules, NumberStyle, read_numbers
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
-from analytics_service.imports.times import TimeRules, TimeStyle, last_second, mixed, order_that_fits, read_times
+from analytics_service.imports.times import (
+    CALENDAR,
+    TimeRules,
+    TimeStyle,
+    fractions,
+    last_second,
+    mixed,
+    order_that_fits,
+    read_times,
+)
+from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import DECIMAL, RATE_LIMIT
 
 _FLAG = {"true": True, "false": False}
@@ -29,8 +41,9 @@ _FLAG = {"true": True, "false": False}
 class HistoryRequest:
     """Files of histories to import, and what the caller says about them.
 
-    `fraction` says that rates of 1 and more are fractions. `assets` is an assets file. With `new_assets`, assets that
-    neither it nor the store has are made. With `skip_invalid` the good rows are imported even if others are bad.
+    `fraction` says that rates are fractions. `assets` is an assets file. With `new_assets`, assets that neither it nor
+    the store has are made. With `skip_invalid` the good rows are imported even if others are bad. With `last_wins` the
+    later of two rows that disagree counts.
     """
 
     preset: Preset
@@ -42,6 +55,8 @@ class HistoryRequest:
     assets: Path | None = None
     new_assets: bool = False
     skip_invalid: bool = False
+    holding: Holding = field(default_factory=Holding)
+    last_wins: bool = False
 
     @property
     def is_ratio(self) -> bool:
@@ -53,7 +68,9 @@ class HistoryRequest:
 class ReadFile:
     """A file that was read: its good rows (asset code, observed_at, values), its counts of rows, and how its times and
     numbers are written, each with the first line that is written so. `named` has the first asset in each field that
-    must name the same asset in all rows. `at` is the present instant: observations more than a day later are bad."""
+    must name the same asset in all rows, and the file that names it; files of one import share it. `at` is the present
+    instant: observations more than a day later are bad. `interval` is that which a time names, if it matters; `pages`
+    are the distinct times of a page of history."""
 
     table: Table
     layout: TableFields
@@ -67,21 +84,35 @@ class ReadFile:
     percents: int = 0
     dotted: tuple[int, str] | None = None
     pointed: bool = False
-    above_one: tuple[int, str] | None = None
-    named: dict[str, tuple[int, str]] = field(default_factory=dict)
+    first: tuple[int, str] | None = None
+    named: dict[str, tuple["ReadFile", tuple[int, str]]] = field(default_factory=dict)
+    interval: str | None = None
+    pages: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         values = dict.fromkeys(self.rules.preset.histories, DECIMAL)
         self.good.append(pl.DataFrame(schema={"asset": pl.UInt32(), "observed_at": pl.UInt32(), **values}))
 
     @property
+    def stamp(self) -> Stamp | None:
+        """What times name, where that matters: a time of opening and one of closing say it by themselves."""
+        return None if self.layout.opening else self.rules.holding.stamp or ("begin" if self.layout.page else None)
+
+    @property
+    def is_clocked(self) -> bool:
+        """Whether times name more than a day."""
+        return not set(self.kinds) <= set(CALENDAR)
+
+    @property
+    def calendar(self) -> str:
+        """The zone whose days and months are those of intervals."""
+        is_local = set(self.kinds) <= {TimeStyle.LOCAL, *CALENDAR}
+        return self.rules.times.zone or "UTC" if is_local else "UTC"
+
+    @property
     def zone(self) -> str:
         """The zone in which times without one were read, in words after a comma; empty without such times."""
-        return (
-            f", zone {self.rules.times.zone}"
-            if {TimeStyle.LOCAL, TimeStyle.DATE, TimeStyle.MONTH} & set(self.kinds)
-            else ""
-        )
+        return f", zone {self.rules.times.zone}" if {TimeStyle.LOCAL, *CALENDAR} & set(self.kinds) else ""
 
     @property
     def notation(self) -> str:
@@ -89,7 +120,8 @@ class ReadFile:
         numbers = self.rules.numbers
         comma = ", decimal comma" if numbers.mark is Mark.COMMA else ""
         thousands = ", with marks of thousands" if {NumberStyle.GROUPED, NumberStyle.SPACED} & set(self.shapes) else ""
-        unit = ", in percent" if self.percents or numbers.percent else ", as fractions (0.05 means 5 %)"
+        is_percent = self.percents or any(_numbers(self, field).percent for field in self.layout.values[0][1].values())
+        unit = ", in percent" if is_percent else ", as fractions (0.05 means 5 %)"
         return f"{comma}{thousands}{unit if self.rules.is_ratio else ''}"
 
 
@@ -100,42 +132,145 @@ def read_history(
 
     ImportRefused when the file can be read in two ways, or not at all.
     """
-    table, layout, rules = file.table, file.layout, file.rules
+    table, layout = file.table, file.layout
     _require_distinct(table, layout, names)
     for block, size in table.blocks():
-        rows = table.filled(block)
-        times = read_times(rows[layout.time], rules.times, rows[layout.asset] if layout.asset else None)
-        note_times(file, rows, layout.time, times, rules.times)
+        rows = _timed(file, table.filled(block))
         _require_same(file, rows)
-        rows = rows.with_columns(times["second"], times["twice"], time=layout.time)
+        if layout.page:
+            file.pages.update(rows["second"].drop_nulls())
         for asset, fields in layout.values:
-            bad = _add(file, rows, asset, fields, names)
+            good, bad = _judged(file, rows, asset, fields, names)
+            file.read += good.height + bad.height
+            file.rejected += bad.height
+            file.good.append(good.select("asset", "observed_at", *fields, *_others(file, good)))
             if bad.height:
-                reject(bad)
+                reject(table.rejected(bad))
         advance(size)
-    _require_clear(file, rules)
+    _require_clear(file)
+    _require_assets(file, names)
+    _require_stamp(file)
+    file.interval = _interval(file)
+    file.good[1:] = [_held(file, rows) for rows in file.good[1:]]
 
 
-def _add(
+def placed_rows(file: ReadFile, names: AssetNames) -> Iterator[pl.DataFrame]:
+    """The rows of a file that was read, once more: with line and fields, asset, observed_at, tick and values."""
+    for block, _ in file.table.blocks():
+        rows = _timed(file, file.table.filled(block))
+        for asset, fields in file.layout.values:
+            yield _held(file, _judged(file, rows, asset, fields, names)[0])
+
+
+def _timed(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with their `time` as it is written, `second`, `twice`, `begin` and `tick`, nanoseconds."""
+    column, rules = file.layout.time, file.rules.times
+    times = read_times(rows[column], rules, rows[file.layout.asset] if file.layout.asset else None)
+    note_times(file, rows, column, times, rules)
+    opening = file.layout.opening
+    begin = read_times(rows[opening], rules)["second"].alias("begin") if opening else times["begin"]
+    tick = fractions(rows[column], times).alias("tick")
+    return rows.with_columns(times["second"], times["twice"], begin, tick, time=column)
+
+
+def _others(file: ReadFile, rows: pl.DataFrame) -> list[str]:
+    """The other columns that matter for the rows of a block: what others would be costs memory."""
+    begins = ["begin"] if file.stamp == "begin" or file.rules.choice.candles else []
+    return [*begins, *(["tick"] if (rows["tick"] != 0).any() else [])]
+
+
+def _judged(
     file: ReadFile, rows: pl.DataFrame, asset: str | None, fields: Mapping[str, str], names: AssetNames
-) -> pl.DataFrame:
-    """Add the rows of columns of values, whose asset is named if all are of the same. Returns the bad ones."""
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The good and the bad rows of columns of values, whose asset is named if all are of the same."""
     layout = file.layout
     if layout.own or layout.wide:
         rows = rows.filter(pl.any_horizontal(pl.col(*fields.values()).str.strip_chars() != ""))
+    if layout.count is not None:
+        rows = rows.filter(pl.col(layout.count) != "0")
     rows = _with_assets(layout, rows, asset, names)
     for name, column in fields.items():
-        numbers = read_numbers(rows[column], file.rules.numbers).with_columns(rows["line"], written=rows[column])
+        numbers = read_numbers(rows[column], _numbers(file, column)).with_columns(rows["line"], written=rows[column])
         _note_numbers(file, numbers, file.rules)
         rows = rows.with_columns(numbers.select(pl.exclude("line").name.prefix(f"{name} ")))
     # Reasons are looked for only where there may be one.
     bad = rows.filter(_is_odd(file, fields)).with_columns(reason=_reason(file, fields)).drop_nulls("reason")
     good = rows.filter(~pl.col("line").is_in(bad["line"].implode())) if bad.height else rows
-    second = pl.col("second").cast(pl.UInt32).alias("observed_at")
-    file.good.append(good.select("asset", second, *(_stored(layout, name) for name in fields)))
-    file.read += rows.height
-    file.rejected += bad.height
-    return file.table.rejected(bad)
+    seconds = pl.col("second").cast(pl.UInt32).alias("observed_at"), pl.col("begin").cast(pl.UInt32, strict=False)
+    return good.with_columns(*seconds, *(_stored(layout, name) for name in fields)), bad
+
+
+def _numbers(file: ReadFile, column: str) -> NumberRules:
+    """How numbers of a column are read: a % sign in its name is one in each of them."""
+    rules = file.rules
+    is_percent = rules.is_ratio and "%" in file.table.title(column) and not (rules.fraction or file.layout.wide)
+    return replace(rules.numbers, percent=True) if is_percent else rules.numbers
+
+
+def _require_assets(file: ReadFile, names: AssetNames) -> None:
+    """ImportRefused if what looks like the assets may be the ids of rows: whole numbers, another in each."""
+    is_given = file.layout.asset is None or file.layout.own or file.rules.choice.asset or file.rules.preset.columns
+    count = sum(rows.height for rows in file.good)
+    if is_given or not 1 < count <= len(names.ids):
+        return
+    codes, seconds = (pl.concat([rows[name] for rows in file.good]).unique() for name in ("asset", "observed_at"))
+    if len(codes) == count and len(seconds) > 1 and all(re.fullmatch(r"native;\d+", names.ids[n]) for n in codes):
+        column = file.table.title(str(file.layout.asset))
+        raise ImportRefused(
+            f"{file.table.path} has another whole number as {column!r} in each row: ids of rows, or of assets? Say "
+            f"--symbol if all is of one asset, or --asset and the column with the assets, such as --asset {column}."
+        )
+
+
+def _require_stamp(file: ReadFile) -> None:
+    """ImportRefused if a close may hold at its time or at the end of an interval that begins then."""
+    layout, table = file.layout, file.table
+    if "open" in layout.candle and file.stamp is None and not layout.opening and file.is_clocked:
+        raise ImportRefused(
+            f"{table.path} has opens and closes at times of day, {table.where(next(iter(file.kinds.values())))}, which "
+            "may be when an interval begins, so that its close is known later, or when it ends. Say --stamp begin or "
+            "--stamp end."
+        )
+
+
+def _interval(file: ReadFile) -> str | None:
+    """The interval that a time of the file names, if that matters. ImportRefused if nothing tells it."""
+    said, is_candle = file.rules.holding.interval, file.rules.choice.candles
+    is_needed = file.stamp == "begin" or (file.stamp == "end" and is_candle and file.is_clocked)
+    if not is_needed and said:
+        raise ImportRefused(f"An interval changes nothing in {file.table.path}. Say --stamp begin or leave it out.")
+    if not is_needed or said:
+        return said
+    if file.layout.page:
+        begins = pl.DataFrame({"asset": 0, "begin": sorted(file.pages)}, {"asset": pl.UInt32, "begin": pl.Int64})
+    else:
+        begins = pl.concat([rows.select("asset", "begin") for rows in file.good[1:]])
+    interval = interval_of(begins, file.calendar) if begins.height else "1s"
+    if interval is None:
+        raise ImportRefused(
+            f"{file.table.path} has one time of each asset, which does not tell how long an interval is. Say it, such "
+            "as --interval 1d."
+        )
+    return interval
+
+
+def _held(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows at the seconds from which their values hold, each candle in four rows."""
+    zone, observed_at = file.calendar, pl.col("observed_at")
+    if file.interval and file.stamp == "begin":
+        # The last interval may not be over yet.
+        ends = shifted(rows["begin"], file.interval, zone).clip(upper_bound=unix_second(file.at) + 1) - 1
+        rows = rows.with_columns(observed_at=pl.max_horizontal(ends.cast(pl.UInt32), "begin"))
+    elif file.interval:
+        rows = rows.with_columns(begin=(shifted(rows["observed_at"], f"-{file.interval}", zone) + 1).cast(pl.UInt32))
+    if not file.rules.choice.candles:
+        return rows.drop("begin", strict=False)
+    # Of 00:00 to 01:00, the last second belongs to the next candle.
+    is_next = (observed_at > pl.col("begin")) & ((observed_at - pl.col("begin")) % 60 == 0)
+    rows = rows.with_columns(observed_at=observed_at - is_next.cast(pl.UInt32))
+    if rows.height and not (rows["observed_at"].cast(pl.Int64) - rows["begin"] >= LEAST - 1).all():
+        raise ImportRefused(f"{file.table.path} has candles of less than {LEAST} seconds. Leave out --candles.")
+    return candles(rows).drop("begin")
 
 
 def _stored(layout: TableFields, name: str) -> pl.Expr:
@@ -157,7 +292,7 @@ def _is_odd(file: ReadFile, fields: Mapping[str, str]) -> pl.Expr:
     return pl.any_horizontal(
         pl.col("extra") != "",
         pl.col("asset").is_null(),
-        second.is_null() | ~second.is_between(0, last_second(file.at)),
+        second.is_null() | pl.col("begin").is_null() | ~second.is_between(0, last_second(file.at)),
         values.is_null() | (values <= 0) | (values > limit if limit else pl.lit(value=False)),
         *(pl.col(f"{name} percent") for name in fields),
         *(_flag(switch).is_null() for switch in file.layout.switches.values()),
@@ -169,8 +304,10 @@ def _reason(file: ReadFile, fields: Mapping[str, str]) -> pl.Expr:
     rules, layout = file.rules, file.layout
     reasons = [first_reason(judging.split_reasons()), pl.col("fault")]
     reasons.append(first_reason(judging.time_reasons(rules.times, file.at)))
+    reasons.append(first_reason({"the time of opening cannot be read": pl.col("begin").is_null()}))
     for name, column in fields.items():
-        reason = first_reason(judging.value_reasons(rules.preset.histories[name], f"{name} "))
+        history = rules.preset.history if name in CANDLE else rules.preset.histories[name]
+        reason = first_reason(judging.value_reasons(history, f"{name} "))
         is_one = len(fields) == len(layout.values) == 1
         reasons.append(reason if is_one else pl.format("column {}: {}", pl.lit(file.table.title(column)), reason))
     for switch in layout.switches.values():
@@ -205,23 +342,23 @@ def _require_distinct(table: Table, layout: TableFields, names: AssetNames) -> N
 
 
 def _require_same(file: ReadFile, rows: pl.DataFrame) -> None:
-    """ImportRefused if a file that is to be of one asset, or of the sum over all, names several."""
+    """ImportRefused if files that are to be of one asset, or of the sum over all, name several."""
     history = file.rules.preset.history
     for column in file.layout.same:
         texts = rows[column].str.strip_chars()
         for _, index in _firsts(texts.str.to_lowercase().replace("", None)):
             seen = rows["line"][index], texts[index]
-            first = file.named.setdefault(column, seen)
+            other, first = file.named.setdefault(column, (file, seen))
             if first[1].lower() != seen[1].lower():
                 cure = (
-                    "Leave out --symbol, which says that it is of one."
+                    "Leave out --symbol, which says that all is of one."
                     if history.by_asset
                     else f"The history {history.slug} has no assets: import only rows of the sum over all."
                 )
-                table = file.table
-                raise ImportRefused(
-                    f"{table.path} is of several assets, {table.where(first)} and {table.where(seen)}. {cure}"
+                both = (
+                    f"{other.table.path}, {other.table.where(first)}, and {file.table.path}, {file.table.where(seen)}"
                 )
+                raise ImportRefused(f"There are several assets: {both}. {cure}")
 
 
 class FileRead(Protocol):
@@ -284,9 +421,8 @@ def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: HistoryRequest) -> 
         if groups.any() and file.dotted is None:
             file.dotted = decimals.filter(groups)["line"][0], decimals.filter(groups)["written"][0]
     file.percents += int(rows["percent"].sum())
-    if rules.is_ratio and file.above_one is None:
-        above = rows.filter(pl.col("value") >= 1)
-        file.above_one = (above["line"][0], above["written"][0]) if above.height else None
+    if file.first is None and rows["value"].count():
+        file.first = rows.drop_nulls("value").select("line", "written").row(0)
 
 
 def _firsts(names: pl.Series) -> Iterator[tuple[str, int]]:
@@ -295,9 +431,10 @@ def _firsts(names: pl.Series) -> Iterator[tuple[str, int]]:
     yield from named.group_by("name").agg(pl.col("index").min()).sort("index").iter_rows()
 
 
-def _require_clear(file: ReadFile, rules: HistoryRequest) -> None:
+def _require_clear(file: ReadFile) -> None:
     """ImportRefused if numbers of the file can be read in two ways."""
-    path, where, shapes = file.table.path, file.table.where, file.shapes
+    path, where, shapes, rules = file.table.path, file.table.where, file.shapes, file.rules
+    fields = [field for _, fields in file.layout.values for field in fields.values()]
     if NumberStyle.EITHER in shapes and NumberStyle.GROUPED not in shapes:
         raise ImportRefused(
             f"{path} has numbers in which the comma may separate thousands or decimals, "
@@ -308,11 +445,11 @@ def _require_clear(file: ReadFile, rules: HistoryRequest) -> None:
             f"{path} has semicolons between fields, so the points of its numbers may separate thousands or decimals, "
             f"{where(file.dotted)}. Say which with --decimal-point or --decimal-comma."
         )
-    if 0 < file.percents < file.read * len(rules.preset.histories) and rules.is_ratio and not rules.numbers.percent:
+    if 0 < file.percents < file.read * len(file.layout.values[0][1]) and rules.is_ratio and not rules.numbers.percent:
         raise ImportRefused(f"{path} has values with and without %. Write all in one way, or say --percent.")
-    is_open = not (file.layout.own or file.percents or rules.numbers.percent or rules.fraction or rules.preset.columns)
-    if rules.is_ratio and file.above_one and is_open:
+    is_said = rules.fraction or rules.preset.columns or all(_numbers(file, field).percent for field in fields)
+    if rules.is_ratio and file.first and not (file.layout.own or file.percents or is_said):
         raise ImportRefused(
-            f"{path} has rates that may be fractions above 1 or percents, {where(file.above_one)}. Say which with "
-            "--percent or --fraction."
+            f"{path} has rates that may be fractions, in which 0.05 means 5 %, or percents, {where(file.first)}. Say "
+            "which with --percent or --fraction."
         )

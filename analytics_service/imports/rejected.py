@@ -108,6 +108,17 @@ def read_all(
         return [path for rejects in kept for path in rejects.keep()]
 
 
+def require_rows(files: Sequence[FileRead], left: int, rejected_files: Sequence[Path]) -> None:
+    """ImportRefused if no row is left to import."""
+    if not left:
+        read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
+        where = "".join(f" Rejected rows are in {path}." for path in rejected_files)
+        raise ImportRefused(
+            f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}: of {read:,} rows {rejected:,} are "
+            f"rejected, and none is left, so nothing was written.{where}"
+        )
+
+
 def with_rest(lines: Sequence[str], count: int) -> list[str]:
     """Lines about the first of `count` items, and a line with the number of the others."""
     remaining = count - len(lines)

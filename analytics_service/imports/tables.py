@@ -75,6 +75,8 @@ class Table:
 
 def numbered_fields(path: Path, columns: Sequence[str]) -> list[str]:
     """Names of fields for the columns of a file, whose own names may be used twice."""
+    if not columns:
+        raise ImportRefused(f"{path} has no rows.")
     if len(columns) > _MOST_COLUMNS:
         raise ImportRefused(f"{path} has {len(columns):,} columns, and at most {_MOST_COLUMNS:,} can be read.")
     return [f"column {index}" for index in range(len(columns))]

@@ -1,5 +1,5 @@
-"""Reads times: unix seconds to nanoseconds, ISO 8601, RFC 2822, dates, each of which stands for its first second, and
-months, each of which stands for its last day.
+"""Reads times: unix seconds to nanoseconds, ISO 8601, RFC 2822, dates and months, each of which stands for its last
+second.
 
 A number's unit follows from its size: all from 1973-03-03 to 2106 differ. What could be read in two ways is not read.
 """
@@ -97,6 +97,8 @@ class TimeStyle(StrEnum):
 NUMBERS: Mapping[Unit, TimeStyle] = dict(
     zip(UNITS, (TimeStyle.SECONDS, TimeStyle.MILLISECONDS, TimeStyle.MICROSECONDS, TimeStyle.NANOSECONDS), strict=True)
 )
+# Times without a clock, which hold at their end.
+CALENDAR = (TimeStyle.DATE, TimeStyle.MONTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,8 @@ class TimeRules:
 def read_times(texts: pl.Series, rules: TimeRules, assets: pl.Series | None = None) -> pl.DataFrame:
     """`second` (Int64, unix) and `kind` (of Kind) of each text; both null for a text that is no time. A second is null
     where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never, and the
-    order of the texts, or of those of each of `assets`, does not tell which is meant."""
+    order of the texts, or of those of each of `assets`, does not tell which is meant. `begin` is the second, but of a
+    date or month the first."""
     stripped = pl.col("text").str.strip_chars()
     if rules.order == "ymd":
         stripped = stripped.str.replace(r"^([0-9]{4})([0-9]{2})([0-9]{2})$", "$1-$2-$3")
@@ -123,13 +126,14 @@ def read_times(texts: pl.Series, rules: TimeRules, assets: pl.Series | None = No
         rows = rows.with_columns(number=pl.coalesce(number, _scientific()))
     numbers = rows.select(*_of_numbers(rules.unit))
     if rows["number"].null_count() == 0:
-        return numbers.with_columns(twice=pl.lit(value=False))
+        return numbers.with_columns(twice=pl.lit(value=False), begin="second")
     walls = _walls(rows["text"], rules, pl.repeat(0, len(texts), eager=True) if assets is None else assets)
     chosen = pl.when(rows["number"].is_not_null())
     return pl.select(
         second=chosen.then(numbers["second"]).otherwise(walls["second"]),
         kind=chosen.then(numbers["kind"]).otherwise(walls["kind"]),
         twice=chosen.then(pl.lit(value=False)).otherwise(walls["twice"]),
+        begin=chosen.then(numbers["second"]).otherwise(walls["begin"]),
     )
 
 
@@ -158,7 +162,7 @@ def _of_numbers(unit: Unit | None) -> Iterator[pl.Expr]:
 
 
 def _walls(texts: pl.Series, rules: TimeRules, assets: pl.Series) -> pl.DataFrame:
-    """`second`, `kind` and `twice` of texts that are no numbers."""
+    """`second`, `kind`, `twice` and `begin` of texts that are no numbers."""
     text = pl.col("text")
     region = text.str.extract_groups(_REGION).struct
     rows = texts.to_frame("text").select(
@@ -173,27 +177,32 @@ def _walls(texts: pl.Series, rules: TimeRules, assets: pl.Series) -> pl.DataFram
         pl.format(" {}:", _hour()),
         pl.format("{}:{}", pl.col("minute").fill_null("00"), pl.col("second").fill_null("00")),
     ).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
-    walls = parts.select(wall=pl.when(is_month).then(wall.dt.month_end()).otherwise(wall), offset=_offset())
+    days = pl.when(is_month).then(wall.dt.month_end()).when(~has_clock).then(wall)
+    walls = parts.select(wall=wall, end=days.dt.offset_by("1d"), offset=_offset())
     valid, zoned = walls["wall"].is_not_null(), walls["offset"].is_not_null()
     unclear = parts["orderless"]
     kinds = (unclear, TimeStyle.ORDERLESS), (~valid, None), (zoned | rows["region"].is_not_null(), TimeStyle.ZONED)
     kind: pl.Expr = pl.when(is_month).then(pl.lit(str(TimeStyle.MONTH))).otherwise(pl.lit(str(TimeStyle.DATE)))
     for applies, name in reversed((*kinds, (has_clock, TimeStyle.LOCAL))):
         kind = pl.when(applies).then(pl.lit(name, pl.String)).otherwise(kind)
-    local = _local_seconds(walls["wall"], has_clock, assets, rules.zone)
+    local = _local_seconds(walls, has_clock, assets, rules.zone)
     for zone in rows["region"].filter(~zoned).drop_nulls().unique():
         if not _is_zone(zone):
             kind = pl.when(rows["region"] == zone).then(None).otherwise(kind)
             continue
-        of_zone = _local_seconds(walls["wall"], has_clock, assets, zone)
+        of_zone = _local_seconds(walls, has_clock, assets, zone)
         local = pl.select(
             pl.when(rows["region"] == zone).then(of_zone[name]).otherwise(local[name]).alias(name)
             for name in local.columns
         )
-    second = pl.when(zoned).then(walls["wall"].dt.epoch("s") - walls["offset"]).otherwise(local["second"])
+    at, end = (
+        pl.when(zoned).then(walls[wall].dt.epoch("s") - walls["offset"]).otherwise(local[wall])
+        for wall in local.columns[:2]
+    )
+    second = pl.when(end.is_null() | at.is_null()).then(at).otherwise(end - 1)
     is_read = pl.col("kind").is_not_null() & (pl.col("kind") != TimeStyle.ORDERLESS)
-    return pl.select(second=second, kind=kind, twice=local["twice"] & valid & ~zoned).with_columns(
-        second=pl.when(is_read).then("second"), twice=is_read & pl.col("twice")
+    return pl.select(second=second, kind=kind, twice=local["twice"] & valid & ~zoned, begin=at).with_columns(
+        pl.when(is_read).then(pl.col("second", "begin")), twice=is_read & pl.col("twice")
     )
 
 
@@ -266,15 +275,16 @@ def _offset() -> pl.Expr:
     return pl.coalesce(hours * 3600, pl.when(zone.is_not_null()).then(sign * seconds))
 
 
-def _local_seconds(walls: pl.Series, has_clock: pl.Series, assets: pl.Series, zone: str | None) -> pl.DataFrame:
-    """`second` of wall times in a zone, and `twice` for those that it has never, or twice and in no order that tells
-    which is meant. A date is its first second; a zone that has changed sides of the date line lacks a date."""
-    nothing = {"second": pl.lit(None, pl.Int64), "twice": pl.lit(value=False)}
+def _local_seconds(rows: pl.DataFrame, has_clock: pl.Series, assets: pl.Series, zone: str | None) -> pl.DataFrame:
+    """The seconds of the wall times `wall` and `end` in a zone, and `twice` for those that it has never, or twice and
+    in no order that tells which is meant. A date is its first second; a zone that has changed sides of the date line
+    lacks a date."""
+    walls = rows["wall"]
+    no = pl.lit(value=False)
     if zone is None:
-        return pl.select(second=pl.Series([None] * len(walls), dtype=pl.Int64), twice=pl.repeat(False, len(walls)))
+        return rows.select(pl.lit(None, pl.Int64).alias("wall"), pl.lit(None, pl.Int64).alias("end"), no.alias("twice"))
     if zone == "UTC" or zone[0] in "+-":
-        ahead = pl.select(zone=pl.lit(zone)).select(_offset()).item()
-        return walls.to_frame("wall").select(second=pl.col("wall").dt.epoch("s") - ahead, twice=nothing["twice"])
+        return rows.select(wall=first_seconds(walls, zone), end=first_seconds(rows["end"], zone), twice=no)
     early, late = (
         walls.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").dt.epoch("s")
         for which in ("earliest", "latest")
@@ -287,7 +297,7 @@ def _local_seconds(walls: pl.Series, has_clock: pl.Series, assets: pl.Series, zo
     firsts = [_first_second(day.date(), ZoneInfo(zone)) for day in days]
     first = walls.replace_strict(pl.Series(days, dtype=walls.dtype), firsts, default=None, return_dtype=pl.Int64)
     second = pl.select(pl.coalesce(pl.when(~has_clock).then(first), instants)).to_series()
-    return pl.select(second=second, twice=unclear & second.is_null())
+    return pl.select(wall=second, end=first_seconds(rows["end"], zone), twice=unclear & second.is_null())
 
 
 def _is_later(walls: pl.Series, doubled: pl.Series, assets: pl.Series) -> pl.Series:
@@ -309,6 +319,41 @@ def _is_later(walls: pl.Series, doubled: pl.Series, assets: pl.Series) -> pl.Ser
     return pl.DataFrame({"row": range(len(walls))}, {"row": pl.UInt32}).join(
         found, on="row", how="left", maintain_order="left"
     )["later"]
+
+
+def first_seconds(walls: pl.Series, zone: str) -> pl.Series:
+    """The unix second at which the clock of a zone first shows each wall time, such as midnight, or a later one."""
+    if zone == "UTC" or zone[0] in "+-":
+        return walls.dt.epoch("s") - _ahead(zone)
+    days = walls.unique().drop_nulls()
+    days = days.filter(days.dt.year().is_between(1900, 2200))
+    firsts = pl.Series([to_second(ZoneInfo(zone), day) for day in days], dtype=pl.Int64)
+    return walls.replace_strict(days, firsts, default=None, return_dtype=pl.Int64)
+
+
+def walls_of(seconds: pl.Series, zone: str) -> pl.Series:
+    """What the clock of a zone shows at unix seconds."""
+    if zone == "UTC" or zone[0] in "+-":
+        return pl.from_epoch(seconds.cast(pl.Int64) + _ahead(zone))
+    instants = pl.from_epoch(seconds.cast(pl.Int64)).dt.replace_time_zone("UTC")
+    return instants.dt.convert_time_zone(zone).dt.replace_time_zone(None)
+
+
+def _ahead(zone: str) -> int:
+    """The seconds that UTC, or a zone such as +02:00, is ahead of UTC."""
+    return int(pl.select(zone=pl.lit(zone)).select(_offset()).item())
+
+
+def fractions(texts: pl.Series, times: pl.DataFrame) -> pl.Series:
+    """The nanoseconds after the whole second of each time."""
+    text = pl.col("text").str.strip_chars()
+    digits = text.str.extract(r"^(?:[0-9]+|.*:[0-5][0-9])[.,]([0-9]+)").str.pad_end(9, "0").str.head(9)
+    number, kind = text.str.extract(r"^([0-9]+)").cast(pl.Int64, strict=False), pl.col("kind")
+    nanos: pl.Expr = digits.cast(pl.Int64).fill_null(0)
+    for unit, name in NUMBERS.items():
+        if unit != "s":
+            nanos = pl.when(kind == str(name)).then(number % UNITS[unit] * (10**9 // UNITS[unit])).otherwise(nanos)
+    return times.select("kind", text=texts).select(nanos.cast(pl.UInt32)).to_series()
 
 
 def _first_second(day: date, zone: ZoneInfo) -> int | None:
@@ -334,5 +379,7 @@ def last_second(at: datetime) -> int:
 
 
 def mixed(kinds: Sequence[TimeStyle]) -> bool:
-    """Whether kinds of times may not stand in one file: numbers of several units, or numbers beside text."""
-    return len({kind if kind in NUMBERS.values() or kind is TimeStyle.SMALL else "" for kind in kinds}) > 1
+    """Whether kinds of times may not stand in one file: numbers of several units, numbers beside text, or dates, which
+    hold at their end, beside times."""
+    apart = {*NUMBERS.values(), TimeStyle.SMALL, *CALENDAR}
+    return len({kind if kind in apart else "" for kind in kinds}) > 1

@@ -49,6 +49,11 @@ class Asset:
         """`<group>;<group_key>`, unique over all assets."""
         return f"{self.group};{self.group_key}"
 
+    @property
+    def is_described(self) -> bool:
+        """Whether anybody has stated its decimals. Without that, it has no symbol of a denom unit either."""
+        return bool(self.symbol_denom)
+
 
 def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
     """The same assets by id, each with its receipt token, even if only the receipt token names its origin (rule 4.6).

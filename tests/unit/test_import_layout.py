@@ -20,21 +20,24 @@ OF_ETH = ColumnChoice(symbol="ETH")
     ("text", "choice"),
     [
         ("time,symbol,price\n1704067200,ETH,1.5\n", BY_NAME),
-        ('"Date","TICKER","Close"\n2024-01-01,ETH,1.5\n', BY_NAME),
+        ('"Date","TICKER","Close"\n2024-01-01T00:00Z,ETH,1.5\n', BY_NAME),
         # pandas and R write an index without a name, price sites further columns.
         (",Block Time,Asset,USD_price\n0,1704067200,ETH,1.5\n", BY_NAME),
         ("snapped_at,price,market_cap,total_volume\n2024-01-01 00:00:00 UTC,1.5,2.5e9,\n", OF_ETH),
         (
-            "open_time;open;high;low;close;close_time\n1704067200000;9;9;9;1.5;1704070799999\n",
+            "open_time;open;high;low;close;close_time\n1704063600000;9;9;9;1.5;1704067200000\n",
             ColumnChoice("Open Time", symbol="ETH"),
         ),
-        (",ETH,BTC\n2024-01-01,1.5,\n", ColumnChoice(wide=True)),
+        (",ETH,BTC\n2024-01-01T00:00Z,1.5,\n", ColumnChoice(wide=True)),
         ("blockTime,assetId,usdPrice\n1704067200,ETH,1.5\n", BY_NAME),
         ("id,time,price\n1,1704067200,1.5\n", OF_ETH),
         ("time,symbol,price\n1704067200,ETHUSD,1.5\n", OF_ETH),
         ("time,symbol,Price,price\n1704067200,ETH,9,1.5\n", ColumnChoice(value="price")),
-        ("Date,,ETH,BTC\n2024-01-01,7,1.5,\n", ColumnChoice(wide=True)),
-        ("Date,ETH\n2024-01-01,1.5\n2024-01-02,\n", ColumnChoice(wide=True)),
+        ("Date,,ETH,BTC\n2024-01-01T00:00Z,7,1.5,\n", ColumnChoice(wide=True)),
+        # The column named as the symbol comes before those with usual names, and one beside the time needs none.
+        ("time,USD,ETH\n1704067200,9,1.5\n", OF_ETH),
+        ("time,fixing\n1704067200,1.5\n", OF_ETH),
+        ("Date,ETH\n2024-01-01T00:00Z,1.5\n2024-01-02T00:00Z,\n", ColumnChoice(wide=True)),
     ],
 )
 def test_columns_are_known_by_name_or_named(tmp_path: Path, text: str, choice: ColumnChoice) -> None:
@@ -59,7 +62,8 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
         ("t,price", BY_NAME, r"usual name of the asset\. Name it with --asset; .* say --symbol .* say --wide"),
         ("t,symbol,asset_address,price", BY_NAME, r"could be the asset: symbol, asset_address\. Name it with --asset"),
         ("t,symbol,price", ColumnChoice(value="apr"), "has no column 'apr'; it has 't, symbol, price'"),
-        ("t,asset_id,symbol,o,h,l,c,n", BY_NAME, "Ask for a page without agg=ohlc"),
+        ("t,symbol,price", ColumnChoice(candles=True), "has no columns open, high and low"),
+        ("1704067200,ETH,1.5", ColumnChoice("1704067200", "1.5", "ETH"), "seems to be data, such as '1704067200'"),
         ("t", ColumnChoice(wide=True), "has no column but the time"),
         ("t,ETH,eth", ColumnChoice(wide=True), "columns 'ETH' and 'eth' of .* are of the same asset"),
         ("t,ETH,ETH", ColumnChoice(wide=True), "are of the same asset"),
@@ -81,8 +85,8 @@ ASSETS = "t,symbol,usd\n1704067200,ETH,1\n1704067200,BTC,2\n"
 @pytest.mark.parametrize(
     ("history", "choice", "message"),
     [
-        (histories.LOANS, OF_ETH, "line 2: 'ETH' and line 3: 'BTC'. Leave out --symbol"),
-        (histories.TVL, BY_NAME, "line 2: 'ETH' and line 3: 'BTC'. The history tvl has no assets"),
+        (histories.LOANS, OF_ETH, "line 2: 'ETH', and .*line 3: 'BTC'. Leave out --symbol"),
+        (histories.TVL, BY_NAME, "line 2: 'ETH', and .*line 3: 'BTC'. The history tvl has no assets"),
         (histories.TVL, OF_ETH, "The history tvl has no assets. Leave out --symbol"),
         (histories.TVL, ColumnChoice(wide=True), "The history tvl has no assets. Leave out --wide"),
         (histories.TVL, ColumnChoice(asset="symbol"), "The history tvl has no assets. Leave out --asset"),

@@ -19,7 +19,7 @@ from analytics_service.imports.times import TimeRules
 from analytics_service.store import histories
 from analytics_service.store.histories import History
 from tests.doubles import Silent
-from tests.unit.history_files import AS_WRITTEN, AT, BY_SIZE, HEADER, IN_UTC, loaded, rows_of, written
+from tests.unit.history_files import AS_WRITTEN, AT, BY_NAME, BY_SIZE, HEADER, IN_UTC, loaded, rows_of, written
 
 TOO_LATE = AT + timedelta(days=1, seconds=1)
 
@@ -98,7 +98,7 @@ def test_times_that_can_be_read_in_two_ways_are_refused_with_the_option(
         (["1 234", "1,234"], histories.PRICES, "--decimal-point or --decimal-comma"),
         (["1.5", "1,5"], histories.PRICES, "line 3: '1,5'. If so, say --decimal-comma"),
         (["5%", "0.05"], histories.LEND_RATES, "values with and without %.*--percent"),
-        (["0.05", "5.1"], histories.LEND_RATES, "line 3: '5.1'. Say which with --percent or --fraction"),
+        (["0.05", "5.1"], histories.LEND_RATES, "line 2: '0.05'. Say which with --percent or --fraction"),
         (["1"], histories.UTILIZATION, "--percent or --fraction"),
         (["101"], histories.LEND_RATES, "--percent or --fraction"),
     ],
@@ -127,9 +127,9 @@ def test_points_in_a_file_with_semicolons_may_separate_thousands(tmp_path: Path)
     [
         (["5.1", "0.05"], NumberRules(percent=True), False, ["0.051", "0.0005"]),
         (["5.1", "0.05"], AS_WRITTEN, True, ["5.1", "0.05"]),
+        (["0.9", "0.05"], AS_WRITTEN, True, ["0.9", "0.05"]),
         (["5.1%", "0.05 %"], AS_WRITTEN, False, ["0.051", "0.0005"]),
         (["5,1 %"], NumberRules(Mark.COMMA), False, ["0.051"]),
-        (["0.9", "0.05"], AS_WRITTEN, False, ["0.9", "0.05"]),
     ],
 )
 def test_rates_are_fractions_or_percents_as_was_said(
@@ -139,6 +139,12 @@ def test_rates_are_fractions_or_percents_as_was_said(
     path = written(tmp_path, f"time,symbol,apr\n{rows}")
     content = loaded(path, history=histories.LEND_RATES, numbers=rules, fraction=fraction)
     assert [value for *_, value in rows_of(content)] == [Decimal(text) for text in expected]
+
+
+def test_a_sign_in_the_name_of_a_column_is_one_in_each_value(tmp_path: Path) -> None:
+    path = written(tmp_path, "time,symbol,Rate %\n1704067200,ETH,0.05\n")
+    content = loaded(path, history=histories.LEND_RATES, choice=ColumnChoice(value="Rate %"))
+    assert [value for *_, value in rows_of(content)] == [Decimal("0.0005")]
 
 
 @pytest.mark.parametrize(
@@ -154,11 +160,36 @@ def test_an_asset_in_another_case_is_the_same(tmp_path: Path, names: list[str], 
     assert [row[0] for row in rows_of(loaded(path))] == [asset] * len(names)
 
 
-def test_of_several_rows_for_a_second_the_last_one_wins_over_all_files(tmp_path: Path) -> None:
-    first = written(tmp_path, f"{HEADER}1704067200.9,ETH,1\n1704067200,eth,2\n", "b.csv")
-    last = written(tmp_path, f"{HEADER}1704067200,ETH,3\n", "a.csv")
+def test_of_several_ticks_of_a_second_the_last_one_wins_over_all_files(tmp_path: Path) -> None:
+    first = written(tmp_path, f"{HEADER}1704067200.9,ETH,1\n1704067200,eth,2\n1704067200,ETH,2.0\n", "b.csv")
+    last = written(tmp_path, f"{HEADER}1704067200.5,ETH,3\n", "a.csv")
     assert rows_of(loaded(first)) == [("native;ETH", 1_704_067_200, Decimal(2))]
     assert rows_of(loaded(first, last)) == [("native;ETH", 1_704_067_200, Decimal(3))]
+
+
+@pytest.mark.parametrize(
+    ("contents", "choice", "message"),
+    [
+        (["t,symbol,price,currency\n9,A,1,USD\n10,A,1,USD\n10,A,2,EUR\n"], BY_NAME, "line 3.*line 4.*price, cu"),
+        (["t,symbol,price\n10,btc,1\n10,BTC,2\n"], BY_NAME, "differ in symbol, price"),
+        (["t,price\n10,1\n", "t,price\n11,1\n10,2\n"], ColumnChoice(symbol="A"), "0.csv, .*1.csv, line 3.*--symbol"),
+        (["t,symbol,price\n10,A,1\n", "t,symbol,price\n11,B,1\n"], ColumnChoice(symbol="A"), "several assets"),
+        (["id,t,price\n1,10,5\n2,11,6\n"], BY_NAME, "another whole number as 'id' in each row.*--symbol.*--asset id"),
+    ],
+)  # fmt: skip
+def test_rows_that_may_be_of_several_assets_or_kinds_are_refused(
+    tmp_path: Path, contents: list[str], choice: ColumnChoice, message: str
+) -> None:
+    files = [written(tmp_path, content, f"{number}.csv") for number, content in enumerate(contents)]
+    with pytest.raises(ImportRefused, match=message):
+        loaded(*files, choice=choice, times=TimeRules(unit="s"))
+
+
+def test_the_later_of_two_rows_that_disagree_wins_if_somebody_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{HEADER}1704067200,ETH,1\n1704067200,ETH,2\n")
+    request = HistoryRequest(PRICES, [path], new_assets=True, last_wins=True)
+    content = load_history(None, request, AT, Silent(), keep_rejected=False)
+    assert rows_of(content) == [("native;ETH", 1_704_067_200, Decimal(2))]
 
 
 TOKENS = [

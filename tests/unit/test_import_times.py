@@ -30,11 +30,12 @@ def instants(wall: datetime, zone: ZoneInfo) -> set[int]:
     return {second for second in seconds if datetime.fromtimestamp(second, zone).replace(tzinfo=None) == wall}
 
 
-def first_second(day: date, zone: ZoneInfo) -> int | None:
-    """The first second of a day, found by going through the quarters of an hour around it; None without that day."""
+def seconds_of(day: date, zone: ZoneInfo) -> tuple[int, int] | tuple[None, None]:
+    """The first and last second of a day, found by going through the quarters of an hour around it."""
     noon = int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp())
     quarters = range(noon - 36 * 3600, noon + 36 * 3600, 900)
-    return next((second for second in quarters if datetime.fromtimestamp(second, zone).date() == day), None)
+    own = [second for second in quarters if datetime.fromtimestamp(second, zone).date() == day]
+    return (own[0], own[-1] + 899) if own else (None, None)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def first_second(day: date, zone: ZoneInfo) -> int | None:
         ("2024/1/2 3:04:05 gmt", SECOND),
         ("Jan 2, 2024 03:04:05 UTC", SECOND),
         ("2 january 2024 03:04:05Z", SECOND),
-        ("2024-01-02Z", MIDNIGHT),
+        ("2024-01-02Z", MIDNIGHT + 86_399),
         ("2024-01-02T03:04Z", SECOND - 5),
         ("2024-01-02 3:04:05 am UTC", SECOND),
         ("Jan 2, 2024 12:00 AM UTC", MIDNIGHT),
@@ -77,10 +78,10 @@ def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
     ("text", "rules", "second", "kind"),
     [
         ("2024-01-02 03:04:05", IN_UTC, SECOND, TimeStyle.LOCAL),
-        ("2024-01-02", IN_UTC, MIDNIGHT, TimeStyle.DATE),
-        ("Jan 2, 2024", IN_UTC, MIDNIGHT, TimeStyle.DATE),
-        ("01/02/2024", TimeRules("UTC", order="mdy"), MIDNIGHT, TimeStyle.DATE),
-        ("02.01.2024", TimeRules("UTC", order="dmy"), MIDNIGHT, TimeStyle.DATE),
+        ("2024-01-02", IN_UTC, MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("Jan 2, 2024", IN_UTC, MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("01/02/2024", TimeRules("UTC", order="mdy"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("02.01.2024", TimeRules("UTC", order="dmy"), MIDNIGHT + 86_399, TimeStyle.DATE),
         ("01/02/2024", IN_UTC, None, TimeStyle.ORDERLESS),
         ("2024-01-02", AS_WRITTEN, None, TimeStyle.DATE),
         ("2024-01-02 03:04:05", AS_WRITTEN, None, TimeStyle.LOCAL),
@@ -88,7 +89,7 @@ def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
         ("2024", IN_UTC, None, TimeStyle.SMALL),
         ("45293.5", IN_UTC, None, TimeStyle.SMALL),
         ("20240102", IN_UTC, None, TimeStyle.SMALL),
-        ("20240102", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
+        ("20240102", TimeRules("UTC", order="ymd"), MIDNIGHT + 86_399, TimeStyle.DATE),
         ("01/02/2024", TimeRules("UTC", order="ymd"), None, TimeStyle.ORDERLESS),
         ("20240102030405", TimeRules("UTC", order="ymd"), SECOND, TimeStyle.LOCAL),
         ("45293", TimeRules(unit="s"), 45293, TimeStyle.SECONDS),
@@ -96,26 +97,26 @@ def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
         ("1.7041536E12", AS_WRITTEN, MIDNIGHT, TimeStyle.MILLISECONDS),
         ("20240102 030405", IN_UTC, SECOND, TimeStyle.LOCAL),
         ("20240102 0304", IN_UTC, SECOND - 5, TimeStyle.LOCAL),
-        ("2024.01.02", IN_UTC, MIDNIGHT, TimeStyle.DATE),
-        ("Tuesday, January 2, 2024", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("2024.01.02", IN_UTC, MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("Tuesday, January 2, 2024", IN_UTC, MIDNIGHT + 86_399, TimeStyle.DATE),
         ("Tue Jan  2 03:04:05 2024", IN_UTC, SECOND, TimeStyle.LOCAL),
         ("2024-01-02 08:49:05", TimeRules("+05:45"), SECOND, TimeStyle.LOCAL),
         ("2024-01-01 22:04:05", TimeRules("-05:00"), SECOND, TimeStyle.LOCAL),
         ("01/02/24", IN_UTC, None, TimeStyle.ORDERLESS),
-        ("02/01/24", TimeRules("UTC", order="dmy"), MIDNIGHT, TimeStyle.DATE),
-        ("01/02/24", TimeRules("UTC", order="mdy"), MIDNIGHT, TimeStyle.DATE),
-        ("24/01/02", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
-        ("02-Jan-2024", IN_UTC, MIDNIGHT, TimeStyle.DATE),
+        ("02/01/24", TimeRules("UTC", order="dmy"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("01/02/24", TimeRules("UTC", order="mdy"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("24/01/02", TimeRules("UTC", order="ymd"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("02-Jan-2024", IN_UTC, MIDNIGHT + 86_399, TimeStyle.DATE),
         ("02-Jan-24", IN_UTC, None, TimeStyle.ORDERLESS),
-        ("02-Jan-24", TimeRules("UTC", order="dmy"), MIDNIGHT, TimeStyle.DATE),
-        ("02-Jan-24", TimeRules("UTC", order="mdy"), MIDNIGHT, TimeStyle.DATE),
-        ("24-Jan-02", TimeRules("UTC", order="ymd"), MIDNIGHT, TimeStyle.DATE),
-        ("02-Jan-71", TimeRules("UTC", order="dmy"), 366 * 86_400, TimeStyle.DATE),
-        # A month is read as its last day.
-        ("2018-08", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
-        ("2018M08", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
-        ("08/2018", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
-        ("Aug 2018", IN_UTC, 1_535_673_600, TimeStyle.MONTH),
+        ("02-Jan-24", TimeRules("UTC", order="dmy"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("02-Jan-24", TimeRules("UTC", order="mdy"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("24-Jan-02", TimeRules("UTC", order="ymd"), MIDNIGHT + 86_399, TimeStyle.DATE),
+        ("02-Jan-71", TimeRules("UTC", order="dmy"), 367 * 86_400 - 1, TimeStyle.DATE),
+        # A month holds from its last second.
+        ("2018-08", IN_UTC, 1_535_759_999, TimeStyle.MONTH),
+        ("2018M08", IN_UTC, 1_535_759_999, TimeStyle.MONTH),
+        ("08/2018", IN_UTC, 1_535_759_999, TimeStyle.MONTH),
+        ("Aug 2018", IN_UTC, 1_535_759_999, TimeStyle.MONTH),
         ("2018-08", AS_WRITTEN, None, TimeStyle.MONTH),
     ],
 )
@@ -197,13 +198,13 @@ def test_wall_times_around_every_change_of_clocks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ZONES)
-def test_a_date_is_its_first_second_in_the_zone(name: str) -> None:
+def test_a_date_holds_from_its_last_second_in_the_zone(name: str) -> None:
     """Also where midnight is skipped or doubled. Samoa had no 2011-12-30."""
     days = [date(2009, 1, 1) + timedelta(days=n) for n in range(366 * 4)] + [date(2026, 9, 6), date(2026, 11, 1)]
     rows = read_times(pl.Series(map(str, days)), TimeRules(name))
-    for day, second, twice in zip(days, rows["second"], rows["twice"], strict=True):
-        expected = first_second(day, ZoneInfo(name))
-        assert (second, twice) == (expected, expected is None), day
+    for day, begin, second, twice in zip(days, rows["begin"], rows["second"], rows["twice"], strict=True):
+        expected = seconds_of(day, ZoneInfo(name))
+        assert (begin, second, twice) == (*expected, expected[0] is None), day
     assert (name == "Pacific/Apia") == (None in rows["second"].to_list())
 
 

@@ -98,8 +98,10 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
         assert len(rows_of(loaded(path))) == 1
 
 
-def test_a_file_may_have_no_rows(tmp_path: Path) -> None:
-    assert rows_of(loaded(written(tmp_path, f"{HEADER}\n\n"))) == []
+@pytest.mark.parametrize("content", [f"{HEADER}\n\n", "[]", "{}"])
+def test_a_file_without_rows_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(ImportRefused, match=r"has no rows|none is left"):
+        loaded(written(tmp_path, content))
 
 
 @pytest.fixture
