@@ -10,7 +10,7 @@ from typing import Any, cast
 import click
 
 from analytics_service.cli.context import ProgressBars, import_store, load_settings, store_location
-from analytics_service.cli.import_command import import_options
+from analytics_service.cli.import_command import import_options, table_rules
 from analytics_service.cli.options import value_type
 from analytics_service.imports.event_files import ROLES, EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
@@ -41,7 +41,7 @@ def _action(text: str) -> tuple[str, Action]:
 @click.command("events")
 @import_options(
     click.option(
-        "--column", "columns", type=value_type(_pair), multiple=True, metavar="ROLE=COLUMN",
+        "--column", "roles", type=value_type(_pair), multiple=True, metavar="ROLE=COLUMN",
         help=f"Column of a role: {', '.join(ROLES)}.",
     ),
     click.option(
@@ -80,14 +80,16 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
 
 
 def _request(files: tuple[str, ...], **options: Any) -> EventRequest:
+    tables = table_rules(options, dict(options["roles"]).get("time"))
     return EventRequest(
-        within_memory(expanded(files)),
-        dict(options["columns"]),
+        within_memory(expanded(files), tables),
+        dict(options["roles"]),
         dict(options["actions"]),
         TimeRules(options["zone"], options["time_unit"], options["date_order"]),
         options["unit"],
         options["assets"],
         options["skip_invalid"],
+        tables=tables,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from analytics_service.cli.context import ProgressBars, import_store, load_settings
-from analytics_service.cli.import_command import import_options
+from analytics_service.cli.import_command import import_options, table_rules
 from analytics_service.cli.import_report import report, understood
 from analytics_service.cli.options import value_type
 from analytics_service.imports.files import expanded
@@ -26,11 +26,13 @@ from analytics_service.store.connection import Store
 _DESCRIBE = (
     "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
 )
+_CHOICE = ("time", "value", "asset", "symbol", "wide", "candles", "symbol_from")
 _OPTIONS = (
-    click.option("--time", metavar="COLUMN", help="Column with the times."),
+    click.option("--time", metavar="COLUMN", help="Column with the times, or several, such as Date,Time."),
     click.option("--value", metavar="COLUMN", help="Column with the values."),
     click.option("--asset", metavar="COLUMN", help="Column with the symbols, ids or addresses of assets."),
     click.option("--symbol", metavar="SYMBOL", help="Symbol or id of the asset, if the files are of one asset."),
+    click.option("--symbol-from", metavar="PATTERN", help="The same, out of names of files: 'SYMBOL-1d*.csv'."),
     click.option("--wide", is_flag=True, help="Each column but the time is an asset, named by its symbol or id."),
     click.option(
         "--decimal-comma/--decimal-point", "comma", default=None, help="Mark between whole numbers and decimals."
@@ -60,7 +62,7 @@ def history_command(preset: Preset) -> click.Command:
 
     Values: {preset.meaning}.
 
-    FILES are files, folders or globs: CSV with any delimiter, JSON lines, Parquet or Arrow, packed with gzip, zstd or
+    FILES are files, folders or globs: CSV with any delimiter, JSON, xlsx, Parquet or Arrow, packed or
     not; also what this service answers in any format. Columns are {columns or "found by their usual names"}. What was
     understood is shown before anything is written. What could be read in two ways is refused, with the option that
     chooses. Example:
@@ -88,10 +90,11 @@ def _import_history(preset: Preset, options: Mapping[str, Any]) -> None:
 def _history_request(preset: Preset, options: Mapping[str, Any]) -> HistoryRequest:
     comma, percent = options["comma"], options["percent"]
     mark = None if comma is None else Mark.COMMA if comma else Mark.POINT
+    tables = table_rules(options, options["time"])
     return HistoryRequest(
         preset,
-        within_memory(expanded(options["files"])),
-        ColumnChoice(*(options[name] for name in ("time", "value", "asset", "symbol", "wide", "candles"))),
+        within_memory(expanded(options["files"]), tables),
+        ColumnChoice(*(options[name] for name in _CHOICE)),
         TimeRules(options["zone"], options["time_unit"], options["date_order"]),
         NumberRules(mark, bool(percent)),
         percent is False,
@@ -100,4 +103,5 @@ def _history_request(preset: Preset, options: Mapping[str, Any]) -> HistoryReque
         options["skip_invalid"],
         Holding(options["stamp"], options["interval"]),
         options["last_wins"],
+        tables=tables,
     )

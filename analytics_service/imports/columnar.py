@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import readable, unpacked
-from analytics_service.imports.tables import Table, numbered_fields, rows_at_once
+from analytics_service.imports.tables import Table, TableRules, numbered_fields, require_unsaid, rows_at_once
 
 ARROW_STREAM = b"\xff\xff\xff\xff"
 # Bytes of a block as text.
@@ -18,13 +18,15 @@ _MAX_DIGITS = 38
 _STRING_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 
 
-def parquet_table(path: Path, _: bytes) -> Table:
+def parquet_table(path: Path, _: bytes, rules: TableRules) -> Table:
     """The table of a Parquet file."""
+    require_unsaid(path, "Parquet", rules, "columns", "skip", "rows", "encoding")
     return _table(path, lambda: pl.scan_parquet(path, glob=False), "Parquet")
 
 
-def arrow_table(path: Path, start: bytes) -> Table:
+def arrow_table(path: Path, start: bytes, rules: TableRules) -> Table:
     """The table of an Arrow file, or of an Arrow stream. It is read as a whole."""
+    require_unsaid(path, "Arrow", rules, "columns", "skip", "rows", "encoding")
     is_stream = start.startswith(ARROW_STREAM)
 
     def read() -> pl.LazyFrame:

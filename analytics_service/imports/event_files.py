@@ -16,7 +16,7 @@ from analytics_service.imports.judging import first_reason, split_reasons, time_
 from analytics_service.imports.layout import TIMES, column_of, field_of
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.reading import note_times
-from analytics_service.imports.tables import Table
+from analytics_service.imports.tables import Table, TableRules
 from analytics_service.imports.times import TimeRules, TimeStyle, read_times
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset
@@ -72,6 +72,7 @@ class EventRequest:
     unit: AmountUnit | None = None
     assets: Path | None = None
     skip_invalid: bool = False
+    tables: TableRules = field(default_factory=TableRules)
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ def load_events(
     listed = {asset.id: asset for asset in listed_assets(request.assets, registered)}
     assets = {**listed, **registered}
     names = AssetNames(listed.values(), registered.values(), add_new=False, cure=_CURE)
-    files = [open_events(open_table(path), request, at) for path in request.files]
+    files = [open_events(open_table(path, request.tables), request, at) for path in request.files]
     rejected_files = read_all(
         files,
         lambda file, reject: read_events(file, names, assets, reject, reporter.advance),

@@ -3,6 +3,7 @@
 import glob
 import gzip
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,13 @@ else:
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_DAMAGES = (OSError, EOFError, ValueError, zlib.error, zstd.ZstdError, pl.exceptions.PolarsError)
+ZIP = b"PK\x03\x04"
+# What a workbook has, which is packed as zip too.
+_WORKBOOK = "xl/workbook.xml"
+_DAMAGES = (
+    *(OSError, EOFError, ValueError, zlib.error, zstd.ZstdError, pl.exceptions.PolarsError),
+    *(zipfile.BadZipFile, NotImplementedError),
+)
 
 
 def expanded(names: Sequence[str]) -> list[Path]:
@@ -85,8 +92,8 @@ def file_state(path: Path) -> tuple[int, int, int, int]:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The file itself, whose position is the progress, and its content, unpacked if it is gzip or zstd. ImportRefused
-    when it is damaged."""
+    """The file itself, whose position is the progress, and its content, unpacked if it is gzip, zstd, or a zip of one
+    file that is no workbook. ImportRefused when it is damaged."""
     with readable(path), path.open("rb") as raw:
         start = raw.read(4)
         raw.seek(0)
@@ -96,8 +103,26 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         elif start == _ZSTD:
             with zstd.open(raw) as content:
                 yield raw, cast(IO[bytes], content)
+        elif start == ZIP:
+            with zipfile.ZipFile(raw) as archive, _only_member(path, archive) as content:
+                if content is None:
+                    raw.seek(0)
+                yield raw, content or raw
         else:
             yield raw, raw
+
+
+@contextmanager
+def _only_member(path: Path, archive: zipfile.ZipFile) -> Iterator[IO[bytes] | None]:
+    """The only file of an archive; None of a workbook."""
+    if _WORKBOOK in archive.namelist():
+        yield None
+        return
+    files = [file for file in archive.infolist() if not file.is_dir() and not file.filename.startswith("__MACOSX/")]
+    if len(files) != 1 or files[0].flag_bits & 1:
+        raise ImportRefused(f"{path} has {len(files)} files, or is encrypted. Unpack it, and import what is in it.")
+    with archive.open(files[0]) as content:
+        yield content
 
 
 @contextmanager

@@ -81,9 +81,10 @@ def load_history(
     listed = listed_assets(request.assets, registered)
     kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
     names = AssetNames(listed, registered.values(), add_new=request.new_assets)
-    tables = map(open_table, request.files)
     same: dict[str, tuple[ReadFile, tuple[int, str]]] = {}
-    files = [ReadFile(table, lay_out(table, preset, request.choice), request, at, named=same) for table in tables]
+    tables = (open_table(path, request.tables) for path in request.files)
+    laid_out = ((table, lay_out(table, preset, request.choice.of(table.path))) for table in tables)
+    files = [ReadFile(table, layout, request, at, named=same) for table, layout in laid_out]
     rejected_files = read_all(
         files,
         lambda file, reject: read_history(file, names, reject, reporter.advance),

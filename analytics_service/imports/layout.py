@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import polars as pl
 
@@ -10,15 +11,23 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.columnar import is_readable
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
-from analytics_service.store.histories import History
+from analytics_service.store.histories import BORROW_RATES, LEND_RATES, History
 
 # Names of columns, in lower case and without marks between words.
 TIMES = (
     *("time", "timestamp", "date", "datetime", "day", "t", "ts", "unix"),
     *("snapped_at", "observed_at", "block_time", "block_timestamp", "open_time", "event_time"),
+    *("date,time", "observation_date", "time_period", "window_start"),
 )
-_ASSETS = ("asset_id", "symbol", "asset", "ticker", "id", "asset_address")
-_VALUES = ("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "price_usd")
+_ASSETS = ("asset_id", "symbol", "asset", "ticker", "id", "asset_address", "token", "token_symbol")
+_VALUES = (
+    *("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "price_usd"),
+    *("close_usd", "close/last", "obs_value"),
+)
+# Names of the values of a history besides its own.
+_OF_HISTORY = {LEND_RATES.name: ("supply_apr", "supply_rate"), BORROW_RATES.name: ("borrow_apr",)}
+# Names of the column of an index that has no name in the data frame.
+_INDEX = ("", "__index_level_0__", "unnamed:_0")
 # Names of columns that tell assets apart; ids may be those of rows.
 _DISTINCT = tuple(name for name in _ASSETS if name != "id")
 # The columns of pages of history as the service writes them.
@@ -42,8 +51,8 @@ _CLOSINGS = ("close_time", "time_close", "closetime", "window_end", "period_end"
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
     """What the caller says about the columns of files: their names, the symbol or id of the one asset, or that each
-    column but the time is an asset; and that opens, highs and lows are wanted, too. None or False of what was not
-    said."""
+    column but the time is an asset; and that opens, highs and lows are wanted, too. `symbol_from` is a pattern of names
+    of files, with SYMBOL where theirs is. None or False of what was not said."""
 
     time: str | None = None
     value: str | None = None
@@ -51,6 +60,17 @@ class ColumnChoice:
     symbol: str | None = None
     wide: bool = False
     candles: bool = False
+    symbol_from: str | None = None
+
+    def of(self, path: Path) -> "ColumnChoice":
+        """The choice for one file, with the symbol in its name. ImportRefused for one with another name."""
+        if self.symbol_from is None:
+            return self
+        pattern = re.escape(self.symbol_from).replace(r"\*", ".*").replace("SYMBOL", "(.+?)", 1)
+        match = re.fullmatch(pattern, path.name)
+        if not match:
+            raise ImportRefused(f"The name of {path} does not fit --symbol-from {self.symbol_from}.")
+        return replace(self, symbol=match[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +157,9 @@ def _value(table: Table, history: History, choice: ColumnChoice, time: str) -> s
         others = [column for column, field in zip(table.columns, table.fields, strict=True) if field != time]
         own = [column for column in others if column.casefold() == choice.symbol.casefold()]
         named = next(iter(own or (others if len(others) == 1 else ())), None)
-    names = (*_VALUES, history.value, history.name, history.name.removesuffix("_usd"))
-    return _field(table, "value", named, names)
+    plain = history.name.removesuffix("_usd")
+    own_names = (history.value, history.name, plain, f"{plain}_usd", *_OF_HISTORY.get(history.name, ()))
+    return _field(table, "value", named, (*_VALUES, *own_names))
 
 
 def _candle(table: Table, value: str) -> Mapping[str, str]:
@@ -153,7 +174,8 @@ def _require_header(table: Table, fields: Collection[str]) -> None:
     for name in map(table.title, fields):
         if re.fullmatch(r"[0-9][-0-9.:/, TZ]*", name):
             raise ImportRefused(
-                f"The first line of {table.path} seems to be data, such as {name!r}. It must have the names of columns."
+                f"The first {table.row_label} of {table.path} seems to be data, such as {name!r}. Name all columns, in "
+                "their order, such as with --columns time,open,high,low,close."
             )
 
 
@@ -177,17 +199,18 @@ def _unused(table: Table, used: Collection[str | None]) -> list[str]:
 
 
 def _time_named(table: Table, choice: ColumnChoice) -> str | None:
-    """The name of the column of times: as the caller says, or else that of an unnamed first column, as data frames
-    write their index, if no other may be meant."""
-    if choice.time is None and table.columns[:1] == [""] and not _candidates(table, TIMES):
-        return table.columns[0]
+    """The name of the column of times: as the caller says, or else that of the index of a data frame, first in text
+    and last in Parquet, if no other may be meant."""
+    if choice.time is None and not _candidates(table, TIMES):
+        return next((name for name in (table.columns[0], table.columns[-1]) if _normal(name) in _INDEX), None)
     return choice.time
 
 
 def _require_consistent(preset: Preset, choice: ColumnChoice) -> None:
     """ImportRefused if options contradict each other or what is imported."""
     history = preset.history
-    named = {"--symbol": choice.symbol, "--asset": choice.asset, "--wide": choice.wide or None, "--value": choice.value}
+    symbol = "--symbol-from" if choice.symbol_from else "--symbol"
+    named = {symbol: choice.symbol, "--asset": choice.asset, "--wide": choice.wide or None, "--value": choice.value}
     options = [option for option, value in named.items() if value is not None and option != "--value"]
     said = [option for option, value in named.items() if value is not None and option != "--asset"]
     if preset.columns and said:
@@ -261,7 +284,8 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
 
 
 _CURES = {
-    "time": "Name it with --time. The first line must have the names of columns: add it, or remove what is before it.",
+    "time": "Name it with --time. If lines come before the names of columns, say --skip; if none has the names, say "
+    "--columns with all of them.",
     "value": "Name it with --value; if each column is an asset, say --wide.",
     "asset": "Name it with --asset; if the file is of one asset, say --symbol and its symbol; if each column is an "
     "asset, say --wide.",
@@ -277,7 +301,7 @@ def _candidates(table: Table, names: Collection[str]) -> list[str]:
 
 
 def _normal(name: str) -> str:
-    return name.strip().strip('"').lower().replace(" ", "_").replace("-", "_")
+    return re.sub(r"[-. ]", "_", name.strip().strip('"<>').lower())
 
 
 def _require_type(table: Table, field: str) -> None:

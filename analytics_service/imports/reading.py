@@ -20,7 +20,7 @@ from analytics_service.imports.layout import ColumnChoice, TableFields
 from analytics_service.imports.names import AssetNames, Named
 from analytics_service.imports.numerals import Mark, NumberRules, NumberStyle, read_numbers
 from analytics_service.imports.presets import Preset
-from analytics_service.imports.tables import Table
+from analytics_service.imports.tables import Table, TableRules
 from analytics_service.imports.times import (
     CALENDAR,
     TimeRules,
@@ -57,6 +57,7 @@ class HistoryRequest:
     skip_invalid: bool = False
     holding: Holding = field(default_factory=Holding)
     last_wins: bool = False
+    tables: TableRules = field(default_factory=TableRules)
 
     @property
     def is_ratio(self) -> bool:

@@ -1,16 +1,26 @@
-"""JSON: an object a line, an array of objects, or a page of history as the service answers it."""
+"""JSON: an object a line, an array of objects or arrays, which may be in an object, or a page of history as the service
+answers it."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import unpacked
-from analytics_service.imports.tables import NOT_AN_OBJECT, Table, numbered_fields, rows_at_once
+from analytics_service.imports.tables import (
+    NOT_AN_OBJECT,
+    Table,
+    TableRules,
+    numbered_fields,
+    require_names,
+    require_unsaid,
+    rows_at_once,
+    text_frame,
+)
 
 # The columns are those of the first rows.
 _LOOKED_AT = 1_000
@@ -20,24 +30,37 @@ _MAX_LINE = 4 * 2**20
 _MAX_BYTES = 128 * 2**20
 _MAX_VALUES = 5_000_000
 _POINTS = ("t", "asset_id", "symbol", "v")
+# What pages of history have.
+_PAGE = {"data.series", "data.points", "data.t", "data.v"}
+# The columns of arrays of two values, of which the first is so large that it is a time.
+_PAIR = ("time", "value")
+_LEAST_TIME = 10**8
 _Record = dict[str, Any]
 # Number, content and end.
 _Line = tuple[int, bytes, int]
 
 
-def json_table(path: Path, _: bytes) -> Table:
+def json_table(path: Path, _: bytes, rules: TableRules) -> Table:
     """The table of a JSON file."""
+    require_unsaid(path, "JSON", rules, "skip", "encoding")
     content = _content(path)
-    first = _record(content[:_MAX_LINE].partition(b"\n")[0])
-    if first is not None and not isinstance(first.get("data"), dict):
+    line, _end, others = content[:_MAX_LINE].partition(b"\n")
+    first = _record(line)
+    # A lone object may be what rows are in.
+    is_record = first and not (_PAGE & first.keys() or any(isinstance(value, list) for value in first.values()))
+    if first and not rules.rows and (others or is_record):
+        require_unsaid(path, "JSON lines", rules, "columns")
         return _line_table(path)
     if len(content) > _MAX_BYTES or sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
         raise ImportRefused(
             f"{path} is one JSON value, too large to be read at once. Write an object a line, such as with jq -c '.[]'."
         )
-    columns, records, kind, label = _document(path, content)
-    fields, blocks = numbered_fields(path, columns), partial(_document_blocks, path, columns)
-    return Table(path, list(columns), fields, len(records), label, blocks, kind, _types(records))
+    document = _document(path, content, rules)
+    fields, blocks = numbered_fields(path, document.columns), partial(_document_blocks, path, rules)
+    return Table(
+        path, list(document.columns), fields, len(document.records), document.label, blocks, document.kind,
+        _types(document.records),
+    )  # fmt: skip
 
 
 def _content(path: Path) -> bytes:
@@ -46,20 +69,106 @@ def _content(path: Path) -> bytes:
         return stream.read(_MAX_BYTES + 1).removeprefix(b"\xef\xbb\xbf").strip()
 
 
-def _document(path: Path, content: bytes) -> tuple[Sequence[str], Sequence[Any], str, str]:
-    """Columns of a document, its records (or lists of text), what it is, and what a record is called."""
+class _Document(NamedTuple):
+    """The columns of a document, its records (or lists of text), what it is, and what a record is called."""
+
+    columns: Sequence[str]
+    records: Sequence[Any]
+    kind: str
+    label: str
+
+
+def _document(path: Path, content: bytes, rules: TableRules) -> _Document:
     try:
         document = _parsed(content)
     except ValueError as error:
         raise ImportRefused(f"{path} is not JSON: {error}. It may be damaged or incomplete.") from error
-    if isinstance(document, dict) and isinstance(document.get("data"), dict):
-        return _POINTS, list(_page_rows(path, document["data"])), "a page of history", "point"
-    if isinstance(document, list) and all(isinstance(record, dict) for record in document):
-        return _columns(document), document, "a JSON array", "row"
-    raise ImportRefused(
-        f"{path} is neither JSON with an object a line, nor an array of objects, nor a page of history. Take the array "
-        "of objects out of what is around it."
-    )
+    data = document.get("data") if isinstance(document, dict) else None
+    if isinstance(data, dict) and _PAGE & _flat({"data": data}).keys() and rules.rows is None:
+        return _Document(_POINTS, list(_page_rows(path, data)), "a page of history", "point")
+    name, rows = _rows_of(path, document, rules.rows)
+    kind = f"JSON, the array {name}" if name else "a JSON array"
+    if all(isinstance(record, dict) for record in rows):
+        require_unsaid(path, "JSON with names", rules, "columns")
+        records = [*map(_flat, rows)]
+        return _Document(_columns(records), records, kind, "row")
+    if not all(isinstance(record, list) for record in rows):
+        raise ImportRefused(f"The rows of {path} are neither objects nor arrays. Only such rows can be read.")
+    columns = list(rules.columns)
+    if not columns and len(rows[0]) > 1 and not any(map(_number, rows[0])) and all(map(_text, rows[0])):
+        columns = [_text(name) for name in rows.pop(0)]
+    elif not columns and len(rows[0]) == len(_PAIR) and _number(rows[0][0]) >= _LEAST_TIME:
+        columns = list(_PAIR)
+    if not columns:
+        raise ImportRefused(
+            f"The rows of {path} are arrays, such as {', '.join(map(_text, rows[0]))[:60]!r}, and nothing names their "
+            "values. Name all of them, in their order, such as with --columns time,open,high,low,close."
+        )
+    if rows and rules.columns:
+        require_names(f"Row 1 of {path}", columns, rows[0])
+    return _Document(columns, [[*map(_text, record)] for record in rows], kind, "row")
+
+
+def _rows_of(path: Path, document: Any, named: str | None) -> tuple[str, list[Any]]:
+    """The array that the caller names by its path, or else the only array of objects or arrays, with its path."""
+    arrays = dict(_arrays(document, ()))
+    if named is not None:
+        found = _at(document, named.split("."))
+        if not isinstance(found, list) or not found:
+            known = f" It has {', '.join(arrays)[:200]}." if arrays else ""
+            raise ImportRefused(f"{path} has no rows at {named!r}.{known}")
+        return named, found
+    if not arrays and (document in ([], {}) or (isinstance(document, dict) and [] in document.values())):
+        raise ImportRefused(f"{path} is empty: it has no rows.")
+    if not arrays:
+        raise ImportRefused(
+            f"{path} is neither JSON with an object a line, nor has it an array of objects or arrays. Take the rows "
+            "out of what is around them, such as with jq."
+        )
+    if len(arrays) > 1:
+        raise ImportRefused(
+            f"{path} has several arrays of rows: {', '.join(arrays)[:200]}. Name the one to import, such as "
+            f"--rows {next(iter(arrays))}."
+        )
+    return next(iter(arrays.items()))
+
+
+def _arrays(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, list[Any]]]:
+    """The arrays of objects or arrays in a value that are in no other array, by their paths."""
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        yield ".".join(path), value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from _arrays(part, (*path, name))
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    """The part of a value at a path of names, and numbers from 0 on in arrays; None without it."""
+    for name in path:
+        if isinstance(value, dict):
+            value = value.get(name)
+        else:
+            is_index = isinstance(value, list) and name.isdecimal() and int(name) < len(value)
+            value = value[int(name)] if is_index else None
+    return value
+
+
+def _flat(record: Any) -> Any:
+    """A record with the fields of objects in it as fields of its own, such as token.symbol."""
+    if not isinstance(record, dict) or not any(isinstance(value, dict) for value in record.values()):
+        return record
+    flat: _Record = {}
+    for name, value in record.items():
+        parts = _flat(value) if isinstance(value, dict) else None
+        flat |= {name: value} if parts is None else {f"{name}.{part}": inner for part, inner in parts.items()}
+    return flat
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0
 
 
 def _parsed(content: bytes) -> Any:
@@ -98,7 +207,7 @@ def _line_table(path: Path) -> Table:
 
 def _record(line: bytes) -> _Record | None:
     try:
-        record = _parsed(line)
+        record = _flat(_parsed(line))
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
@@ -132,25 +241,20 @@ def _line_blocks(path: Path, columns: list[str], fields: list[str]) -> Iterator[
     reported = 0
     for block in _lines(path, rows_at_once(columns)):
         records = [_record(line) for _, line, _ in block]
-        extra = ["" if record is not None else NOT_AN_OBJECT for record in records]
-        rows = [_texts(record or {}, columns) for record in records]
+        empty = [""] * len(columns)
+        rows = [_texts(record, columns) if record is not None else [*empty, NOT_AN_OBJECT] for record in records]
         size, reported = block[-1][2] - reported, block[-1][2]
-        yield _frame([number for number, _, _ in block], fields, rows, extra), size
+        yield text_frame(fields, [number for number, _, _ in block], rows), size
 
 
-def _document_blocks(path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, int]]:
-    _, records, _, _ = _document(path, _content(path))
+def _document_blocks(path: Path, rules: TableRules) -> Iterator[tuple[pl.DataFrame, int]]:
+    document = _document(path, _content(path), rules)
+    records, columns = document.records, document.columns
     most, fields = rows_at_once(columns), numbered_fields(path, columns)
     for start in range(0, len(records), most):
         part = records[start : start + most]
         rows = [_texts(record, columns) if isinstance(record, dict) else record for record in part]
-        yield _frame(list(range(start + 1, start + len(rows) + 1)), fields, rows, [""] * len(rows)), len(rows)
-
-
-def _frame(numbers: list[int], fields: list[str], rows: list[list[str]], extra: list[str]) -> pl.DataFrame:
-    line = pl.Series("line", numbers, pl.UInt32)
-    frame = pl.DataFrame(rows, dict.fromkeys(fields, pl.String), orient="row")
-    return frame.select(line, pl.all(), pl.Series("extra", extra, pl.String))
+        yield text_frame(fields, list(range(start + 1, start + len(rows) + 1)), rows), len(rows)
 
 
 def _page_rows(path: Path, page: _Record) -> Iterator[list[str]]:

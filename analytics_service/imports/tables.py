@@ -27,6 +27,19 @@ Blocks = Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 
 
 @dataclass(frozen=True, slots=True)
+class TableRules:
+    """How tables are to be found in files: the names of `columns` where no header has them, the lines to `skip` before
+    it, the `rows` meant in a file of several tables, the `encoding` of text, and the column of times, or several with
+    commas between them. None or nothing of what was not said."""
+
+    columns: Sequence[str] = ()
+    skip: int = 0
+    rows: str | None = None
+    encoding: str | None = None
+    time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A file as rows of strings.
 
@@ -73,6 +86,21 @@ class Table:
         return replace(self, blocks=partial(_unchanged, self.path, file_state(self.path), self.blocks))
 
 
+def require_unsaid(path: Path, format: str, rules: TableRules, *names: str) -> None:
+    """ImportRefused for rules that have no meaning in a format."""
+    for name in names:
+        if getattr(rules, name):
+            raise ImportRefused(f"{path} is {format}, where --{name} has no meaning. Leave it out.")
+
+
+def require_names(where: str, names: Sequence[str], values: Sequence[object]) -> None:
+    """ImportRefused if there are not as many names of columns as values of the first row, some of which may be
+    empty at its end."""
+    filled = max((number for number, value in enumerate(values, start=1) if value not in ("", None)), default=0)
+    if not filled <= len(names) <= len(values):
+        raise ImportRefused(f"{where} has {len(values)} values, and --columns has {len(names)} names.")
+
+
 def numbered_fields(path: Path, columns: Sequence[str]) -> list[str]:
     """Names of fields for the columns of a file, whose own names may be used twice."""
     if not columns:
@@ -80,6 +108,14 @@ def numbered_fields(path: Path, columns: Sequence[str]) -> list[str]:
     if len(columns) > _MOST_COLUMNS:
         raise ImportRefused(f"{path} has {len(columns):,} columns, and at most {_MOST_COLUMNS:,} can be read.")
     return [f"column {index}" for index in range(len(columns))]
+
+
+def text_frame(fields: Sequence[str], numbers: list[int], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """Rows of text with their numbers, short ones filled up; what is beyond the fields is `extra`."""
+    count = len(fields)
+    filled = [(*row[:count], *[""] * (count - len(row)), ",".join(row[count:]).rstrip(",")) for row in rows]
+    frame = pl.DataFrame(filled, dict.fromkeys((*fields, "extra"), pl.String), orient="row")
+    return frame.select(pl.Series("line", numbers, pl.UInt32), pl.all())
 
 
 def rows_at_once(columns: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -42,6 +42,14 @@ FRAME = pl.DataFrame({"ts": SECONDS, "symbol": ["ETH", "BTC"], "price": pl.Serie
 def of(write: Callable[[io.BytesIO], object]) -> bytes:
     buffer = io.BytesIO()
     write(buffer)
+    return buffer.getvalue()
+
+
+def zipped(contents: Mapping[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
     return buffer.getvalue()
 
 
@@ -140,10 +148,8 @@ def test_dates_and_floats_of_parquet(tmp_path: Path) -> None:
         (zstd.compress(CSV.encode() * 99)[:-5], "damaged or incomplete"),
         (gzip.compress(CSV.encode(), mtime=0) + b"junk", "damaged or incomplete"),
         (gzip.compress(zstd.compress(CSV.encode()), mtime=0), "Unpack archives"),
-        (
-            of(lambda buffer: ZipFile(buffer, "w").writestr("a.csv", CSV)),
-            "Unpack archives, and save spreadsheets as CSV",
-        ),
+        (zipped({"a.csv": CSV, "b.csv": CSV}), "has 2 files, or is encrypted. Unpack it"),
+        (zipped({"a.csv": CSV})[:-30], "damaged or incomplete"),
         (CSV.encode("utf-16-le"), "byte order mark"),
         (CSV.replace("E", "\0"), "byte order mark"),
         (PARQUET[:-20], "cannot be read"),
@@ -155,10 +161,15 @@ def test_dates_and_floats_of_parquet(tmp_path: Path) -> None:
         (f"{LINES}\nnot JSON\n", "line 3: .*the line is not a JSON object"),
         (LINES.replace('"ETH"', '"\\ud800"'), "bytes that are not UTF-8"),
         (LINES.replace(f'"{TEXTS[0]}"', "NaN"), "'1704067200,ETH,NaN': the value is not a number"),
-        (LINES.replace(f'"{TEXTS[0]}"', '{"value": 1}'), "Column price .* is neither text, number nor time|is of type"),
-        ('{"t": {"value": 1}, "symbol": [], "price": {}}', "Column t .* is of type Object"),
+        (LINES.replace(f'"{TEXTS[0]}"', "[1]"), "Column price .* is neither text, number nor time|is of type"),
+        ('{"t": [1], "symbol": [], "price": {}}\n{}', "Column t .* is of type Object"),
         ("[" * 100_000, "nested too deeply"),
-        ("[[1704067200000, 1.5]]", "neither JSON with an object a line, nor an array of objects"),
+        ("[1704067200000, 1.5]", "neither JSON with an object a line, nor has it an array of objects"),
+        ("[]", "is empty: it has no rows"),
+        ("{}", "is empty: it has no rows"),
+        ('{"data": []}', "is empty: it has no rows"),
+        ("[[1, 2, 3]]", "arrays, such as '1, 2, 3', .*--columns time,open"),
+        ('{"prices": [[1, 2]], "a": {"caps": [[1, 2]]}}', "several arrays of rows: prices, a.caps.*--rows prices"),
         ('{"data": {"series": 5}}', "no page of history"),
     ],
 )
