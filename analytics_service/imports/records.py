@@ -29,9 +29,10 @@ _MAX_LINE = 4 * 2**20
 # Of a file that is a single array or a page. A value takes up to 200 bytes in memory, besides its text.
 _MAX_BYTES = 128 * 2**20
 _MAX_VALUES = 5_000_000
-_POINTS = ("t", "asset_id", "symbol", "v")
+# The columns of a page of history, and those of its values: of points, or of candles.
+_POINTS, _POINT, _CANDLE = ("t", "asset_id", "symbol"), ("v",), ("o", "h", "l", "c", "n")
 # What pages of history have.
-_PAGE = {"data.series", "data.points", "data.t", "data.v"}
+_PAGE = {"data.series", "data.points", "data.t", "data.v", "data.c"}
 # The columns of arrays of two values, of which the first is so large that it is a time.
 _PAIR = ("time", "value")
 _LEAST_TIME = 10**8
@@ -85,7 +86,8 @@ def _document(path: Path, content: bytes, rules: TableRules) -> _Document:
         raise ImportRefused(f"{path} is not JSON: {error}. It may be damaged or incomplete.") from error
     data = document.get("data") if isinstance(document, dict) else None
     if isinstance(data, dict) and _PAGE & _flat({"data": data}).keys() and rules.rows is None:
-        return _Document(_POINTS, list(_page_rows(path, data)), "a page of history", "point")
+        names = _CANDLE if b'"o":' in content else _POINT
+        return _Document((*_POINTS, *names), list(_page_rows(path, data, names)), "a page of history", "point")
     name, rows = _rows_of(path, document, rules.rows)
     kind = f"JSON, the array {name}" if name else "a JSON array"
     if all(isinstance(record, dict) for record in rows):
@@ -257,19 +259,18 @@ def _document_blocks(path: Path, rules: TableRules) -> Iterator[tuple[pl.DataFra
         yield text_frame(fields, list(range(start + 1, start + len(rows) + 1)), rows), len(rows)
 
 
-def _page_rows(path: Path, page: _Record) -> Iterator[list[str]]:
-    """The points of a page of history in the form json or columns, in the columns of _POINTS."""
+def _page_rows(path: Path, page: _Record, names: Sequence[str]) -> Iterator[list[str]]:
+    """The points of a page of history in the form json or columns, with the values `names` of each."""
     try:
         for series in page.get("series", [page]):
             asset = series.get("asset", "")
             asset_id, symbol = (asset["id"], "") if isinstance(asset, dict) else (asset, series.get("symbol", ""))
             if "points" in series:
-                points = [(point["t"], point["v"]) for point in series["points"]]
+                points = [(point["t"], *(point[name] for name in names)) for point in series["points"]]
             else:
-                points = list(zip(page["t"], series["v"], strict=True))
-            yield from ([_text(t), _text(asset_id), _text(symbol), _text(v)] for t, v in points)
+                points = list(zip(page["t"], *(series[name] for name in names), strict=True))
+            yield from ([_text(t), _text(asset_id), _text(symbol), *map(_text, values)] for t, *values in points)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ImportRefused(
-            f"{path} is JSON, but no page of history with values: {type(error).__name__} {error}. Candles cannot be "
-            "imported."
+            f"{path} is JSON, but no page of history with values: {type(error).__name__} {error}."
         ) from error

@@ -60,8 +60,10 @@ def prices_file(folder: Path, rows: Sequence[Row], name: str = "prices.csv") -> 
 def asked(
     preset: Preset, *files: Path, assets: Path | None = None, skip_invalid: bool = False, unit: Any = "s"
 ) -> HistoryRequest:
-    """An import of files with unix times, which may be small."""
-    return HistoryRequest(preset, files, times=TimeRules(unit=unit), assets=assets, skip_invalid=skip_invalid)
+    """An import of files with unix times, which may be small. Of rows that disagree the later counts."""
+    return HistoryRequest(
+        preset, files, times=TimeRules(unit=unit), assets=assets, skip_invalid=skip_invalid, last_wins=True
+    )
 
 
 def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress, **others: Any) -> Summary:

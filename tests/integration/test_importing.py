@@ -199,10 +199,10 @@ def test_a_bad_row_stops_the_import_before_anything_is_written(
     assert sorted(tmp_path.iterdir()) == sorted([good, bad, tmp_path / "assets.csv"])
 
 
-def test_an_import_of_nothing_but_bad_rows_writes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
+def test_an_import_of_nothing_but_bad_rows_is_refused(store: Store, settings: Settings, tmp_path: Path) -> None:
     path = prices_file(tmp_path, [("x", 100, "1")])
-    rejected = tmp_path / "prices.csv.rejected.csv"
-    assert run(store, path, skip_invalid=True) == Summary(1, 0, 0, 1, {"price": 0}, (rejected,))
+    with pytest.raises(ImportRefused, match=r"of 1 rows 1 are rejected, and none is left.*prices\.csv\.rejected\.csv"):
+        run(store, path, skip_invalid=True)
     assert contents(settings)["ledger"] == []
 
 

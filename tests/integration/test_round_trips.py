@@ -4,14 +4,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from analytics_service.errors import ImportRefused
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import FOREVER, FORMATS, Export, Selection
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
+from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.presets import preset_of
 from analytics_service.imports.publishing import publish
 from analytics_service.imports.reading import HistoryRequest
@@ -23,7 +24,7 @@ from tests.integration.imports import Progress
 from tests.integration.routes import NOON, Client, client_of
 
 SUFFIXES = {"json": "json", "columns": "json", "csv": "csv", "arrow": "arrows", "parquet": "parquet"}
-PAGE = f"start={NOON - 2 * 3600}&end={NOON + 1800}&period=h&limit=3"
+PAGE = f"start={NOON - 2 * 3600}&end={NOON + 3599}&period=h&limit=3"
 LATER = datetime.fromtimestamp(NOON + 3600, UTC)
 
 
@@ -77,7 +78,8 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(simulated: Simulat
 
 
 def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:
-    query = f"start={NOON - 5 * 86400}&end={NOON}&period=d&tz=America/St_Johns&limit=100"
+    midnight = NOON + 12 * 3600 + 3600 * 7 // 2
+    query = f"start={NOON - 5 * 86400}&end={midnight - 1}&period=d&tz=America/St_Johns&limit=100"
     (tmp_path / "days.csv").write_bytes(page(protocol, "/assets/price-history", "csv", query))
     settings = replace(simulated.settings, clickhouse_database="test_trip_days")
     with database(settings) as store:
@@ -86,12 +88,28 @@ def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: S
         assert page(client_of(settings, store), "/assets/price-history", "csv", query) == expected
 
 
-def test_candles_are_refused(protocol: Client, tmp_path: Path) -> None:
+def test_candles_are_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:
+    """Of each format. A candle comes back as four observations; hours without any are left out."""
+    query = f"start={NOON - 30 * 3600}&end={NOON}&period=h&limit=30&agg=ohlc"
+    request = HistoryRequest(preset_of(HISTORIES[0]), [], new_assets=True, choice=ColumnChoice(candles=True))
+    read = []
     for name, suffix in SUFFIXES.items():
         file = tmp_path / f"{name}.{suffix}"
-        file.write_bytes(page(protocol, "/assets/price-history", name, f"{PAGE}&agg=ohlc"))
-        with pytest.raises(ImportRefused, match=r"[Cc]andles"):
-            load_history(None, HistoryRequest(preset_of(HISTORIES[0]), [file]), LATER, Progress(), keep_rejected=False)
+        file.write_bytes(page(protocol, "/assets/price-history", name, query))
+        content = load_history(None, replace(request, files=[file]), LATER, Progress(), keep_rejected=False)
+        read.append(list(content.rows.iter_rows()))
+    assert all(rows == read[0] for rows in read)
+    candles = pl.read_csv(tmp_path / "csv.csv", infer_schema=False).filter(pl.col("n") != "0")
+    assert len(read[0]) == 4 * candles.height > 0
+    settings = replace(simulated.settings, clickhouse_database="test_trip_candles")
+    with database(settings) as store:
+        publish(store, content, Progress())
+        days = f"start={NOON - 86_400}&end={NOON}&period=h&interval=12&limit=2&agg=ohlc"
+        pages = [
+            pl.read_csv(page(client, "/assets/price-history", "csv", days)).drop("n", "symbol")
+            for client in (protocol, client_of(settings, store))
+        ]
+        assert pages[0].equals(pages[1])
 
 
 def test_values_alone_are_no_snapshot_of_markets(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:
@@ -104,7 +122,7 @@ def test_values_alone_are_no_snapshot_of_markets(protocol: Client, simulated: Si
         assert client.simulate_get("/api/v1/markets").status_code == 503
         assert client.simulate_get("/api/v1/markets", query_string=f"at={NOON}").status_code == 404
         answer = client.simulate_get("/api/v1/markets/history/tvl", query_string=PAGE)
-        assert answer.headers["as-of"] == f"markets=@{NOON}"
+        assert answer.headers["as-of"] == f"markets=@{NOON + 3599}"
         health = client.simulate_get("/api/v1/status/health").json["data"]
         assert [(status["newest"], status["fresh"]) for status in health["snapshots"]] == [(None, True)]
         assert health["healthy"]
