@@ -57,8 +57,8 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
 
     FILES have the columns time, address, action, asset and amount, and may have usd, tx_hash, id, account_index and
     leg. The histories of loans and liquidations and the histories of addresses follow. Without a USD value, the price
-    at the time values an event. Importing an event again, with the same id or the same content, changes nothing. A
-    store takes events either of files or of a source. Example:
+    at the time values an event. Importing an event again, with the same id or the same content, changes nothing; an
+    id of two events is refused. A store takes events either of files or of a source. Example:
 
     \b
         analytics-service import events loans.csv --amounts units --action deposit=lend
@@ -72,9 +72,10 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
             click.echo(line)
         if not dry_run:
             content.write(cast(Store, store))
-    count = f"{len(content.events):,} events, {content.rejected:,} rows rejected"
-    where = store_location(settings)
-    click.echo(f"{count}. Nothing was written." if dry_run else f"{count}. Written into {where}.")
+    new = content.read - content.known - content.rejected
+    counts = f"{new:,} new, {content.known:,} known, {content.rejected:,} rejected"
+    click.echo(f"Read {content.read:,} rows: {counts}.")
+    click.echo("Nothing was written." if dry_run else f"Written into {store_location(settings)}.")
     for path in content.rejected_files:
         click.echo(f"Rejected rows are in {path}.")
 

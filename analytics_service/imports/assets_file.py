@@ -137,7 +137,8 @@ def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
 
 def differ(asset: Asset, registered: Asset) -> bool:
     """Whether two descriptions of an asset differ in the fields that an import has."""
-    return (asset.symbol, asset.decimals_denom) != (registered.symbol, registered.decimals_denom)
+    same = (asset.symbol, asset.decimals_denom) == (registered.symbol, registered.decimals_denom)
+    return registered.is_described and not same
 
 
 def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[str]:

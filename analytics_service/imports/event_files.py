@@ -178,7 +178,7 @@ def _event(
     usd = _number(row["usd"], "the USD value", _MAX_USD) if row.get("usd") else None
     index = _index(row["account"]) if row.get("account") else None
     tx = row.get("tx", "")
-    identity = row.get("id") or ";".join((str(second), tx, address, action, leg or "", asset_id, row["amount"]))
+    identity = row.get("id") or ";".join((str(second), tx, address, action, leg or "", asset_id, f"{amount}"))
     file.ids[identity] += 1
     # Rows that are alike in everything are events of their own.
     number = file.ids[identity] if not row.get("id") else 1
@@ -248,9 +248,9 @@ def _amount(file: EventFile, text: str, asset: Asset | None) -> int | None:
             f"{file.table.path} has amounts in standard units, such as 1.5 ETH, or in denom units, of which "
             "10^decimals make a standard unit. Say which with --amounts units or --amounts denom."
         )
+    if asset is None or not asset.is_described:
+        raise _Fault("nobody has stated the decimals of the asset; describe it with --assets or `import assets`")
     if file.unit == "units":
-        if asset is None:
-            raise _Fault("the asset is new, so its decimals are unknown; describe it with --assets")
         number = EXACT.scaleb(number, asset.decimals_denom)
     if number != EXACT.to_integral_value(number):
         decimals = asset.decimals_denom if file.unit == "units" and asset else 0

@@ -97,7 +97,8 @@ def load_history(
     require_rows(files, rows.height, rejected_files)
     used = set(rows["asset"].unique())
     made = [asset for asset in names.new.values() if asset.id in used]
-    new = [asset for asset in listed if asset.id not in registered and asset.id in used]
+    described = {asset.id for asset in registered.values() if asset.is_described}
+    new = [asset for asset in listed if asset.id not in described and asset.id in used]
     new += made
     symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
     notes = notes_on_symbols(new, registered.values())

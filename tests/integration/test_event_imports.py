@@ -14,6 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SourceRefused
 from analytics_service.imports.event_files import EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
+from analytics_service.imports.presets import PRICES as PRICE
 from analytics_service.market.events import Action
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
@@ -190,6 +191,37 @@ def test_simulated_data_is_not_mixed_with_events_of_files(store: Store, tmp_path
 def test_a_bad_row_is_named_with_its_reason(tmp_path: Path, rows: list[Row], message: str) -> None:
     with pytest.raises(ImportRefused, match=rf"events\.csv, line 2: .*{message}"):
         load(None, tmp_path, text(rows))
+
+
+def test_equal_amounts_are_one_event_and_an_id_has_one_content(priced: Store, tmp_path: Path) -> None:
+    """Whether they are written in units or denom units. Of rows that are alike each is an event of its own."""
+    bring(priced, tmp_path, [(10, ALICE, "borrow", "BBB", "1.0", "")])
+    rows = text([(10, ALICE, "borrow", "BBB", "1", ""), (20, ALICE, "borrow", "BBB", "1", "")])
+    content = load(priced, tmp_path, rows + rows.splitlines()[-1] + "\n")
+    assert (content.read, content.known, content.rejected, len(content.events)) == (3, 1, 0, 3)
+    denom = load(priced, tmp_path, text([(10, ALICE, "borrow", "BBB", "1000000", "")]), unit="denom")
+    assert denom.known == 1
+    with_ids = HEADER.replace("time", "id,time") + f"7,{START},{ALICE},borrow,AAA,{{}},,tx\n" * 2
+    assert load(None, tmp_path, with_ids.format(1, "1.00")).known == 1
+    with pytest.raises(ImportRefused, match=r"id '7' stands for two events, borrow of 1000.* and borrow of 2000"):
+        load(None, tmp_path, with_ids.format(1, 2))
+    load(priced, tmp_path, with_ids.format(1, 1)).write(priced)
+    with pytest.raises(ImportRefused, match="id '7' stands for two events"):
+        load(priced, tmp_path, with_ids.format(2, 2))
+
+
+def test_amounts_of_an_asset_whose_decimals_nobody_stated_are_refused(store: Store, tmp_path: Path) -> None:
+    """Its prices may have been imported; once it is described, they value its events."""
+    (prices := tmp_path / "prices.csv").write_text(f"time,symbol,price\n{START},NEW,2\n")
+    request = replace(imports.asked(PRICE, prices), new_assets=True)
+    imports.import_files(store, request, AT, imports.Progress())
+    rows = text([(1, ALICE, "borrow", "NEW", "15", "")])
+    for unit in ("units", "denom"):
+        with pytest.raises(ImportRefused, match="nobody has stated the decimals of the asset"):
+            load(store, tmp_path, rows, unit=unit)
+    (described := tmp_path / "described.csv").write_text("symbol,address,decimals\nNEW,native;NEW,1\n")
+    (event,) = load(store, tmp_path, rows, unit="denom", assets=described).events
+    assert event.usd == 3
 
 
 def test_the_unit_of_amounts_is_never_guessed(tmp_path: Path) -> None:
