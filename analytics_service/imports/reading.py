@@ -238,10 +238,10 @@ def _interval(file: ReadFile) -> str | None:
     """The interval that a time of the file names, if that matters. ImportRefused if nothing tells it."""
     said, is_candle = file.rules.holding.interval, file.rules.choice.candles
     is_needed = file.stamp == "begin" or (file.stamp == "end" and is_candle and file.is_clocked)
-    if not is_needed and said:
+    if said and not is_needed and file.rules.holding.stamp is None:
         raise ImportRefused(f"An interval changes nothing in {file.table.path}. Say --stamp begin or leave it out.")
     if not is_needed or said:
-        return said
+        return said if is_needed else None
     if file.layout.page:
         begins = pl.DataFrame({"asset": 0, "begin": sorted(file.pages)}, {"asset": pl.UInt32, "begin": pl.Int64})
     else:
