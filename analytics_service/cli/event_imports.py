@@ -32,9 +32,10 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _action(text: str) -> tuple[str, Action]:
-    word, action = _pair(text)
+    """A word and what it means; the empty word stands for all events."""
+    word, action = _pair(text) if "=" in text else ("", text)
     if action not in set(Action):
-        raise ValueError(f"must name one of {', '.join(Action)} after the =")
+        raise ValueError(f"must name one of {', '.join(Action)}, perhaps with WORD= before it")
     return word.lower().replace(" ", "_").replace("-", "_"), Action(action)
 
 
@@ -45,8 +46,8 @@ def _action(text: str) -> tuple[str, Action]:
         help=f"Column of a role: {', '.join(ROLES)}.",
     ),
     click.option(
-        "--action", "actions", type=value_type(_action), multiple=True, metavar="WORD=ACTION",
-        help="What a word for an action means, such as deposit=lend.",
+        "--action", "actions", type=value_type(_action), multiple=True, metavar="[WORD=]ACTION",
+        help="What a word for an action means, such as deposit=lend, or what all events are.",
     ),
     click.option(
         "--amounts", "unit", type=click.Choice(["units", "denom"]), help="Whether amounts are in standard units."
@@ -85,7 +86,8 @@ def _request(files: tuple[str, ...], **options: Any) -> EventRequest:
     return EventRequest(
         within_memory(expanded(files), tables),
         dict(options["roles"]),
-        dict(options["actions"]),
+        {word: action for word, action in options["actions"] if word},
+        dict(options["actions"]).get(""),
         TimeRules(options["zone"], options["time_unit"], options["date_order"]),
         options["unit"],
         options["assets"],

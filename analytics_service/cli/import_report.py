@@ -114,6 +114,7 @@ def _outcome(summary: Summary, settings: Settings, dry_run: bool) -> str:
     else:
         rows = f"{summary.written:,} new, {summary.replaced:,} replaced, {summary.rejected:,} rejected"
         where = f"Written into {store_location(settings)}"
+    rows += f"; {summary.empty:,} without a value are left out" if summary.empty else ""
     brought = ", ".join(_counted(history, count) for history, count in summary.observations.items() if count)
     return f"Read {summary.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
 

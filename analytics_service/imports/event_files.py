@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.judging import first_reason, split_reasons, time_reasons
+from analytics_service.imports.judging import NO_VALUE, first_reason, split_reasons, time_reasons
 from analytics_service.imports.layout import TIMES, column_of, field_of
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.reading import note_times
@@ -30,7 +31,7 @@ AmountUnit = Literal["units", "denom"]
 ROLES: Mapping[str, Sequence[str]] = {
     "time": TIMES,
     "address": ("address", "account_address", "account", "user", "wallet", "borrower", "owner"),
-    "action": ("action", "event", "event_type", "kind", "type"),
+    "action": ("action", "event", "event_type", "kind", "type", "transaction_type"),
     "asset": ("asset_id", "asset", "symbol", "ticker", "token"),
     "amount": ("amount", "amount_units", "amount_denom", "quantity"),
     "usd": ("usd", "amount_usd", "usd_value", "value_usd", "historic_value"),
@@ -54,6 +55,8 @@ _OPEN = {
     "withdraw": (Action.REDEEM, Action.WITHDRAW_COLLATERAL),
     "withdrawal": (Action.REDEEM, Action.WITHDRAW_COLLATERAL),
 }
+# Actions whose amounts some write with a minus sign.
+_OUTWARD = (Action.RETURN, Action.REDEEM, Action.WITHDRAW_COLLATERAL, Action.LIQUIDATE)
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _MAX_USD = Decimal(10) ** 16
 # The greatest number of digits of an amount, below 2^256, and of decimals.
@@ -63,11 +66,12 @@ _DIGITS = 160
 @dataclass(frozen=True, slots=True)
 class EventRequest:
     """Files of events to import, and what the caller says about them: names of columns by role, what words for actions
-    mean, and the unit of amounts. `assets` is an assets file."""
+    mean, or the `action` of all, and the unit of amounts. `assets` is an assets file."""
 
     files: Sequence[Path]
     columns: Mapping[str, str] = field(default_factory=dict)
     actions: Mapping[str, Action] = field(default_factory=dict)
+    action: Action | None = None
     times: TimeRules = field(default_factory=TimeRules)
     unit: AmountUnit | None = None
     assets: Path | None = None
@@ -113,7 +117,7 @@ def open_events(table: Table, rules: EventRequest, at: datetime) -> EventFile:
         if named is None and role == "asset" and "asset_id" in map(str.lower, table.columns):
             named = "asset_id"
         option = f"--column {role}=COLUMN"
-        if role in _REQUIRED:
+        if role in _REQUIRED and not (role == "action" and rules.action):
             fields[role] = field_of(table, role, named, names, option, f"Name it with {option}.")
         elif chosen := column_of(table, role, named, names, option):
             fields[role] = chosen
@@ -171,7 +175,8 @@ def _event(
         address = parse_address(row["address"])
     except ValueError as error:
         raise _Fault(f"the address {error}") from None
-    action = _action(row["action"], file.rules.actions)
+    action = _action(row.get("action", ""), file.rules)
+    row = {**row, **{role: _unsigned(row.get(role, ""), action) for role in ("amount", "usd")}}
     leg = _leg(action, row.get("leg", ""))
     asset = assets.get(asset_id)
     amount = _amount(file, row["amount"], asset)
@@ -196,7 +201,24 @@ def _event(
     )
 
 
-def _action(word: str, actions: Mapping[str, Action]) -> Action:
+def _unsigned(text: str, action: Action) -> str:
+    """A number without the sign that what leaves an account or a debt may have, which the action says already; nothing
+    in place of no value."""
+    if text.lower() in NO_VALUE:
+        return ""
+    return text.removeprefix("-") if action in _OUTWARD else text
+
+
+def _action(word: str, rules: EventRequest) -> Action:
+    if rules.action is None:
+        return _of_word(word, rules.actions)
+    with suppress(_Fault):
+        if _of_word(word, rules.actions) is not rules.action:
+            raise ImportRefused(f"--action says that all events are {rules.action}, but one is {word!r}.")
+    return rules.action
+
+
+def _of_word(word: str, actions: Mapping[str, Action]) -> Action:
     name = word.lower().replace(" ", "_").replace("-", "_")
     for key in (name, name.removesuffix("s")):
         if key in actions:

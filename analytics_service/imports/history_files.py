@@ -25,7 +25,7 @@ from analytics_service.store.retries import Reporter
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The result of an import, or of trying it, in rows: read = written + replaced + rejected, if not of candles.
+    """The result of an import, or of trying it, in rows: read = written + replaced + rejected + empty, but of candles.
 
     `written` counts rows whose asset and second were not in the store; `replaced` counts rows that replaced a row in
     the store or an earlier row of the import. `observations` counts the import's observations by history, as the ledger
@@ -40,6 +40,7 @@ class Summary:
     observations: Mapping[str, int]
     rejected_files: tuple[Path, ...] = ()
     kept: tuple[Asset, ...] = ()
+    empty: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ class Loaded:
         written = self.rows.height - already_stored
         observations = self.preset.observations(self.rows)
         files, kept = tuple(self.rejected_files), tuple(self.kept)
-        return Summary(read, written, self.offered - written, rejected, observations, files, kept)
+        empty = sum(file.empty for file in self.files)
+        return Summary(read + empty, written, self.offered - written, rejected, observations, files, kept, empty)
 
 
 def load_history(

@@ -1,6 +1,6 @@
 """Why rows of files are rejected."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import polars as pl
@@ -10,12 +10,20 @@ from analytics_service.imports.times import TimeRules, last_second
 from analytics_service.market.kinds import RATE_LIMIT, Rate
 from analytics_service.store.histories import NET_TVL, UTILIZATION, History
 
-_MANY = "the row has more fields than the first line; a field with the delimiter in it needs quotes"
+_MANY = "the row has more fields than columns; a field with the delimiter in it needs quotes"
+# What stands in the place of a value that there is none of, in lower case.
+NO_VALUE = ("", "null", "n/a", "#n/a", "nan", ".")
 
 
 def first_reason(reasons: Mapping[str, pl.Expr]) -> pl.Expr:
     """The first reason that applies; null for a good row."""
     return pl.coalesce(pl.when(applies).then(pl.lit(message)) for message, applies in reasons.items())
+
+
+def is_empty(fields: Iterable[str]) -> pl.Expr:
+    """Whether a row has a time, but nothing in any of the fields."""
+    nothing = pl.all_horizontal(pl.col(*fields).str.strip_chars().str.to_lowercase().is_in(NO_VALUE))
+    return nothing & (pl.col("extra") == "") & (pl.col("second").is_not_null() | pl.col("twice"))
 
 
 def split_reasons() -> dict[str, pl.Expr]:

@@ -1,7 +1,7 @@
 """Which columns of a file are the time, the value and the asset."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -132,7 +132,7 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     values = {**(candle if choice.candles else {}), "value": value}
     ignored = [] if own else _unused(table, {time, opening, *candle.values(), value, asset, symbol})
     same = _candidates(table, _DISTINCT) if asset is None else ()
-    _require_header(table, (time, value))
+    require_header(table, map(table.title, (time, value)))
     return TableFields(
         time, [(choice.symbol, values)], asset, None if symbol == asset else symbol, ignored, own,
         same=same, page=page, count=count, candle=candle, opening=opening,
@@ -169,9 +169,9 @@ def _candle(table: Table, value: str) -> Mapping[str, str]:
     return {name: own[0] for name, own in fields.items() if len(own) == 1 and is_close}
 
 
-def _require_header(table: Table, fields: Collection[str]) -> None:
-    """ImportRefused if the names of columns are data: then the first row would be lost."""
-    for name in map(table.title, fields):
+def require_header(table: Table, names: Iterable[str]) -> None:
+    """ImportRefused if names of columns are data: then the first row would be lost."""
+    for name in names:
         if re.fullmatch(r"[0-9][-0-9.:/, TZ]*", name):
             raise ImportRefused(
                 f"The first {table.row_label} of {table.path} seems to be data, such as {name!r}. Name all columns, in "
@@ -253,6 +253,7 @@ def field_of(table: Table, role: str, named: str | None, synonyms: Collection[st
     """As `column_of`, for a role that there must be."""
     chosen = column_of(table, role, named, synonyms, option)
     if chosen is None:
+        require_header(table, table.columns)
         shown = ", ".join(table.columns)[:200]
         raise ImportRefused(f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {cure}")
     return chosen
@@ -301,7 +302,7 @@ def _candidates(table: Table, names: Collection[str]) -> list[str]:
 
 
 def _normal(name: str) -> str:
-    return re.sub(r"[-. ]", "_", name.strip().strip('"<>').lower())
+    return re.sub(r"[-. ]", "_", re.sub(r'["<>]', "", name).strip().lower())
 
 
 def _require_type(table: Table, field: str) -> None:

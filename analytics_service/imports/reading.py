@@ -15,7 +15,7 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.imports import judging
 from analytics_service.imports.holding import CANDLE, LEAST, Holding, Stamp, candles, interval_of, shifted
-from analytics_service.imports.judging import first_reason, may_be_percent
+from analytics_service.imports.judging import first_reason, is_empty, may_be_percent
 from analytics_service.imports.layout import ColumnChoice, TableFields
 from analytics_service.imports.names import AssetNames, Named
 from analytics_service.imports.numerals import Mark, NumberRules, NumberStyle, read_numbers
@@ -68,10 +68,10 @@ class HistoryRequest:
 @dataclass(slots=True)
 class ReadFile:
     """A file that was read: its good rows (asset code, observed_at, values), its counts of rows, and how its times and
-    numbers are written, each with the first line that is written so. `named` has the first asset in each field that
-    must name the same asset in all rows, and the file that names it; files of one import share it. `at` is the present
-    instant: observations more than a day later are bad. `interval` is that which a time names, if it matters; `pages`
-    are the distinct times of a page of history."""
+    numbers are written, each with the first line that is written so. Rows without a value are `empty`, not `read`.
+    `named` has the first asset in each field that must name the same asset in all rows, and the file that names it;
+    files of one import share it. `at` is the present instant: observations more than a day later are bad. `interval` is
+    that which a time names, if it matters; `pages` are the distinct times of a page of history."""
 
     table: Table
     layout: TableFields
@@ -80,6 +80,7 @@ class ReadFile:
     good: list[pl.DataFrame] = field(default_factory=list)
     read: int = 0
     rejected: int = 0
+    empty: int = 0
     kinds: dict[TimeStyle, tuple[int, str]] = field(default_factory=dict)
     shapes: dict[NumberStyle, tuple[int, str]] = field(default_factory=dict)
     percents: int = 0
@@ -142,6 +143,7 @@ def read_history(
             file.pages.update(rows["second"].drop_nulls())
         for asset, fields in layout.values:
             good, bad = _judged(file, rows, asset, fields, names)
+            file.empty += rows.height - good.height - bad.height
             file.read += good.height + bad.height
             file.rejected += bad.height
             file.good.append(good.select("asset", "observed_at", *fields, *_others(file, good)))
@@ -185,8 +187,7 @@ def _judged(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The good and the bad rows of columns of values, whose asset is named if all are of the same."""
     layout = file.layout
-    if layout.own or layout.wide:
-        rows = rows.filter(pl.any_horizontal(pl.col(*fields.values()).str.strip_chars() != ""))
+    rows = rows.filter(~is_empty(fields.values()))
     if layout.count is not None:
         rows = rows.filter(pl.col(layout.count) != "0")
     rows = _with_assets(layout, rows, asset, names)

@@ -17,7 +17,7 @@ from analytics_service.store.retries import Reporter
 
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
-# Columns that are added after those of the file.
+# Fields that are added after those of the file.
 _ADDED = ("line", "reason")
 # Limit of rows, or assets, that a message names.
 SHOWN = 5
@@ -27,7 +27,7 @@ Reject = Callable[[pl.DataFrame], None]
 
 
 class RejectedFile:
-    """`<FILE>.rejected.csv`: the file's own columns as strings, then line (row of a Parquet file) and reason.
+    """`<FILE>.rejected.csv`: the file's own columns as strings, then line (or row) and reason.
 
     It is created under a temporary name with the first bad row. `keep` renames it, replacing the file of an earlier
     import, which stays if there are no bad rows. ImportRefused when the folder cannot be written to.
@@ -35,7 +35,8 @@ class RejectedFile:
 
     def __init__(self, table: Table) -> None:
         self.path = Path(f"{table.path}.rejected.csv")
-        self._head = pl.DataFrame([[*_once(table.columns), *_ADDED]], [*table.fields, *_ADDED], orient="row")
+        added = table.row_label, "reason"
+        self._head = pl.DataFrame([[*_once(table.columns, added), *added]], [*table.fields, *_ADDED], orient="row")
         self._new: NewFile | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
@@ -71,12 +72,12 @@ class RejectedFile:
         )
 
 
-def _once(columns: Sequence[str]) -> list[str]:
+def _once(columns: Sequence[str], added: Sequence[str]) -> list[str]:
     """The names of a file's columns, made unique among each other and the added columns."""
     names: list[str] = []
     for column in columns:
         name = column
-        while name in (*_ADDED, *names):
+        while name in (*added, *names):
             name += "_"
         names.append(name)
     return names
@@ -113,9 +114,10 @@ def require_rows(files: Sequence[FileRead], left: int, rejected_files: Sequence[
     if not left:
         read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
         where = "".join(f" Rejected rows are in {path}." for path in rejected_files)
+        name = f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}"
         raise ImportRefused(
-            f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}: of {read:,} rows {rejected:,} are "
-            f"rejected, and none is left, so nothing was written.{where}"
+            f"{name}: of {read:,} rows with a value {rejected:,} "
+            f"are rejected, and none is left, so nothing was written.{where}"
         )
 
 

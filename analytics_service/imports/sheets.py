@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -65,18 +65,17 @@ def _sheet(path: Path, name: str | None) -> Iterator[Any]:
         # About styles and extensions, which do not matter.
         warnings.simplefilter("ignore")
         try:
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        except (KeyError, TypeError, ParseError) as error:
-            raise ValueError(f"it is no workbook, {type(error).__name__}") from error
-        try:
-            sheets = {sheet.title: sheet for sheet in book.worksheets}
-            if name is None and len(sheets) != 1:
-                raise ImportRefused(f"{path} has the sheets {', '.join(sheets)[:200]}. Name one with --rows.")
-            if name is not None and name not in sheets:
-                raise ImportRefused(f"{path} has no sheet {name!r}; it has {', '.join(sheets)[:200]}.")
-            yield sheets[name] if name is not None else next(iter(sheets.values()))
-        finally:
-            book.close()
+            with closing(openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)) as book:
+                sheets = {sheet.title: sheet for sheet in book.worksheets}
+                if name is None and len(sheets) != 1:
+                    raise ImportRefused(f"{path} has the sheets {', '.join(sheets)[:200]}. Name one with --rows.")
+                if name is not None and name not in sheets:
+                    raise ImportRefused(f"{path} has no sheet {name!r}; it has {', '.join(sheets)[:200]}.")
+                yield sheets[name] if name is not None else next(iter(sheets.values()))
+        except (KeyError, IndexError, TypeError, AttributeError, ParseError) as error:
+            if "out of memory" in str(error):
+                raise MemoryError from error
+            raise ValueError(f"it is no workbook, {type(error).__name__} {error}") from error
 
 
 def _rows(sheet: Any) -> Iterator[_Row]:

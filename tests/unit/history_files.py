@@ -9,6 +9,7 @@ from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.numerals import NumberRules
 from analytics_service.imports.presets import preset_of
 from analytics_service.imports.reading import HistoryRequest
+from analytics_service.imports.tables import TableRules
 from analytics_service.imports.times import TimeRules
 from analytics_service.store import histories
 from analytics_service.store.histories import History
@@ -18,6 +19,7 @@ AT = datetime(2026, 10, 1, tzinfo=UTC)
 HEADER = "time,symbol,price\n"
 BY_NAME, BY_SIZE, AS_WRITTEN = ColumnChoice(), TimeRules(), NumberRules()
 IN_UTC = TimeRules(zone="UTC")
+AS_FOUND = TableRules()
 
 Rows = list[tuple[str, int, Decimal]]
 
@@ -29,9 +31,12 @@ def loaded(
     times: TimeRules = BY_SIZE,
     numbers: NumberRules = AS_WRITTEN,
     fraction: bool = False,
+    tables: TableRules = AS_FOUND,
 ) -> Loaded:
     """The content of files, for an empty store, with new assets."""
-    request = HistoryRequest(preset_of(history), paths, choice, times, numbers, fraction, new_assets=True)
+    request = HistoryRequest(
+        preset_of(history), paths, choice, times, numbers, fraction, new_assets=True, tables=tables
+    )
     return load_history(None, request, AT, Silent(), keep_rejected=False)
 
 

@@ -61,9 +61,9 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals,Decimals\nA,0x1,18,6\n", "It needs one each of"),
         (
             "symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n",
-            "line 3: 'B,0x2,6': the row has more fields than the first line",
+            "line 3: 'B,0x2,6': the row has more fields than columns",
         ),
-        ("symbol,address,decimals\nA,0x1,18,,7\n", "line 2: .*the row has more fields than the first line"),
+        ("symbol,address,decimals\nA,0x1,18,,7\n", "line 2: .*the row has more fields than columns"),
         ('symbol,address,decimals\nA,"0x1,18\nB,0x2,18\n', "a quote is not closed on the line"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
         ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),

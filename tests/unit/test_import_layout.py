@@ -53,7 +53,7 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
     ("header", "choice", "message"),
     [
         ("when,symbol,price", BY_NAME, r"none has a usual name of the time\. Name it with --time"),
-        ("1704067200,2281.87,3.2", OF_ETH, "say --skip; if none has the names, say --columns"),
+        ("1704067200,2281.87,3.2", OF_ETH, "seems to be data, such as '1704067200'.*--columns"),
         ("date,timestamp,symbol,price", BY_NAME, r"could be the time: date, timestamp\. Name it with --time"),
         ("t,symbol,cost", BY_NAME, r"usual name of the value\. Name it with --value; if each column .* --wide"),
         ("t,symbol,price,close", BY_NAME, r"could be the value: price, close\. Name it with --value"),

@@ -64,7 +64,7 @@ def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_pa
         "-1,A,1704067200,,,,3,the value is negative",
         "1,'=A,1704067200,,,,4,\"no asset can be made of it: the symbol begins with = + - @, a tab or a line "
         'end: a spreadsheet would run it as a formula"',
-        '1,A,1704067200,7,8,"9,,5",5,the row has more fields than the first line; a field with the delimiter in it '
+        '1,A,1704067200,7,8,"9,,5",5,the row has more fields than columns; a field with the delimiter in it '
         "needs quotes",
     ]
     assert len(list(tmp_path.iterdir())) == 2
