@@ -28,25 +28,19 @@ _DESCRIBE = (
 )
 _CHOICE = ("time", "value", "asset", "symbol", "wide", "candles", "symbol_from")
 _OPTIONS = (
-    click.option("--time", metavar="COLUMN", help="Column with the times, or several, such as Date,Time."),
-    click.option("--value", metavar="COLUMN", help="Column with the values."),
-    click.option("--asset", metavar="COLUMN", help="Column with the symbols, ids or addresses of assets."),
-    click.option("--symbol", metavar="SYMBOL", help="Symbol or id of the asset, if the files are of one asset."),
-    click.option("--symbol-from", metavar="PATTERN", help="The same, out of names of files: 'SYMBOL-1d*.csv'."),
-    click.option("--wide", is_flag=True, help="Each column but the time is an asset, named by its symbol or id."),
-    click.option(
-        "--decimal-comma/--decimal-point", "comma", default=None, help="Mark between whole numbers and decimals."
-    ),
+    click.option("--time", metavar="COLUMN", help="Column of times, or several: Date,Time."),
+    click.option("--value", metavar="COLUMN", help="Column of values."),
+    click.option("--asset", metavar="COLUMN", help="Column of symbols, ids or addresses."),
+    click.option("--symbol", metavar="SYMBOL", help="Symbol or id, if all is of one asset."),
+    click.option("--symbol-from", metavar="PATTERN", help="The same, from names: 'SYMBOL-1d*.csv'."),
+    click.option("--wide", is_flag=True, help="Each column but the time is an asset."),
+    click.option("--decimal-comma/--decimal-point", "comma", default=None, help="Mark before decimals."),
     click.option("--percent/--fraction", "percent", default=None, help="Whether rates are in percent."),
     click.option("--stamp", type=click.Choice(STAMPS), help="Which end of its interval a time names."),
-    click.option(
-        "--interval", type=value_type(parse_interval), metavar="LENGTH", help="Its length, such as 1h or 1mo."
-    ),
+    click.option("--interval", type=value_type(parse_interval), metavar="LENGTH", help="Its length, as 1h, 1d or 1mo."),
     click.option("--candles", is_flag=True, help="Bring in open, high and low, too."),
-    click.option("--last-wins", is_flag=True, help="Of rows that disagree, take the later."),
-    click.option(
-        "--new-assets", is_flag=True, help="Add symbols that nobody knows as assets native;SYMBOL, ids as they are."
-    ),
+    click.option("--last-wins", is_flag=True, help="Take the later of rows that disagree."),
+    click.option("--new-assets", is_flag=True, help="Make assets native;SYMBOL of new symbols."),
 )
 
 
@@ -62,10 +56,9 @@ def history_command(preset: Preset) -> click.Command:
 
     Values: {preset.meaning}.
 
-    FILES are files, folders or globs: CSV with any delimiter, JSON, xlsx, Parquet or Arrow, packed or
-    not; also what this service answers in any format. Columns are {columns or "found by their usual names"}. What was
-    understood is shown before anything is written. What could be read in two ways is refused, with the option that
-    chooses. Example:
+    FILES are files, folders or globs: CSV and its relatives, JSON, xlsx, Parquet or Arrow, packed or not, and what
+    this service writes. Columns are {columns or "found by their usual names"}. What could be read in two ways is
+    refused, with the option that chooses. Example:
 
     \b
         analytics-service import {preset.name} data/*.csv --zone UTC --dry-run

@@ -10,7 +10,7 @@ from analytics_service.cli.options import data_dir_option, value_type
 from analytics_service.imports.tables import TableRules
 from analytics_service.imports.times import ORDERS, UNITS, parse_zone
 
-_ORDER = "Order in dates as 01/02/2026 or 01/02/26; ymd also reads numbers such as 20260201 as dates."
+_ORDER = "In 01/02/2026 and 01/02/26; ymd: 20260201."
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -33,20 +33,18 @@ def import_options(*options: Callable[..., Any]) -> Callable[[_Command], _Comman
     time_unit, date_order, assets, skip_invalid, dry_run and data_dir."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     shared: tuple[Callable[..., Any], ...] = (
-        click.option("--columns", metavar="NAMES", help="Names of all columns if no header has them: time,open,..."),
+        click.option("--columns", metavar="NAMES", help="All names, without a header: time,open,..."),
         click.option("--skip", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N lines."),
-        click.option("--rows", metavar="PATH", help="Which rows of JSON, such as data.prices, or sheet of a workbook."),
+        click.option("--rows", metavar="PATH", help="Rows of JSON (data.prices), or a sheet."),
         click.option("--encoding", type=value_type(_encoding), metavar="NAME", help="Of text, such as latin-1."),
         click.option(
-            "--zone", type=value_type(parse_zone), metavar="ZONE", help="Zone or offset of times that name none."
+            "--zone", type=value_type(parse_zone), metavar="ZONE", help="Zone or offset of times without one."
         ),
         click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times, whatever their size."),
         click.option("--date-order", type=click.Choice(list(ORDERS)), help=_ORDER),
-        click.option("--assets", type=file, help="File of addresses, symbols and decimals of assets."),
-        click.option(
-            "--skip-invalid", is_flag=True, help="Import the good rows; write the others to FILE.rejected.csv."
-        ),
-        click.option("--dry-run", is_flag=True, help="Show what was understood and what would be written; stop there."),
+        click.option("--assets", type=file, help="File that describes new assets."),
+        click.option("--skip-invalid", is_flag=True, help="Bad rows go to FILE.rejected.csv."),
+        click.option("--dry-run", is_flag=True, help="Show what would be written; stop there."),
         data_dir_option,
     )
 
