@@ -22,7 +22,7 @@ TIMES = (
 _ASSETS = ("asset_id", "symbol", "asset", "ticker", "id", "asset_address", "token", "token_symbol")
 _VALUES = (
     *("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "price_usd"),
-    *("close_usd", "close/last", "obs_value"),
+    *("close_usd", "close/last", "obs_value", "c"),
 )
 # Names of the values of a history besides its own.
 _OF_HISTORY = {LEND_RATES.name: ("supply_apr", "supply_rate"), BORROW_RATES.name: ("borrow_apr",)}
@@ -171,7 +171,7 @@ def _candle(table: Table, value: str) -> Mapping[str, str]:
 
 def require_header(table: Table, names: Iterable[str]) -> None:
     """ImportRefused if names of columns are data: then the first row would be lost."""
-    for name in names:
+    for name in names if table.has_header else ():
         if re.fullmatch(r"[0-9][-0-9.:/, TZ]*", name):
             raise ImportRefused(
                 f"The first {table.row_label} of {table.path} seems to be data, such as {name!r}. Name all columns, in "
@@ -253,8 +253,10 @@ def field_of(table: Table, role: str, named: str | None, synonyms: Collection[st
     """As `column_of`, for a role that there must be."""
     chosen = column_of(table, role, named, synonyms, option)
     if chosen is None:
-        require_header(table, table.columns)
         shown = ", ".join(table.columns)[:200]
+        if table.has_header:
+            require_header(table, table.columns)
+            cure += " If lines come before the names of columns, say --skip; if none has them, say --columns with all."
         raise ImportRefused(f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {cure}")
     return chosen
 
@@ -285,8 +287,7 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
 
 
 _CURES = {
-    "time": "Name it with --time. If lines come before the names of columns, say --skip; if none has the names, say "
-    "--columns with all of them.",
+    "time": "Name it with --time.",
     "value": "Name it with --value; if each column is an asset, say --wide.",
     "asset": "Name it with --asset; if the file is of one asset, say --symbol and its symbol; if each column is an "
     "asset, say --wide.",

@@ -113,9 +113,10 @@ def _document(path: Path, content: bytes, rules: TableRules) -> _Document:
 
 def _rows_of(path: Path, document: Any, named: str | None) -> tuple[str, list[Any]]:
     """The array that the caller names by its path, or else the only array of objects or arrays, with its path."""
-    arrays = dict(_arrays(document, ()))
+    arrays = dict(_arrays(document, ())) or dict(_columnar(document, ()))
     if named is not None:
         found = _at(document, named.split("."))
+        found = _parallel(found) or found
         if not isinstance(found, list) or not found:
             known = f" It has {', '.join(arrays)[:200]}." if arrays else ""
             raise ImportRefused(f"{path} has no rows at {named!r}.{known}")
@@ -142,6 +143,23 @@ def _arrays(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, list[Any]]
     elif isinstance(value, dict):
         for name, part in value.items():
             yield from _arrays(part, (*path, name))
+
+
+def _columnar(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, list[Any]]]:
+    """The rows of objects with an array for each column, by their paths."""
+    if isinstance(value, dict):
+        if rows := _parallel(value):
+            yield ".".join(path), rows
+        for name, part in value.items():
+            yield from _columnar(part, (*path, name))
+
+
+def _parallel(value: Any) -> list[Any]:
+    """The rows of an object with two arrays or more, all of one length: a column each."""
+    columns = {name: part for name, part in value.items() if isinstance(part, list)} if isinstance(value, dict) else {}
+    if len(columns) < 2 or len({*map(len, columns.values())}) > 1:
+        return []
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:

@@ -61,6 +61,11 @@ class Table:
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
     delimiter: str = ","
 
+    @property
+    def has_header(self) -> bool:
+        """Whether the names of columns are what a first row says."""
+        return self.format.startswith(("text", "a workbook"))
+
     def title(self, field: str) -> str:
         """The name of a field's column in the file."""
         return self.columns[self.fields.index(field)]

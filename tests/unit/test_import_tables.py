@@ -125,6 +125,8 @@ RECORDS = [{"t": MIDNIGHT, "price": "5.5"}]
         ({"prices": ROWS, "market_caps": []}, AS_FOUND),
         ({"prices": ROWS, "market_caps": ROWS}, TableRules(rows="prices")),
         ({"data": {"tokenDayDatas": RECORDS}}, AS_FOUND),
+        ({"s": "ok", "t": [MIDNIGHT], "price": [5.5]}, AS_FOUND),
+        ({"a": {"t": [MIDNIGHT], "price": [5.5]}, "b": RECORDS}, TableRules(rows="a")),
         ({"data": RECORDS, "timestamp": 1, "names": ["a", "b"]}, AS_FOUND),
         ({"data": {"result": [{"values": ROWS}]}}, TableRules(rows="data.result.0.values")),
         ([{"t": MIDNIGHT, "of": {"usd": {"price": 5.5}}}], TableRules(time="t")),
