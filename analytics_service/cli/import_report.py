@@ -1,5 +1,6 @@
 """What an import has understood of its files, and what came of it, in words."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import click
@@ -78,7 +79,7 @@ def _held(file: ReadFile) -> Iterator[str]:
     if file.layout.opening:
         yield f"  beginning: column {file.table.title(file.layout.opening)!r}"
     if file.interval and file.stamp == "begin":
-        yield f"  held: from the last second of intervals of {file.interval} that begin at the time"
+        yield f"  held: from the last second of intervals of {re.sub('m$', 'min', file.interval)} that begin then"
     elif not file.is_clocked:
         yield "  held: from the last second of each date"
     left = [file.table.title(field) for field in file.layout.candle.values()]

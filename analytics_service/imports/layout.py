@@ -131,7 +131,7 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     count = table.fields[names.index("n")] if page and is_candles else None
     values = {**(candle if choice.candles else {}), "value": value}
     ignored = [] if own else _unused(table, {time, opening, *candle.values(), value, asset, symbol})
-    same = _candidates(table, _DISTINCT) if asset is None else ()
+    same = _candidates(table, _DISTINCT if choice.asset is None else (_normal(choice.asset),)) if asset is None else ()
     require_header(table, map(table.title, (time, value)))
     return TableFields(
         time, [(choice.symbol, values)], asset, None if symbol == asset else symbol, ignored, own,
@@ -217,7 +217,7 @@ def _require_consistent(preset: Preset, choice: ColumnChoice) -> None:
         raise ImportRefused(f"`import {preset.name}` knows the columns of values and assets. Leave out {said[0]}.")
     if history.by_asset is None and options:
         raise ImportRefused(f"The history {history.slug} has no assets. Leave out {options[0]}.")
-    if len(options) > 1:
+    if len(options) > 1 and options != ["--symbol", "--asset"]:
         raise ImportRefused(f"{options[0]} and {options[1]} exclude each other. Leave out the one that does not apply.")
     if choice.wide and choice.value is not None:
         raise ImportRefused("With --wide each column but the time is an asset. Leave out --value.")

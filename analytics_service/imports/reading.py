@@ -346,21 +346,34 @@ def _require_distinct(table: Table, layout: TableFields, names: AssetNames) -> N
 def _require_same(file: ReadFile, rows: pl.DataFrame) -> None:
     """ImportRefused if files that are to be of one asset, or of the sum over all, name several."""
     history = file.rules.preset.history
+    symbol = file.layout.values[0][0]
     for column in file.layout.same:
-        texts = rows[column].str.strip_chars()
+        title, texts = file.table.title(column), rows[column].str.strip_chars()
         for _, index in _firsts(texts.str.to_lowercase().replace("", None)):
             seen = rows["line"][index], texts[index]
-            other, first = file.named.setdefault(column, (file, seen))
+            other, first = file.named.setdefault(f"{symbol},{title.lower()}", (file, seen))
             if first[1].lower() != seen[1].lower():
                 cure = (
                     "Leave out --symbol, which says that all is of one."
                     if history.by_asset
                     else f"The history {history.slug} has no assets: import only rows of the sum over all."
                 )
-                both = (
-                    f"{other.table.path}, {other.table.where(first)}, and {file.table.path}, {file.table.where(seen)}"
+                both = " and ".join(
+                    f"{of.table.path}, {of.table.where(at)}" for of, at in ((other, first), (file, seen))
                 )
                 raise ImportRefused(f"There are several assets: {both}. {cure}")
+            if symbol is not None and file.rules.choice.asset is None and _is_other(symbol, title, seen[1]):
+                raise ImportRefused(
+                    f"{file.table.path} has another {title} than {symbol}, {file.table.where(seen)}. Leave out "
+                    f"--symbol, or say --asset {title!r}, too, if all is of {symbol}."
+                )
+
+
+def _is_other(symbol: str, title: str, text: str) -> bool:
+    """Whether a column has the symbol of another asset; BTC/USDT is one of BTC."""
+    names = symbol.casefold(), text.casefold()
+    is_symbol = title.casefold() in ("symbol", "ticker", "asset") and not re.search("0x|;", "".join(names))
+    return is_symbol and names[0] not in names[1] and names[1] not in names[0]
 
 
 class FileRead(Protocol):

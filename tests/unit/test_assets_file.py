@@ -52,6 +52,8 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\nA\x85A,0x1,18\n", "control character"),
         ("symbol,address,decimals\nA\ufffdA,0x1,18\n", "control character"),
         ("symbol,address,decimals\nA,0x1\x7f1,18\n", "control character"),
+        (f"symbol,address,decimals\n{'A' * 101},0x1,18\n", "has more than 100 characters"),
+        (f"symbol,address,decimals,name\nA,0x1,18,{'A' * 101}\n", "the name has more than 100 characters"),
         ("symbol,address,decimals\nA,,18\n", "line 2: .*the address is empty"),
         ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
         ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),

@@ -32,6 +32,7 @@ OF_ETH = ColumnChoice(symbol="ETH")
         ("blockTime,assetId,usdPrice\n1704067200,ETH,1.5\n", BY_NAME),
         ("id,time,price\n1,1704067200,1.5\n", OF_ETH),
         ("time,symbol,price\n1704067200,ETHUSD,1.5\n", OF_ETH),
+        ("time,symbol,price\n1704067200,XET,1.5\n", ColumnChoice(symbol="ETH", asset="symbol")),
         ("time,symbol,Price,price\n1704067200,ETH,9,1.5\n", ColumnChoice(value="price")),
         ("Date,,ETH,BTC\n2024-01-01T00:00Z,7,1.5,\n", ColumnChoice(wide=True)),
         # The column named as the symbol comes before those with usual names, and one beside the time needs none.
@@ -68,7 +69,7 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
         ("t,ETH,eth", ColumnChoice(wide=True), "columns 'ETH' and 'eth' of .* are of the same asset"),
         ("t,ETH,ETH", ColumnChoice(wide=True), "are of the same asset"),
         ("t,symbol,price", ColumnChoice(symbol="ETH", wide=True), "--symbol and --wide exclude each other"),
-        ("t,symbol,price", ColumnChoice(symbol="ETH", asset="symbol"), "--symbol and --asset exclude each other"),
+        ("t,symbol,price", ColumnChoice(asset="symbol", wide=True), "--asset and --wide exclude each other"),
         ("t,symbol,price", ColumnChoice(value="price", wide=True), "Leave out --value"),
     ],
 )
@@ -85,8 +86,8 @@ ASSETS = "t,symbol,usd\n1704067200,ETH,1\n1704067200,BTC,2\n"
 @pytest.mark.parametrize(
     ("history", "choice", "message"),
     [
-        (histories.LOANS, OF_ETH, "line 2: 'ETH', and .*line 3: 'BTC'. Leave out --symbol"),
-        (histories.TVL, BY_NAME, "line 2: 'ETH', and .*line 3: 'BTC'. The history tvl has no assets"),
+        (histories.LOANS, OF_ETH, "line 2: 'ETH' and .*line 3: 'BTC'. Leave out --symbol"),
+        (histories.TVL, BY_NAME, "line 2: 'ETH' and .*line 3: 'BTC'. The history tvl has no assets"),
         (histories.TVL, OF_ETH, "The history tvl has no assets. Leave out --symbol"),
         (histories.TVL, ColumnChoice(wide=True), "The history tvl has no assets. Leave out --wide"),
         (histories.TVL, ColumnChoice(asset="symbol"), "The history tvl has no assets. Leave out --asset"),

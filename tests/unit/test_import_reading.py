@@ -172,6 +172,7 @@ def test_of_several_ticks_of_a_second_the_last_one_wins_over_all_files(tmp_path:
         (["t,symbol,price\n10,btc,1\n10,BTC,2\n"], BY_NAME, "differ in symbol, price"),
         (["t,price\n10,1\n", "t,price\n11,1\n10,2\n"], ColumnChoice(symbol="A"), "0.csv, .*1.csv, line 3.*--symbol"),
         (["t,symbol,price\n10,A,1\n", "t,symbol,price\n11,B,1\n"], ColumnChoice(symbol="A"), "several assets"),
+        (["t,symbol,price\n10,B,1\n"], ColumnChoice(symbol="A"), "line 2: 'B'. Leave out --symbol, or say --asset"),
         (["id,t,price\n1,10,5\n2,11,6\n"], BY_NAME, "another whole number as 'id' in each row.*--symbol.*--asset id"),
     ],
 )  # fmt: skip
