@@ -26,13 +26,23 @@ from analytics_service.store.connection import Store
 _DESCRIBE = (
     "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
 )
+
+
+def _pattern(text: str) -> str:
+    if text.count("SYMBOL") != 1:
+        raise ValueError("must have SYMBOL once, where names of files have the symbol")
+    return text
+
+
 _CHOICE = ("time", "value", "asset", "symbol", "wide", "candles", "symbol_from")
 _OPTIONS = (
     click.option("--time", metavar="COLUMN", help="Column of times, or several: Date,Time."),
     click.option("--value", metavar="COLUMN", help="Column of values."),
     click.option("--asset", metavar="COLUMN", help="Column of symbols, ids or addresses."),
     click.option("--symbol", metavar="SYMBOL", help="Symbol or id, if all is of one asset."),
-    click.option("--symbol-from", metavar="PATTERN", help="The same, from names: 'SYMBOL-1d*.csv'."),
+    click.option(
+        "--symbol-from", type=value_type(_pattern), metavar="PATTERN", help="The same, from names: 'SYMBOL-1d*.csv'."
+    ),
     click.option("--wide", is_flag=True, help="Each column but the time is an asset."),
     click.option("--decimal-comma/--decimal-point", "comma", default=None, help="Mark before decimals."),
     click.option("--percent/--fraction", "percent", default=None, help="Whether rates are in percent."),

@@ -63,14 +63,19 @@ class ColumnChoice:
     symbol_from: str | None = None
 
     def of(self, path: Path) -> "ColumnChoice":
-        """The choice for one file, with the symbol in its name. ImportRefused for one with another name."""
+        """The choice for one file, with the symbol in its name. ImportRefused if that may be several, or none."""
         if self.symbol_from is None:
             return self
-        pattern = re.escape(self.symbol_from).replace(r"\*", ".*").replace("SYMBOL", "(.+?)", 1)
-        match = re.fullmatch(pattern, path.name)
-        if not match:
-            raise ImportRefused(f"The name of {path} does not fit --symbol-from {self.symbol_from}.")
-        return replace(self, symbol=match[1])
+        pattern = re.escape(self.symbol_from).replace(r"\*", ".*")
+        matches = (re.fullmatch(pattern.replace("SYMBOL", part), path.name) for part in ("(.+?)", "(.+)"))
+        symbols = sorted({match[1] for match in matches if match})
+        if len(symbols) != 1:
+            readings = f" may say {' or '.join(symbols)}" if symbols else " does not fit"
+            raise ImportRefused(
+                f"The name of {path}{readings} by --symbol-from {self.symbol_from}. Write SYMBOL where names have the "
+                "symbol, and * for what else differs."
+            )
+        return replace(self, symbol=symbols[0])
 
 
 @dataclass(frozen=True, slots=True)

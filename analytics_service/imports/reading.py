@@ -168,10 +168,11 @@ def placed_rows(file: ReadFile, names: AssetNames) -> Iterator[pl.DataFrame]:
 def _timed(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with their `time` as it is written, `second`, `twice`, `begin` and `tick`, nanoseconds."""
     column, rules = file.layout.time, file.rules.times
-    times = read_times(rows[column], rules, rows[file.layout.asset] if file.layout.asset else None)
+    assets = rows[file.layout.asset] if file.layout.asset else None
+    times = read_times(rows[column], rules, assets)
     note_times(file, rows, column, times, rules)
     opening = file.layout.opening
-    begin = read_times(rows[opening], rules)["second"].alias("begin") if opening else times["begin"]
+    begin = read_times(rows[opening], rules, assets)["second"].alias("begin") if opening else times["begin"]
     tick = fractions(rows[column], times).alias("tick")
     return rows.with_columns(times["second"], times["twice"], begin, tick, time=column)
 

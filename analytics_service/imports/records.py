@@ -47,9 +47,7 @@ def json_table(path: Path, _: bytes, rules: TableRules) -> Table:
     content = _content(path)
     line, _end, others = content[:_MAX_LINE].partition(b"\n")
     first = _record(line)
-    # A lone object may be what rows are in.
-    is_record = first and not (_PAGE & first.keys() or any(isinstance(value, list) for value in first.values()))
-    if first and not rules.rows and (others or is_record):
+    if first and not rules.rows and (others or not _holds_rows(first)):
         require_unsaid(path, "JSON lines", rules, "columns")
         return _line_table(path)
     if len(content) > _MAX_BYTES or sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
@@ -109,6 +107,12 @@ def _document(path: Path, content: bytes, rules: TableRules) -> _Document:
     if rows and rules.columns:
         require_names(f"Row 1 of {path}", columns, rows[0])
     return _Document(columns, [[*map(_text, record)] for record in rows], kind, "row")
+
+
+def _holds_rows(record: _Record) -> bool:
+    """Whether rows are in a lone object, which is none itself."""
+    found = (_PAGE & record.keys(), [] in record.values(), dict(_arrays(record, ())), _parallel(record))
+    return any(found)
 
 
 def _rows_of(path: Path, document: Any, named: str | None) -> tuple[str, list[Any]]:

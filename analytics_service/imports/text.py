@@ -100,7 +100,7 @@ def _header(path: Path, stream: io.TextIOWrapper, encoding: str, skip: int) -> t
     lines: list[tuple[int, str]] = []
     comment = 0, ""
     for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_HEADER), ""), start=1):
-        text = line.strip("\r\n")
+        text = line.removeprefix("\ufeff").strip("\r\n")
         if number <= skip or not text.strip():
             continue
         if len(line) == _LONGEST_HEADER:

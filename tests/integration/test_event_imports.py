@@ -247,3 +247,20 @@ def test_words_and_columns_are_as_the_caller_says(tmp_path: Path) -> None:
     assert (event.action, event.amount) == (Action.LEND, 3)
     with pytest.raises(ImportRefused, match="--column time=COLUMN"):
         load(None, tmp_path, content)
+
+
+def test_events_of_one_action_need_no_column_of_actions(tmp_path: Path) -> None:
+    content = f"time,address,asset,amount\n{START},{ALICE},AAA,1.5\n"
+    (event,) = load(None, tmp_path, content, action=Action.LIQUIDATE).events
+    assert (event.action, event.amount) == (Action.LIQUIDATE, 1_500_000_000_000_000_000)
+    content = text([(0, ALICE, "sold", "AAA", "1", ""), (1, ALICE, "repay", "AAA", "1", "")])
+    with pytest.raises(ImportRefused, match="--action says that all events are liquidate, but one is 'repay'"):
+        load(None, tmp_path, content, action=Action.LIQUIDATE)
+
+
+def test_the_sign_of_what_leaves_is_its_action_and_no_value_is_none(tmp_path: Path) -> None:
+    rows: list[Row] = [(0, ALICE, "repay", "BBB", "-5.5", "-5.6"), (1, ALICE, "redeem", "BBB", "5", "NaN")]
+    events = load(None, tmp_path, text(rows)).events
+    assert [(event.amount, event.usd) for event in events] == [(5_500_000, Decimal("5.6")), (5_000_000, None)]
+    with pytest.raises(ImportRefused, match="the amount is negative"):
+        load(None, tmp_path, text([(0, ALICE, "borrow", "BBB", "-1", "")]))

@@ -110,6 +110,7 @@ def test_text_in_another_encoding_is_read_as_the_caller_says(tmp_path: Path) -> 
     times, choice = TimeRules("UTC", order="dmy"), ColumnChoice("Tag", "Kurs", symbol="BTC")
     assert values(path, TableRules(encoding="cp1252"), choice, times=times) == [(LAST, "5")]
     assert open_table(path, TableRules(encoding="cp1252")).columns[1] == "Währung"
+    assert values(written(tmp_path, "\ufeffDate,Close\n2024-01-02,5\n"), TableRules(encoding="utf-8")) == [(LAST, "5")]
 
 
 ROWS = [[MIDNIGHT * 1000, 5.5]]
@@ -125,6 +126,7 @@ RECORDS = [{"t": MIDNIGHT, "price": "5.5"}]
         ({"prices": ROWS, "market_caps": []}, AS_FOUND),
         ({"prices": ROWS, "market_caps": ROWS}, TableRules(rows="prices")),
         ({"data": {"tokenDayDatas": RECORDS}}, AS_FOUND),
+        ({"t": MIDNIGHT, "price": 5.5, "tags": ["a"]}, AS_FOUND),
         ({"s": "ok", "t": [MIDNIGHT], "price": [5.5]}, AS_FOUND),
         ({"a": {"t": [MIDNIGHT], "price": [5.5]}, "b": RECORDS}, TableRules(rows="a")),
         ({"data": RECORDS, "timestamp": 1, "names": ["a", "b"]}, AS_FOUND),
@@ -136,7 +138,7 @@ def test_rows_of_json_are_found_in_arrays_and_objects(tmp_path: Path, document: 
     path = written(tmp_path, json.dumps(document))
     choice = ColumnChoice("t", "of.usd.price", symbol="BTC") if rules.time else OF_BTC
     assert values(path, rules, choice) == [(MIDNIGHT, "5.5")]
-    assert open_table(path, rules).row_label == "row"
+    assert open_table(path, rules).row_label == ("line" if "tags" in document else "row")
 
 
 def test_a_row_with_more_values_than_columns_is_bad(tmp_path: Path) -> None:
@@ -233,7 +235,9 @@ def test_the_symbol_is_in_the_name_of_the_file(tmp_path: Path) -> None:
     paths = [written(tmp_path, f"t,price\n{MIDNIGHT},1\n", f"{name}-1d-2024.csv") for name in ("BTC-USD", "ETH")]
     rows = rows_of(loaded(*paths, choice=ColumnChoice(symbol_from="SYMBOL-1d-*.csv")))
     assert [asset for asset, _, _ in rows] == ["native;BTC-USD", "native;ETH"]
-    with pytest.raises(ImportRefused, match=r"ETH-1d-2024\.csv does not fit --symbol-from SYMBOL-USD"):
+    with pytest.raises(ImportRefused, match=r"BTC-USD-1d-2024\.csv may say BTC or BTC-USD"):
+        loaded(*paths, choice=ColumnChoice(symbol_from="SYMBOL-*.csv"))
+    with pytest.raises(ImportRefused, match=r"ETH-1d-2024\.csv does not fit by --symbol-from SYMBOL-USD-\*"):
         loaded(*paths, choice=ColumnChoice(symbol_from="SYMBOL-USD-*"))
     with pytest.raises(ImportRefused, match="--symbol-from and --asset exclude each other"):
         loaded(*paths, choice=ColumnChoice(symbol_from="SYMBOL-1d-*.csv", asset="t"))
