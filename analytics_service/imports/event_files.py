@@ -271,7 +271,8 @@ def _amount(file: EventFile, text: str, asset: Asset | None) -> int | None:
             "10^decimals make a standard unit. Say which with --amounts units or --amounts denom."
         )
     if asset is None or not asset.is_described:
-        raise _Fault("nobody has stated the decimals of the asset; describe it with --assets or `import assets`")
+        symbol = "the asset" if asset is None else asset.symbol
+        raise _Fault(f"nobody has stated the decimals of {symbol}; describe it with --assets or `import assets`")
     if file.unit == "units":
         number = EXACT.scaleb(number, asset.decimals_denom)
     if number != EXACT.to_integral_value(number):

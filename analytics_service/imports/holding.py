@@ -17,7 +17,7 @@ CANDLE = ("open", "high", "low")
 # The seconds that a candle must have: one for each of its values.
 LEAST = 4
 _UNITS = {"s": "s", "min": "m", "h": "h", "d": "d", "w": "w", "mo": "mo"}
-_SECONDS = {"s": 1, "m": MINUTE, "h": HOUR}
+_SECONDS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
 _MONTH = 30.44 * DAY
 
 
@@ -47,10 +47,13 @@ def interval_of(seconds: pl.DataFrame, zone: str) -> str | None:
     least = ordered.diff().filter(same & (ordered.diff() > 0)).min()
     if not isinstance(least, int):
         return None
+    # A day on which clocks go forward has 23 hours.
+    least += HOUR if (least + HOUR) % DAY == 0 else 0
     months = round(least / _MONTH)
     if months and abs(least - months * _MONTH) < 3 * DAY:
         return f"{months}mo"
-    return f"{least // DAY}d" if least % DAY == 0 else f"{least}s"
+    size, unit = next((size, unit) for unit, size in reversed(_SECONDS.items()) if least % size == 0)
+    return f"{least // size}{unit}"
 
 
 def shifted(seconds: pl.Series, interval: str, zone: str) -> pl.Series:

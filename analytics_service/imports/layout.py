@@ -224,6 +224,8 @@ def _require_consistent(preset: Preset, choice: ColumnChoice) -> None:
         raise ImportRefused(f"The history {history.slug} has no assets. Leave out {options[0]}.")
     if len(options) > 1 and options != ["--symbol", "--asset"]:
         raise ImportRefused(f"{options[0]} and {options[1]} exclude each other. Leave out the one that does not apply.")
+    if choice.candles and (preset.columns or choice.wide):
+        raise ImportRefused("Candles need columns open, high, low and close. Leave out --candles.")
     if choice.wide and choice.value is not None:
         raise ImportRefused("With --wide each column but the time is an asset. Leave out --value.")
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -245,11 +246,13 @@ def _interval(file: ReadFile) -> str | None:
     if not is_needed or said:
         return said if is_needed else None
     if file.layout.page:
-        begins = pl.DataFrame({"asset": 0, "begin": sorted(file.pages)}, {"asset": pl.UInt32, "begin": pl.Int64})
+        # Buckets may be shorter where clocks go forward, and must not reach into the next.
+        starts = sorted(file.pages)
+        interval = f"{min(end - start for start, end in pairwise(starts))}s" if len(starts) > 1 else None
     else:
-        begins = pl.concat([rows.select("asset", "begin") for rows in file.good[1:]])
-    interval = interval_of(begins, file.calendar) if begins.height else "1s"
-    if interval is None:
+        begins = [rows.select("asset", "begin") for rows in file.good[1:]]
+        interval = interval_of(pl.concat(begins), file.calendar) if begins else None
+    if interval is None and any(rows.height for rows in file.good):
         raise ImportRefused(
             f"{file.table.path} has one time of each asset, which does not tell how long an interval is. Say it, such "
             "as --interval 1d."
@@ -262,7 +265,8 @@ def _held(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
     zone, observed_at = file.calendar, pl.col("observed_at")
     if file.interval and file.stamp == "begin":
         # The last interval may not be over yet.
-        ends = shifted(rows["begin"], file.interval, zone).clip(upper_bound=unix_second(file.at) + 1) - 1
+        now = unix_second(file.at) + 1
+        ends = shifted(rows["begin"], file.interval, zone).fill_null(now).clip(upper_bound=now) - 1
         rows = rows.with_columns(observed_at=pl.max_horizontal(ends.cast(pl.UInt32), "begin"))
     elif file.interval:
         rows = rows.with_columns(begin=(shifted(rows["observed_at"], f"-{file.interval}", zone) + 1).cast(pl.UInt32))

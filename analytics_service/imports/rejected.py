@@ -112,13 +112,11 @@ def read_all(
 def require_rows(files: Sequence[FileRead], left: int, rejected_files: Sequence[Path]) -> None:
     """ImportRefused if no row is left to import."""
     if not left:
-        read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
+        rejected = sum(file.rejected for file in files)
         where = "".join(f" Rejected rows are in {path}." for path in rejected_files)
         name = f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}"
-        raise ImportRefused(
-            f"{name}: of {read:,} rows with a value {rejected:,} "
-            f"are rejected, and none is left, so nothing was written.{where}"
-        )
+        why = f"all {rejected:,} rows with a value are rejected" if rejected else "there are no rows with a value"
+        raise ImportRefused(f"{name}: {why}, so nothing was written.{where}")
 
 
 def with_rest(lines: Sequence[str], count: int) -> list[str]:

@@ -348,7 +348,7 @@ def fractions(texts: pl.Series, times: pl.DataFrame) -> pl.Series:
     """The nanoseconds after the whole second of each time."""
     text = pl.col("text").str.strip_chars()
     digits = text.str.extract(r"^(?:[0-9]+|.*:[0-5][0-9])[.,]([0-9]+)").str.pad_end(9, "0").str.head(9)
-    number, kind = text.str.extract(r"^([0-9]+)").cast(pl.Int64, strict=False), pl.col("kind")
+    number, kind = text.cast(pl.Int64, strict=False).fill_null(0), pl.col("kind")
     nanos: pl.Expr = digits.cast(pl.Int64).fill_null(0)
     for unit, name in NUMBERS.items():
         if unit != "s":

@@ -217,7 +217,7 @@ def test_amounts_of_an_asset_whose_decimals_nobody_stated_are_refused(store: Sto
     imports.import_files(store, request, AT, imports.Progress())
     rows = text([(1, ALICE, "borrow", "NEW", "15", "")])
     for unit in ("units", "denom"):
-        with pytest.raises(ImportRefused, match="nobody has stated the decimals of the asset"):
+        with pytest.raises(ImportRefused, match="nobody has stated the decimals of NEW"):
             load(store, tmp_path, rows, unit=unit)
     (described := tmp_path / "described.csv").write_text("symbol,address,decimals\nNEW,native;NEW,1\n")
     (event,) = load(store, tmp_path, rows, unit="denom", assets=described).events

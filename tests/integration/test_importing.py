@@ -201,7 +201,7 @@ def test_a_bad_row_stops_the_import_before_anything_is_written(
 
 def test_an_import_of_nothing_but_bad_rows_is_refused(store: Store, settings: Settings, tmp_path: Path) -> None:
     path = prices_file(tmp_path, [("x", 100, "1")])
-    with pytest.raises(ImportRefused, match=r"of 1 rows 1 are rejected, and none is left.*prices\.csv\.rejected\.csv"):
+    with pytest.raises(ImportRefused, match=r"all 1 rows with a value are rejected.*prices\.csv\.rejected\.csv"):
         run(store, path, skip_invalid=True)
     assert contents(settings)["ledger"] == []
 

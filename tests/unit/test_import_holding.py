@@ -50,6 +50,16 @@ def hours(*values: int, step: int = HOUR) -> str:
             "time,price\n2024-03-10 00:00,1\n2024-03-11 00:00,2\n", BEGIN, "America/New_York",
             [1_710_129_599, 1_710_215_999],
         ),
+        # As the service writes days of New York around that day: no bucket may reach into the next.
+        (
+            "t,v\n1709960400,1\n1710046800,2\n1710129600,3\n", NOTHING, "UTC",
+            [1_710_043_199, 1_710_129_599, 1_710_212_399],
+        ),
+        # Elsewhere no value may hold too early.
+        (
+            "date,price\n2024-03-09T00:00-05:00,1\n2024-03-10T00:00-05:00,2\n2024-03-11T00:00-04:00,3\n", BEGIN, "UTC",
+            [1_710_046_799, 1_710_133_199, 1_710_215_999],
+        ),
         # The times of closing count, whatever an option says of others.
         ("open_time,close_time,close\n1704067200000,1704070799999,1\n", BEGIN, "UTC", [MONDAY + HOUR - 1]),
         # Buckets of an own page; an hour that is not over holds from now.

@@ -64,6 +64,7 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
         ("t,symbol,asset_address,price", BY_NAME, r"could be the asset: symbol, asset_address\. Name it with --asset"),
         ("t,symbol,price", ColumnChoice(value="apr"), "has no column 'apr'; it has 't, symbol, price'"),
         ("t,symbol,price", ColumnChoice(candles=True), "has no columns open, high and low"),
+        ("t,ETH", ColumnChoice(candles=True, wide=True), "Leave out --candles"),
         ("1704067200,ETH,1.5", ColumnChoice("1704067200", "1.5", "ETH"), "seems to be data, such as '1704067200'"),
         ("t", ColumnChoice(wide=True), "has no column but the time"),
         ("t,ETH,eth", ColumnChoice(wide=True), "columns 'ETH' and 'eth' of .* are of the same asset"),

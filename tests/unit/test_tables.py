@@ -100,7 +100,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 
 @pytest.mark.parametrize("content", [f"{HEADER}\n\n", "[]", "{}"])
 def test_a_file_without_rows_is_refused(tmp_path: Path, content: str) -> None:
-    with pytest.raises(ImportRefused, match=r"has no rows|none is left"):
+    with pytest.raises(ImportRefused, match=r"no rows"):
         loaded(written(tmp_path, content))
 
 
