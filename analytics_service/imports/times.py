@@ -168,9 +168,12 @@ def _walls(texts: pl.Series, rules: TimeRules, assets: pl.Series) -> pl.DataFram
     rows = texts.to_frame("text").select(
         text=text.str.replace(_REGION, ""), region=pl.coalesce(region.field("1"), region.field("2"))
     )
-    for pattern, spelling in _SPELLINGS:
-        rows = rows.with_columns(text.str.replace(pattern, spelling).str.strip_chars_end())
-    parts = rows.select(*_date(rules.order), *map(_part, ("hour", "minute", "second", "half", "zone")))
+    if not rows["text"].str.contains(_PATTERNS[0]).all():
+        for pattern, spelling in _SPELLINGS:
+            rows = rows.with_columns(text.str.replace(pattern, spelling).str.strip_chars_end())
+    parts = _matched(rows["text"]).select(
+        *_date(rules.order), *map(_part, ("hour", "minute", "second", "half", "zone"))
+    )
     has_clock, is_month = parts["hour"].is_not_null(), parts["day"].is_null()
     wall = pl.concat_str(
         pl.format("{}-{}-{}", "year", pl.col("month").str.zfill(2), pl.col("day").fill_null("1").str.zfill(2)),
@@ -206,12 +209,18 @@ def _walls(texts: pl.Series, rules: TimeRules, assets: pl.Series) -> pl.DataFram
     )
 
 
+def _matched(texts: pl.Series) -> pl.DataFrame:
+    """The groups of each pattern in texts."""
+    text = pl.col("text").str
+    return texts.to_frame("text").select(
+        text.extract_groups(pattern).alias(str(number)) for number, pattern in enumerate(_PATTERNS)
+    )
+
+
 def _part(name: str) -> pl.Expr:
-    """A part of a time, from whichever pattern fits that has it."""
-    groups = [
-        pl.col("text").str.extract_groups(pattern).struct.field(name) for pattern in _PATTERNS if f"<{name}>" in pattern
-    ]
-    return pl.coalesce(groups).alias(name)
+    """A part of a matched time, from whichever pattern fits that has it."""
+    having = [str(number) for number, pattern in enumerate(_PATTERNS) if f"<{name}>" in pattern]
+    return pl.coalesce(pl.col(number).struct.field(name) for number in having).alias(name)
 
 
 def _date(order: Order | None) -> Iterator[pl.Expr]:
@@ -254,7 +263,7 @@ def _hour() -> pl.Expr:
 def order_that_fits(texts: pl.Series) -> Order | None:
     """The only order that all dates such as 13/02/2026 allow; None if several or none do."""
     numbers = (_part(name).cast(pl.Int64, strict=False).max().fill_null(0) for name in ("first", "middle", "last"))
-    first, middle, last = texts.str.strip_chars().to_frame("text").select(numbers).row(0)
+    first, middle, last = _matched(texts.str.strip_chars()).select(numbers).row(0)
     fits: dict[Order, bool] = {
         "dmy": first <= 31 and middle <= 12,
         "mdy": first <= 12 and middle <= 31,
