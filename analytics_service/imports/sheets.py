@@ -1,4 +1,4 @@
-"""Workbooks of spreadsheets (xlsx): one sheet, whose first row with two cells or more names the columns."""
+"""Workbooks of spreadsheets (xlsx): one sheet, whose first row with more than its first cell names the columns."""
 
 import warnings
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def sheet_table(path: Path, _: bytes, rules: TableRules) -> Table:
     require_unsaid(path, "a workbook", rules, "encoding")
     with _sheet(path, rules.rows) as sheet:
         found = ((number, cells) for number, cells in _rows(sheet) if number > rules.skip)
-        first = next(((number, cells) for number, cells in islice(found, 20) if sum(map(bool, cells)) > 1), None)
+        first = next(((number, cells) for number, cells in islice(found, 20) if any(cells[1:])), None)
     if first is None:
         raise ImportRefused(f"{path} is empty. The first row of its sheet must name the columns.")
     number, columns = first
@@ -94,7 +94,7 @@ def _text(cell: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        is_date = is_datetime(cell.number_format) == "date" and value.time() == time.min
+        is_date = is_datetime(cell.number_format.lower()) == "date" and value.time() == time.min
         return value.date().isoformat() if is_date else value.isoformat(" ")
     if isinstance(value, date | time):
         return value.isoformat()

@@ -159,6 +159,11 @@ def test_a_sheet_of_a_workbook_is_a_table(tmp_path: Path) -> None:
     path = workbook(tmp_path, {"Prices": rows})
     assert values(path) == [(LAST, "0.1"), (LAST + 86_400, "5")]
     assert open_table(path).row_label == "row"
+    for format in ("yyyy-mm-dd", "DD.MM.YYYY"):
+        frame = pd.DataFrame({"Close": [5]}, index=[date(2024, 1, 2)])
+        with pd.ExcelWriter(path, date_format=format) as writer:
+            frame.to_excel(writer)
+        assert values(path) == [(LAST, "5")]
     path = workbook(tmp_path, {"A": [], "B": [[datetime.fromisoformat("2024-01-02T00:00:01"), 7]]})
     with pytest.raises(ImportRefused, match=r"has the sheets A, B\. Name one with --rows"):
         values(path)
