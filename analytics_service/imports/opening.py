@@ -105,7 +105,7 @@ def _date_and_time(table: Table) -> Sequence[str]:
     first = next((rows.row(0, named=True) for rows, _ in table.blocks() if rows.height), None)
     date, time = (first[field].strip() for field in pair) if first else ("", "")
     is_date = ":" not in re.sub(_MIDNIGHT, "", date)
-    return pair if is_date and re.match(r"[0-9]{1,2}:?[0-9]{2}(?::?[0-9]{2}|$)", time) else []
+    return pair if is_date and re.fullmatch(r"[0-9]{1,2}:[0-9]{2}.*|[0-9]{4}|[0-9]{6}", time) else []
 
 
 def _start(path: Path) -> tuple[bytes, Callable[[Path, bytes, TableRules], Table]]:

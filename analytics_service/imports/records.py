@@ -29,6 +29,8 @@ _MAX_LINE = 4 * 2**20
 # Of a file that is a single array or a page. A value takes up to 200 bytes in memory, besides its text.
 _MAX_BYTES = 128 * 2**20
 _MAX_VALUES = 5_000_000
+# Objects within objects, as far as rows and their fields are looked for.
+_DEEPEST = 8
 # The columns of a page of history, and those of its values: of points, or of candles.
 _POINTS, _POINT, _CANDLE = ("t", "asset_id", "symbol"), ("v",), ("o", "h", "l", "c", "n")
 # What pages of history have.
@@ -144,14 +146,14 @@ def _arrays(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, list[Any]]
     """The arrays of objects or arrays in a value that are in no other array, by their paths."""
     if isinstance(value, list) and value and isinstance(value[0], dict | list):
         yield ".".join(path), value
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and len(path) < _DEEPEST:
         for name, part in value.items():
             yield from _arrays(part, (*path, name))
 
 
 def _columnar(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, list[Any]]]:
     """The rows of objects with an array for each column, by their paths."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and len(path) < _DEEPEST:
         if rows := _parallel(value):
             yield ".".join(path), rows
         for name, part in value.items():
@@ -177,13 +179,13 @@ def _at(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _flat(record: Any) -> Any:
+def _flat(record: Any, depth: int = _DEEPEST) -> Any:
     """A record with the fields of objects in it as fields of its own, such as token.symbol."""
-    if not isinstance(record, dict) or not any(isinstance(value, dict) for value in record.values()):
+    if not depth or not isinstance(record, dict) or not any(isinstance(value, dict) for value in record.values()):
         return record
     flat: _Record = {}
     for name, value in record.items():
-        parts = _flat(value) if isinstance(value, dict) else None
+        parts = _flat(value, depth - 1) if isinstance(value, dict) else None
         flat |= {name: value} if parts is None else {f"{name}.{part}": inner for part, inner in parts.items()}
     return flat
 

@@ -61,18 +61,19 @@ def text_table(path: Path, start: bytes, rules: TableRules) -> Table:
         number, header, form = _header(path, stream, encoding, rules.skip)
     if not header:
         raise ImportRefused(f"{path} is empty. Its first line must name the columns.")
+    shown = encoding.upper().removesuffix("-SIG")
     if "\N{REPLACEMENT CHARACTER}" in header:
-        raise ImportRefused(f"{path} is not {encoding.upper()[:5]}. Say what it is, such as --encoding latin-1.")
+        raise ImportRefused(f"{path} is not {shown}. Say what it is, such as --encoding latin-1.")
     columns = [name.strip() for name in _fields(header, form.delimiter)]
     if rules.columns:
         require_names(f"Line {number} of {path}", rules.columns, columns)
         columns, form = list(rules.columns), replace(form, before=number - 1)
     fields = numbered_fields(path, columns)
-    shown = f"text, {encoding.upper().removesuffix('-SIG')}, separated by {_NAMES[form.delimiter]}"
+    kind = f"text, {shown}, separated by {_NAMES[form.delimiter]}"
     if form.before > 1:
-        shown += f", from line {form.before + 1} on"
+        kind += f", from line {form.before + 1} on"
     blocks = partial(_blocks, path, fields, form)
-    return Table(path, columns, fields, path.stat().st_size, "line", blocks, shown, delimiter=form.delimiter)
+    return Table(path, columns, fields, path.stat().st_size, "line", blocks, kind, delimiter=form.delimiter)
 
 
 def _encoding(path: Path, start: bytes) -> str:

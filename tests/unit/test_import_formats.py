@@ -164,6 +164,7 @@ def test_dates_and_floats_of_parquet(tmp_path: Path) -> None:
         (LINES.replace(f'"{TEXTS[0]}"', "[1]"), "Column price .* is neither text, number nor time|is of type"),
         ('{"t": [1], "symbol": [], "price": {}}\n{}', "Column t .* is of type Object"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"a": ' * 900 + "1" + "}" * 900, "none has a usual name of the time"),
         ("[1704067200000, 1.5]", "neither JSON with an object a line, nor has it an array of objects"),
         ("[]", "is empty: it has no rows"),
         ("{}", "is empty: it has no rows"),

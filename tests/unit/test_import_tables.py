@@ -217,6 +217,7 @@ def test_a_workbook_that_needs_too_much_memory_is_refused_before_it_is_read(tmp_
         ("<DATE>\t<TIME>\t<CLOSE>", "2024.01.02\t09:30:00\t5", None),
         ("<TICKER>,<DATE>,<TIME>,<CLOSE>", "X,20240102,093000,5", None),
         ("Day,Clock,Close", "2024-01-02,9:30 AM,5", "Day,Clock"),
+        ("Date,Time,Close", "2024-01-02,1704187800,5", "Time"),
         ('"Date,Time",Close', '"2024-01-02, 09:30",5', "Date,Time"),
         ("Date,Time,Close", "2024-01-02 09:30,09:30,5", "Date"),
     ],
@@ -228,8 +229,9 @@ def test_a_date_and_a_time_beside_it_are_one_time(tmp_path: Path, header: str, r
     ]
 
 
-def test_a_date_with_a_clock_beside_a_time_is_asked_about(tmp_path: Path) -> None:
-    path = written(tmp_path, "Date,Time,Close\n2024-01-02 09:30,09:30,5\n")
+@pytest.mark.parametrize("row", ["2024-01-02 09:30,09:30,5", "2024-01-02,1704187800,5"])
+def test_a_date_beside_a_time_that_is_no_clock_of_its_day_is_asked_about(tmp_path: Path, row: str) -> None:
+    path = written(tmp_path, f"Date,Time,Close\n{row}\n")
     with pytest.raises(ImportRefused, match="several columns that could be the time: Date, Time"):
         values(path)
     with pytest.raises(ImportRefused, match="has no column 'Clock'"):
