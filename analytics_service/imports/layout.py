@@ -261,8 +261,8 @@ def field_of(table: Table, role: str, named: str | None, synonyms: Collection[st
     chosen = column_of(table, role, named, synonyms, option)
     if chosen is None:
         shown = ", ".join(table.columns)[:200]
-        if table.has_header:
-            require_header(table, table.columns)
+        require_header(table, table.columns)
+        if table.has_header and role == "time":
             cure += " If lines come before the names of columns, say --skip; if none has them, say --columns with all."
         raise ImportRefused(f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {cure}")
     return chosen

@@ -63,13 +63,13 @@ _PATTERNS = (
     r"^(?<month>[0-9]{1,2})[-/](?<year>[0-9]{4})$",
 )
 _PARTS = ("year", "month", "day", "name", "first", "middle", "last", "hour", "minute", "second", "half", "zone")
-# Other spellings of what the patterns read: without marks, with a weekday, as C and JavaScript write times.
+# Other spellings of what the patterns read: without marks, with a weekday, as C, JavaScript and Go write times.
 _SPELLINGS = (
     (r"^([0-9]{4})([0-9]{2})([0-9]{2})[T ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2}))", "$1-$2-$3 $4:$5:$6"),
     (r"^([0-9]{4})([0-9]{2})([0-9]{2})[T ]([0-9]{2}):?([0-9]{2})$", "$1-$2-$3 $4:$5"),
     (r"(?i)^(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?,?\s+", ""),
     (r"(?i)^([a-z]{3}\s+[0-9]{1,2})\s+([0-9:]{8})\s+(?:([a-z]+)\s+)?([0-9]{4})$", "$1 $4 $2 $3"),
-    (rf"({_OFFSET})\s*\([^()]*\)$", "$1"),
+    (rf"({_OFFSET})\s*(?:\([^()]*\)|\s[A-Z]+)$", "$1"),
 )
 # The name of a zone after a time, as Java and Trino write it. An offset before it says more.
 _REGION = r"\s*\[([A-Za-z0-9_+/-]+)\]$|\s+([A-Z][A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+)$"
@@ -245,8 +245,8 @@ def _date(order: Order | None) -> Iterator[pl.Expr]:
     yield pl.coalesce(year, century + years).alias("year")
     yield pl.coalesce(month, named, pl.when(month_first).then(first).otherwise(middle)).alias("month")
     given = pl.when(month_first).then(middle).when(year_first).then(last).otherwise(first)
-    # 1 Jan 2, 2024 and Aug 18 are no dates.
-    is_odd = (first.is_not_null() & day.is_not_null()) | (is_short & first.is_null() & day.is_null())
+    # 1 Jan 2, 2024 is no date.
+    is_odd = first.is_not_null() & day.is_not_null()
     yield pl.when(is_odd).then(pl.lit("-")).otherwise(pl.coalesce(day, given)).alias("day")
     is_open = (is_short & (order is None)) | (is_numeric & ~is_short & (order in (None, "ymd")))
     yield (is_open & ~is_odd).fill_null(value=False).alias("orderless")
