@@ -87,7 +87,8 @@ class TableFields:
     that describe assets, `switches` those of the preset. `own` says whether the service wrote the file: then rates are
     fractions. There, and in a `wide` file, empty values are no mistake. A `page` has values of buckets, and `count` is
     the field of the observations in each. The fields `same` must name the same asset in all rows. `candle` are the
-    fields of open, high and low beside a close. Beside `opening`, times of opening, `time` has those of closing.
+    fields of open, high and low beside a close. Beside `opening`, times of opening, `time` has those of closing;
+    without it they may be those at which an interval `begins`.
     """
 
     time: str
@@ -104,6 +105,7 @@ class TableFields:
     count: str | None = None
     candle: Mapping[str, str] = field(default_factory=dict)
     opening: str | None = None
+    begins: bool = False
 
 
 def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
@@ -141,6 +143,7 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     return TableFields(
         time, [(choice.symbol, values)], asset, None if symbol == asset else symbol, ignored, own,
         same=same, page=page, count=count, candle=candle, opening=opening,
+        begins=not opening and ("open" in candle or time in _candidates(table, _OPENINGS)),
     )  # fmt: skip
 
 

@@ -227,13 +227,13 @@ def _require_assets(file: ReadFile, names: AssetNames) -> None:
 
 
 def _require_stamp(file: ReadFile) -> None:
-    """ImportRefused if a close may hold at its time or at the end of an interval that begins then."""
+    """ImportRefused if a value may hold at its time or at the end of an interval that begins then."""
     layout, table = file.layout, file.table
-    if "open" in layout.candle and file.stamp is None and not layout.opening and file.is_clocked:
+    if layout.begins and file.stamp is None and file.is_clocked:
+        first = table.where(next(iter(file.kinds.values())))
         raise ImportRefused(
-            f"{table.path} has opens and closes at times of day, {table.where(next(iter(file.kinds.values())))}, which "
-            "may be when an interval begins, so that its close is known later, or when it ends. Say --stamp begin or "
-            "--stamp end."
+            f"{table.path} has closes at times of day, {first}, which may be when an interval begins, so that its "
+            "close is known later, or when it ends. Say --stamp begin or --stamp end."
         )
 
 

@@ -97,6 +97,7 @@ def test_a_candle_is_four_observations(tmp_path: Path, text: str, holding: Holdi
     ("text", "holding", "candles", "message"),
     [
         (f"{OHLC}{MONDAY},1,9,0.5,2\n", NOTHING, False, f"line 2: '{MONDAY}'.*--stamp begin or --stamp end"),
+        (hours(1).replace("time,price", "open_time,close"), NOTHING, False, "--stamp begin or --stamp end"),
         (hours(1), BEGIN, False, "one time of each asset.*--interval 1d"),
         (hours(1, 2), Holding(None, "1h"), False, "An interval changes nothing.*--stamp begin"),
         (f"{OHLC}{MONDAY},1,9,0.5,2\n", Holding("begin", "3s"), True, "candles of less than 4 seconds"),

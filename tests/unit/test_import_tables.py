@@ -266,14 +266,14 @@ def test_rows_without_a_value_are_left_out_and_counted(tmp_path: Path, nothing: 
         ("observation_date,close_usd,token", histories.PRICES),
         ("TIME_PERIOD,OBS_VALUE,symbol", histories.PRICES),
         ("Date,Close/Last,symbol", histories.PRICES),
-        ("window_start,close,ticker", histories.PRICES),
+        ("window_start,close,ticker,window_end", histories.PRICES),
         ("block_time,supply_apr,token", histories.LEND_RATES),
         ("block_time,borrowApr,token", histories.BORROW_RATES),
         ("date,tvl_usd", histories.TVL),
     ],
 )
 def test_usual_names_are_known(tmp_path: Path, header: str, history: histories.History) -> None:
-    cells = ["2024-01-02T00:00:00Z", "5", "BTC"][: header.count(",") + 1]
+    cells = ["2024-01-02T00:00:00Z", "5", "BTC", "2024-01-02T00:00:00Z"][: header.count(",") + 1]
     path = written(tmp_path, f"{header}\n{','.join(cells)}\n")
     assert values(path, choice=ColumnChoice(), history=history, fraction=True) == [(MIDNIGHT, "5")]
 
