@@ -11,7 +11,8 @@ from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.presets import PRICES
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
-from tests.unit.history_files import AT, Silent, written
+from tests.doubles import Silent
+from tests.unit.history_files import AT, written
 
 # 2024-01-01T00:00:00Z, a Monday.
 MONDAY, HOUR, DAY = 1_704_067_200, 3600, 86_400
