@@ -272,9 +272,10 @@ def _held(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
         rows = rows.with_columns(begin=(shifted(rows["observed_at"], f"-{file.interval}", zone) + 1).cast(pl.UInt32))
     if not file.rules.choice.candles:
         return rows.drop("begin", strict=False)
-    # Of 00:00 to 01:00, the last second belongs to the next candle.
-    is_next = (observed_at > pl.col("begin")) & ((observed_at - pl.col("begin")) % 60 == 0)
-    rows = rows.with_columns(observed_at=observed_at - is_next.cast(pl.UInt32))
+    if file.layout.opening:
+        # Of 00:00 to 01:00, the last second belongs to the next candle.
+        is_next = (observed_at > pl.col("begin")) & ((observed_at - pl.col("begin")) % 60 == 0)
+        rows = rows.with_columns(observed_at=observed_at - is_next.cast(pl.UInt32))
     if rows.height and not (rows["observed_at"].cast(pl.Int64) - rows["begin"] >= LEAST - 1).all():
         raise ImportRefused(f"{file.table.path} has candles of less than {LEAST} seconds. Leave out --candles.")
     return candles(rows).drop("begin")
