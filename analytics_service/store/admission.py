@@ -11,7 +11,7 @@ from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
 """The side of all data that is not simulated."""
-_MADE_UP = "made up again by "
+MADE_UP = "made up again by "
 """The side of simulated data is this and the spec. The simulations before wrote other words, or the spec alone."""
 
 
@@ -25,12 +25,12 @@ def simulated_spec(side: str | None) -> str | None:
     """The simulated source of a side, if any. SourceRefused for an earlier simulation, which cannot be continued."""
     if side is None or side == _REAL:
         return None
-    if not side.startswith(_MADE_UP):
+    if not side.startswith(MADE_UP):
         raise SourceRefused(
             f"This store holds {side.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
             f"continued. {_ANOTHER[0].upper()}{_ANOTHER[1:]}. Nothing of value is lost with the old one."
         )
-    return side.removeprefix(_MADE_UP)
+    return side.removeprefix(MADE_UP)
 
 
 def require_admitted(store: Store, origin: Origin) -> None:
@@ -73,4 +73,4 @@ def _require(store: Store, side: str | None, origin: Origin) -> None:
 
 
 def _side(origin: Origin) -> str:
-    return f"{_MADE_UP}{origin.spec}" if origin.simulated else _REAL
+    return f"{MADE_UP}{origin.spec}" if origin.simulated else _REAL

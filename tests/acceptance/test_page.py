@@ -477,7 +477,7 @@ def test_imported_sums_are_charted_up_to_their_end(old: Visit) -> None:
     """Although values alone are no snapshot, of which the status tells."""
     page = old.open({"range": "90d", "tz": "UTC"})
     expect(page.locator(".panel h2").last).to_have_text("Total value locked Data ends 2024-01-31")
-    assert query(source(page, 3))["end"] == str(int(datetime(2024, 1, 31, tzinfo=UTC).timestamp()))
+    assert query(source(page, 3))["end"] == str(int(datetime(2024, 1, 31, 23, 59, 59, tzinfo=UTC).timestamp()))
     assert numbers(page, 3)[-1][-1] == "1500000.5"
 
 

@@ -23,7 +23,7 @@ def read(text: str, rules: NumberRules = AS_WRITTEN) -> tuple[Decimal | None, Nu
 def stored(text: str, exponent: int = 0) -> Decimal | None:
     """The number with 18 decimals, half to even; None if that is not below 10^20."""
     value = Decimal(text).scaleb(exponent, EXACT).quantize(Decimal("1e-18"), context=EXACT)
-    return value if abs(value) < 10**20 else None
+    return value if value.copy_abs() < 10**20 else None
 
 
 @pytest.mark.parametrize(

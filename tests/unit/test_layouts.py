@@ -61,7 +61,7 @@ def test_each_table_is_split_or_copied() -> None:
 
 def test_a_store_that_was_made_before_scripts_had_placeholders_goes_on() -> None:
     """These are the checksums in it, of the text for a single server."""
-    assert unapplied([Applied(*row) for row in MADE_BEFORE], shipped()) == []
+    assert unapplied([Applied(*row) for row in MADE_BEFORE], shipped()[: len(MADE_BEFORE)]) == []
 
 
 def test_a_layout_fits_the_tables_that_it_makes() -> None:

@@ -166,7 +166,7 @@ def _above_one(part: str, records: Iterable[tuple[str, Any]]) -> Iterator[Findin
     for name, record in records:
         kinds = columns_of(type(record))
         for field, value in row_of(record).items():
-            if isinstance(kinds[field], (Ratio, Rate)) and value > ONE:
+            if isinstance(kinds[field], (Ratio, Rate)) and value is not None and value > ONE:
                 high[field].append(f"{name} ({_plain(value)})")
     for field, names in high.items():
         yield warning(f"{part}: {field} is more than 1, which is 100 %: {listed(names)}. It is a fraction.")
