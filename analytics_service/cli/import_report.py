@@ -81,7 +81,8 @@ def _held(file: ReadFile) -> Iterator[str]:
     if file.interval and file.stamp == "begin":
         yield f"  held: from the last second of intervals of {re.sub('m$', 'min', file.interval)} that begin then"
     elif not file.is_clocked:
-        yield "  held: from the last second of each date"
+        hint = "; --stamp begin is for dates that name the beginning of a week or month" if file.apart else ""
+        yield f"  held: from the last second of each date{hint}"
     left = [file.table.title(field) for field in file.layout.candle.values()]
     if left and not file.rules.choice.candles:
         yield f"  left out: {', '.join(left)}; --candles brings them in, at seconds within each interval"

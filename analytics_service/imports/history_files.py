@@ -14,7 +14,7 @@ from analytics_service.imports.merging import merged
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.opening import open_table
 from analytics_service.imports.presets import Preset
-from analytics_service.imports.reading import HistoryRequest, ReadFile, read_history
+from analytics_service.imports.reading import HistoryRequest, ReadFile, read_history, require_dollars
 from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
 from analytics_service.store.connection import Store
@@ -82,7 +82,7 @@ def load_history(
     preset, registered = request.preset, registered_assets(store)
     listed = listed_assets(request.assets, registered)
     kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
-    names = AssetNames(listed, registered.values(), add_new=request.new_assets)
+    names = AssetNames(listed, registered.values(), add_new=request.new_assets, pairs=request.is_price)
     same: dict[str, tuple[ReadFile, tuple[int, str]]] = {}
     tables = (open_table(path, request.tables) for path in request.files)
     laid_out = ((table, lay_out(table, preset, request.choice.of(table.path))) for table in tables)
@@ -96,6 +96,7 @@ def load_history(
     rows, found = merged(_with_ids(files, names.ids), _begun(store, preset))
     if found and not request.last_wins:
         raise disagreement(files, names, found)
+    require_dollars(files)
     require_rows(files, rows.height, rejected_files)
     used = set(rows["asset"].unique())
     made = [asset for asset in names.new.values() if asset.id in used]

@@ -7,13 +7,15 @@ from typing import Literal
 
 import polars as pl
 
-from analytics_service.imports.times import first_seconds, walls_of
+from analytics_service.imports.times import TimeStyle, first_seconds, walls_of
 from analytics_service.market.instants import DAY, HOUR, MINUTE
 
 Stamp = Literal["begin", "end"]
 STAMPS: Sequence[Stamp] = ("begin", "end")
 # The values of a candle besides its close, which is `value`.
 CANDLE = ("open", "high", "low")
+# The distances from which dates may name a week or month that begins, and months more than one.
+APART = {TimeStyle.DATE: 6 * DAY, TimeStyle.MONTH: 32 * DAY}
 # The seconds that a candle must have: one for each of its values.
 LEAST = 4
 _UNITS = {"s": "s", "min": "m", "h": "h", "d": "d", "w": "w", "mo": "mo"}
@@ -38,17 +40,24 @@ def parse_interval(text: str) -> str:
     return f"{match[1]}{_UNITS[match[2]]}"
 
 
-def interval_of(seconds: pl.DataFrame, zone: str) -> str | None:
-    """The least distance of the times `begin` of each `asset`, by the clock of their zone; None if all are alike. One
-    of months is a calendar interval, so that no value holds before its month is over."""
-    walls = walls_of(seconds["begin"], zone).dt.epoch("s")
-    ordered = pl.DataFrame({"key": seconds["asset"].cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
+def least_distance(assets: pl.Series, seconds: pl.Series, zone: str) -> int | None:
+    """The least distance of the times of each asset, by the clock of their zone; None if all are alike."""
+    walls = walls_of(seconds, zone).dt.epoch("s")
+    ordered = pl.DataFrame({"key": assets.cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
     same = ordered // 2**33 == ordered.shift(1) // 2**33
     least = ordered.diff().filter(same & (ordered.diff() > 0)).min()
     if not isinstance(least, int):
         return None
     # A day on which clocks go forward has 23 hours.
-    least += HOUR if (least + HOUR) % DAY == 0 else 0
+    return least + (HOUR if (least + HOUR) % DAY == 0 else 0)
+
+
+def interval_of(seconds: pl.DataFrame, zone: str) -> str | None:
+    """The least distance of the times `begin` of each `asset`, as an interval. One of months is a calendar interval, so
+    that no value holds before its month is over."""
+    least = least_distance(seconds["asset"], seconds["begin"], zone)
+    if least is None:
+        return None
     months = round(least / _MONTH)
     if months and abs(least - months * _MONTH) < 3 * DAY:
         return f"{months}mo"

@@ -11,7 +11,7 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.columnar import is_readable
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
-from analytics_service.store.histories import BORROW_RATES, LEND_RATES, History
+from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, History
 
 # Names of columns, in lower case and without marks between words.
 TIMES = (
@@ -44,8 +44,17 @@ _OF_CANDLE = {
     "high": ("high", "h", "high_price", "price_high", "high_usd"),
     "low": ("low", "l", "low_price", "price_low", "low_usd"),
 }
-_OPENINGS = ("open_time", "time_open", "opentime", "window_start", "period_start", "time_period_start", "start_time")
-_CLOSINGS = ("close_time", "time_close", "closetime", "window_end", "period_end", "time_period_end", "end_time")
+_OPENINGS = (
+    *("open_time", "time_open", "opentime", "window_start", "period_start", "time_period_start", "start_time"),
+    *("begin", "begin_time"),
+)
+_CLOSINGS = (
+    *("close_time", "time_close", "closetime", "window_end", "period_end", "time_period_end", "end_time"),
+    *("end",),
+)
+_CLOSES = ("close", "c", "close_price", "price_close", "close_usd", "close/last", "adj_close", "adjusted_close")
+# Names of columns that say in what prices are.
+_QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +97,8 @@ class TableFields:
     fractions. There, and in a `wide` file, empty values are no mistake. A `page` has values of buckets, and `count` is
     the field of the observations in each. The fields `same` must name the same asset in all rows. `candle` are the
     fields of open, high and low beside a close. Beside `opening`, times of opening, `time` has those of closing;
-    without it they may be those at which an interval `begins`.
+    without that, `begins` says that the name of `time` is one of those of opening, and `closes` that the value is a
+    close. The fields `quotes` say in what prices are.
     """
 
     time: str
@@ -106,6 +116,8 @@ class TableFields:
     candle: Mapping[str, str] = field(default_factory=dict)
     opening: str | None = None
     begins: bool = False
+    closes: bool = False
+    quotes: Sequence[str] = ()
 
 
 def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
@@ -143,7 +155,8 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     return TableFields(
         time, [(choice.symbol, values)], asset, None if symbol == asset else symbol, ignored, own,
         same=same, page=page, count=count, candle=candle, opening=opening,
-        begins=not opening and ("open" in candle or time in _candidates(table, _OPENINGS)),
+        begins=not opening and time in _candidates(table, _OPENINGS), closes=value in _candidates(table, _CLOSES),
+        quotes=[one for one in _candidates(table, _QUOTES) if history is PRICES and one not in (value, asset)],
     )  # fmt: skip
 
 
@@ -244,7 +257,8 @@ def _wide(table: Table, time: str) -> TableFields:
     if not columns:
         raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
     values = [(column, {"value": field}) for field, column in columns.items()]
-    return TableFields(time, values, None, None, _unused(table, {time, *columns}), wide=True)
+    begins = time in _candidates(table, _OPENINGS)
+    return TableFields(time, values, None, None, _unused(table, {time, *columns}), wide=True, begins=begins)
 
 
 def _asset(table: Table, history: History, named: str | None) -> str | None:

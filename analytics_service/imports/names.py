@@ -11,6 +11,11 @@ from analytics_service.store.observations import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 _CURE = "--new-assets adds it"
+# What prices may be in: USD, and what is worth as much.
+DOLLARS = frozenset(
+    ("usd", "usdt", "usdc", "dai", "busd", "tusd", "usdp", "fdusd", "pyusd", "gusd", "usde", "us$", "$")
+)
+_PAIR = re.compile(r"([A-Za-z0-9.]+)[/_-]([A-Za-z0-9.$]+)")
 
 
 class Named(NamedTuple):
@@ -29,11 +34,17 @@ class AssetNames:
 
     `listed` are the assets of the assets file, whose symbols come before those of the `registered` ones of the store.
     A name of no asset makes a new one if its row describes it, or with `add_new`: `native;<symbol>`, unless it is an id
-    or an address. `cure` says what else to do about such a name.
+    or an address. `cure` says what else to do about such a name. With `pairs`, BTC/USD is BTC.
     """
 
     def __init__(
-        self, listed: Iterable[Asset], registered: Iterable[Asset], *, add_new: bool, cure: str = _CURE
+        self,
+        listed: Iterable[Asset],
+        registered: Iterable[Asset],
+        *,
+        add_new: bool,
+        cure: str = _CURE,
+        pairs: bool = False,
     ) -> None:
         self.ids: list[str] = []
         """The ids by code."""
@@ -41,6 +52,7 @@ class AssetNames:
         """The assets that were made, by id."""
         self._add_new = add_new
         self._cure = cure
+        self._pairs = pairs
         self._codes: dict[str, int] = {}
         self._named: dict[tuple[str, str, str | None], Named] = {}
         self._keys: dict[str, str] = {}
@@ -100,6 +112,10 @@ class AssetNames:
             return ids[0]
         if ids:
             raise _Fault(f"several assets have this symbol; write one of their ids: {', '.join(sorted(ids))}")
+        if self._pairs and (pair := _PAIR.fullmatch(name)):
+            if fault := pair_fault(name):
+                raise _Fault(fault)
+            return self._resolved(pair[1], symbol, None)
         if not self._add_new:
             raise _Fault(f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; {self._cure}")
         return self._made(_asset(name, symbol))
@@ -110,6 +126,17 @@ class AssetNames:
         self.new[asset.id] = asset
         self._know(asset)
         return asset.id
+
+
+def pair_fault(name: str) -> str | None:
+    """Why a symbol that is a pair, such as BTC/EUR, has no price in USD; None of any other."""
+    pair = _PAIR.fullmatch(name)
+    if pair is None or pair[2].casefold() in DOLLARS:
+        return None
+    return (
+        f"{name!r} is {pair[1]} in {pair[2]}, and prices are in USD; convert them, or describe an asset of this symbol "
+        "with --assets"
+    )
 
 
 def _asset(name: str, symbol: str) -> Asset | str:

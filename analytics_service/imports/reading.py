@@ -15,10 +15,20 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports import judging
-from analytics_service.imports.holding import CANDLE, LEAST, Holding, Stamp, candles, interval_of, shifted
+from analytics_service.imports.holding import (
+    APART,
+    CANDLE,
+    LEAST,
+    Holding,
+    Stamp,
+    candles,
+    interval_of,
+    least_distance,
+    shifted,
+)
 from analytics_service.imports.judging import first_reason, is_empty, may_be_percent
 from analytics_service.imports.layout import ColumnChoice, TableFields
-from analytics_service.imports.names import AssetNames, Named
+from analytics_service.imports.names import DOLLARS, AssetNames, Named, pair_fault
 from analytics_service.imports.numerals import Mark, NumberRules, NumberStyle, read_numbers
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table, TableRules
@@ -26,14 +36,16 @@ from analytics_service.imports.times import (
     CALENDAR,
     TimeRules,
     TimeStyle,
+    at_midnight,
     fractions,
     last_second,
     mixed,
     order_that_fits,
     read_times,
 )
-from analytics_service.market.instants import unix_second
+from analytics_service.market.instants import DAY, unix_second
 from analytics_service.market.kinds import DECIMAL, RATE_LIMIT
+from analytics_service.store.histories import PRICES
 
 _FLAG = {"true": True, "false": False}
 
@@ -65,6 +77,11 @@ class HistoryRequest:
         """Whether values may be in percent."""
         return may_be_percent(self.preset.history)
 
+    @property
+    def is_price(self) -> bool:
+        """Whether values are prices whose columns no preset names."""
+        return self.preset.history is PRICES and not self.preset.columns
+
 
 @dataclass(slots=True)
 class ReadFile:
@@ -72,7 +89,9 @@ class ReadFile:
     numbers are written, each with the first line that is written so. Rows without a value are `empty`, not `read`.
     `named` has the first asset in each field that must name the same asset in all rows, and the file that names it;
     files of one import share it. `at` is the present instant: observations more than a day later are bad. `interval` is
-    that which a time names, if it matters; `pages` are the distinct times of a page of history."""
+    that which a time names, if it matters; `pages` are the distinct times of a page of history. `midnight` says whether
+    all clocks show it, `apart` whether each date may name a week or month, and `foreign` is the first price that is not
+    in USD."""
 
     table: Table
     layout: TableFields
@@ -91,6 +110,9 @@ class ReadFile:
     named: dict[str, tuple["ReadFile", tuple[int, str]]] = field(default_factory=dict)
     interval: str | None = None
     pages: set[int] = field(default_factory=set)
+    midnight: bool = True
+    apart: bool = False
+    foreign: tuple[str, tuple[int, str]] | None = None
 
     def __post_init__(self) -> None:
         values = dict.fromkeys(self.rules.preset.histories, DECIMAL)
@@ -140,6 +162,7 @@ def read_history(
     for block, size in table.blocks():
         rows = _timed(file, table.filled(block))
         _require_same(file, rows)
+        _note_quotes(file, rows)
         if layout.page:
             file.pages.update(rows["second"].drop_nulls())
         for asset, fields in layout.values:
@@ -172,6 +195,8 @@ def _timed(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
     assets = rows[file.layout.asset] if file.layout.asset else None
     times = read_times(rows[column], rules, assets)
     note_times(file, rows, column, times, rules)
+    if file.layout.closes:
+        file.midnight &= at_midnight(rows[column], times)
     opening = file.layout.opening
     begin = read_times(rows[opening], rules, assets)["second"].alias("begin") if opening else times["begin"]
     tick = fractions(rows[column], times).alias("tick")
@@ -229,18 +254,26 @@ def _require_assets(file: ReadFile, names: AssetNames) -> None:
 def _require_stamp(file: ReadFile) -> None:
     """ImportRefused if a value may hold at its time or at the end of an interval that begins then."""
     layout, table = file.layout, file.table
-    if layout.begins and file.stamp is None and file.is_clocked:
+    if file.stamp is not None or layout.opening or not file.kinds:
+        return
+    distance = None
+    if not file.is_clocked or (layout.closes and file.midnight):
+        rows = pl.concat([block.select("asset", "observed_at") for block in file.good])
+        distance = least_distance(rows["asset"], rows["observed_at"], file.calendar)
+    file.apart = not file.is_clocked and (distance or 0) >= min(APART[kind] for kind in CALENDAR if kind in file.kinds)
+    is_midnight = layout.closes and file.is_clocked and file.midnight and (distance is None or distance >= DAY)
+    if layout.begins or is_midnight or ("open" in layout.candle and (file.is_clocked or file.apart)):
         first = table.where(next(iter(file.kinds.values())))
         raise ImportRefused(
-            f"{table.path} has closes at times of day, {first}, which may be when an interval begins, so that its "
-            "close is known later, or when it ends. Say --stamp begin or --stamp end."
+            f"{table.path} has values at {', '.join(file.kinds)}, {first}, which may name the beginning of an "
+            "interval, so that its value is known later, or its end. Say --stamp begin or --stamp end."
         )
 
 
 def _interval(file: ReadFile) -> str | None:
     """The interval that a time of the file names, if that matters. ImportRefused if nothing tells it."""
     said, is_candle = file.rules.holding.interval, file.rules.choice.candles
-    is_needed = file.stamp == "begin" or (file.stamp == "end" and is_candle and file.is_clocked)
+    is_needed = file.stamp == "begin" or (file.stamp == "end" and is_candle)
     if said and not is_needed and file.rules.holding.stamp is None:
         raise ImportRefused(f"An interval changes nothing in {file.table.path}. Say --stamp begin or leave it out.")
     if not is_needed or said:
@@ -269,7 +302,8 @@ def _held(file: ReadFile, rows: pl.DataFrame) -> pl.DataFrame:
         ends = shifted(rows["begin"], file.interval, zone).fill_null(now).clip(upper_bound=now) - 1
         rows = rows.with_columns(observed_at=pl.max_horizontal(ends.cast(pl.UInt32), "begin"))
     elif file.interval:
-        rows = rows.with_columns(begin=(shifted(rows["observed_at"], f"-{file.interval}", zone) + 1).cast(pl.UInt32))
+        ends = rows["observed_at"].cast(pl.Int64) + 1
+        rows = rows.with_columns(begin=shifted(ends, f"-{file.interval}", zone).cast(pl.UInt32))
     if not file.rules.choice.candles:
         return rows.drop("begin", strict=False)
     if file.layout.opening:
@@ -368,11 +402,34 @@ def _require_same(file: ReadFile, rows: pl.DataFrame) -> None:
                     f"{of.table.path}, {of.table.where(at)}" for of, at in ((other, first), (file, seen))
                 )
                 raise ImportRefused(f"There are several assets: {both}. {cure}")
+            if file.rules.is_price and file.rules.choice.asset is None and (fault := pair_fault(seen[1])):
+                raise ImportRefused(f"{file.table.path}, {file.table.where(seen)}: {fault}.")
             if symbol is not None and file.rules.choice.asset is None and _is_other(symbol, title, seen[1]):
                 raise ImportRefused(
                     f"{file.table.path} has another {title} than {symbol}, {file.table.where(seen)}. Leave out "
                     f"--symbol, or say --asset {title!r}, too, if all is of {symbol}."
                 )
+
+
+def _note_quotes(file: ReadFile, rows: pl.DataFrame) -> None:
+    """Note the first price in something else than USD."""
+    for column in file.layout.quotes if file.foreign is None else ():
+        texts = rows[column].str.strip_chars()
+        foreign = rows.select("line", text=texts).filter(~texts.str.to_lowercase().is_in([*DOLLARS, ""]))
+        if foreign.height:
+            file.foreign = file.table.title(column), foreign.row(0)
+
+
+def require_dollars(files: Sequence[ReadFile]) -> None:
+    """ImportRefused if a column says that prices are in something else than USD."""
+    for file in files:
+        if file.foreign is not None:
+            title, seen = file.foreign
+            raise ImportRefused(
+                f"Prices are in USD, and column {title!r} of {file.table.path} says something else, "
+                f"{file.table.where(seen)}. Convert them, or leave out such rows; if the column means something "
+                "else, leave it out."
+            )
 
 
 def _is_other(symbol: str, title: str, text: str) -> bool:

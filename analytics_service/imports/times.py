@@ -74,6 +74,7 @@ _SPELLINGS = (
 # The name of a zone after a time, as Java and Trino write it. An offset before it says more.
 _REGION = r"\s*\[([A-Za-z0-9_+/-]+)\]$|\s+([A-Z][A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+)$"
 
+_MIDNIGHT = r"(?i)[T ](?:0?0:00(?::00)?(?:[.,]0+)?(?:[^:.,0-9]|$)|12:00(?::00)?\s*AM)"
 # Digits that a time in scientific notation must have, or else it was rounded: spreadsheets write 1.70407E+12.
 _SCIENTIFIC, _ROUNDED_BELOW = r"^([0-9](?:\.[0-9]+)?)[eE]\+?[0-9]{1,2}$", 8
 
@@ -363,6 +364,13 @@ def fractions(texts: pl.Series, times: pl.DataFrame) -> pl.Series:
         if unit != "s":
             nanos = pl.when(kind == str(name)).then(number % UNITS[unit] * (10**9 // UNITS[unit])).otherwise(nanos)
     return times.select("kind", text=texts).select(nanos.cast(pl.UInt32)).to_series()
+
+
+def at_midnight(texts: pl.Series, times: pl.DataFrame) -> bool:
+    """Whether all times are clocks that show midnight; numbers, in UTC."""
+    is_number = pl.col("kind").is_in([str(kind) for kind in NUMBERS.values()])
+    shown = pl.when(is_number).then(pl.col("second") % DAY == 0).otherwise(pl.col("text").str.contains(_MIDNIGHT))
+    return bool(times.select("kind", "second", text=texts).select(shown.all()).item())
 
 
 def _first_second(day: date, zone: ZoneInfo) -> int | None:

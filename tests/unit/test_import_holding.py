@@ -40,6 +40,9 @@ def hours(*values: int, step: int = HOUR) -> str:
     [
         (hours(1, 2), NOTHING, "UTC", [MONDAY, MONDAY + HOUR]),
         (hours(1, 2), END, "UTC", [MONDAY, MONDAY + HOUR]),
+        (hours(1, 2).replace("price", "close"), NOTHING, "UTC", [MONDAY, MONDAY + HOUR]),
+        ("time,close\n2024-01-01 16:00,1\n2024-01-02 00:00,2\n", NOTHING, "UTC", [MONDAY + 16 * HOUR, MONDAY + DAY]),
+        ("begin,end,price\n2024-01-01 00:00,2024-01-01 01:00,1\n", NOTHING, "UTC", [MONDAY + HOUR]),
         (hours(1, 2), BEGIN, "UTC", [MONDAY + HOUR - 1, MONDAY + 2 * HOUR - 1]),
         (hours(1), Holding("begin", "1m"), "UTC", [MONDAY + 59]),
         # Months are those of the calendar: January has 31 days, February 29.
@@ -101,6 +104,16 @@ def test_a_candle_is_four_observations(tmp_path: Path, text: str, holding: Holdi
         (hours(1).replace("time,price", "open_time,close"), NOTHING, False, "--stamp begin or --stamp end"),
         (hours(1), BEGIN, False, "one time of each asset.*--interval 1d"),
         (hours(1, 2), Holding(None, "1h"), False, "An interval changes nothing.*--stamp begin"),
+        # A week or month that begins, or one that ends.
+        (f"{OHLC}2024-01-01,1,9,0.5,2\n2024-01-08,1,9,0.5,2\n", NOTHING, False, "values at dates.*--stamp begin or"),
+        (f"{OHLC}2024-01-01,1,9,0.5,2\n2024-02-01,1,9,0.5,2\n", NOTHING, True, "values at dates.*--stamp begin or"),
+        # Times named as an opening, of the file or by the caller.
+        ("open time,close\n2024-01-01,1\n2024-01-02,2\n", NOTHING, False, "values at dates.*--stamp begin or"),
+        ("window_start,price\n2024-01-01 10:00,1\n", NOTHING, False, "line 2: '2024-01-01 10:00'.*--stamp begin or"),
+        # Closes of days, which many sources write at the first second.
+        ("time,close\n2024-01-01 00:00:00,1\n2024-01-02 00:00:00,2\n", NOTHING, False, "--stamp begin or"),
+        ("time,close\n2024-03-10T00:00-05:00,1\n2024-03-11T00:00-04:00,2\n", NOTHING, False, "--stamp begin or"),
+        (hours(1, 2, step=DAY).replace("price", "Close/Last"), NOTHING, False, "--stamp begin or"),
         (f"{OHLC}{MONDAY},1,9,0.5,2\n", Holding("begin", "3s"), True, "candles of less than 4 seconds"),
         ("time,price\n2024-01-01,1\n2024-01-01 01:00,2\n", NOTHING, False, "mixes dates .* and times without a zone"),
     ],
@@ -116,6 +129,13 @@ def test_what_leaves_open_when_a_value_holds_is_refused(
 def test_an_interval_has_a_number_and_a_unit(text: str) -> None:
     with pytest.raises(ValueError, match="must be a whole number followed by s, min, h, d, w or mo"):
         parse_interval(text)
+
+
+def test_a_candle_of_dates_that_end_is_as_long_as_their_distance(tmp_path: Path) -> None:
+    """January and February, whose last days are 29 days apart."""
+    text = f"{OHLC}2024-01-31,1,9,0.5,2\n2024-02-29,3,9,0.5,4\n"
+    opens = [second for second, value in held(tmp_path, text, END, candles=True) if value in "13"]
+    assert opens == [MONDAY, MONDAY + 31 * DAY]
 
 
 def test_the_value_of_a_candle_is_its_close(tmp_path: Path) -> None:

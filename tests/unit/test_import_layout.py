@@ -7,6 +7,9 @@ import pytest
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.layout import ColumnChoice
+from analytics_service.imports.names import AssetNames
+from analytics_service.imports.times import TimeRules
+from analytics_service.market.assets import unknown_asset
 from analytics_service.store import histories
 from analytics_service.store.histories import History
 from tests.unit.history_files import BY_NAME, IN_UTC, loaded, rows_of, written
@@ -20,7 +23,7 @@ OF_ETH = ColumnChoice(symbol="ETH")
     ("text", "choice"),
     [
         ("time,symbol,price\n1704067200,ETH,1.5\n", BY_NAME),
-        ('"Date","TICKER","Close"\n2024-01-01T00:00Z,ETH,1.5\n', BY_NAME),
+        ('"Date","TICKER","USD"\n2024-01-01T00:00Z,ETH,1.5\n', BY_NAME),
         # pandas and R write an index without a name, price sites further columns.
         (",Block Time,Asset,USD_price\n0,1704067200,ETH,1.5\n", BY_NAME),
         ("snapped_at,price,market_cap,total_volume\n2024-01-01 00:00:00 UTC,1.5,2.5e9,\n", OF_ETH),
@@ -29,6 +32,12 @@ OF_ETH = ColumnChoice(symbol="ETH")
             ColumnChoice("Open Time", symbol="ETH"),
         ),
         (",ETH,BTC\n2024-01-01T00:00Z,1.5,\n", ColumnChoice(wide=True)),
+        # A pair with USD, or what is worth as much, is its base.
+        ("time,symbol,price\n1704067200,ETH/USD,1.5\n", BY_NAME),
+        ("time,symbol,price\n1704067200,ETH-usdt,1.5\n", BY_NAME),
+        ("time,symbol,price,currency\n1704067200,ETH_USDC,1.5,usd\n", BY_NAME),
+        ("time,price\n1704067200,1.5\n", ColumnChoice(symbol="ETH/DAI")),
+        ("Date,ETH-USD\n2024-01-01T00:00Z,1.5\n", ColumnChoice(wide=True)),
         ("blockTime,assetId,usdPrice\n1704067200,ETH,1.5\n", BY_NAME),
         ("id,time,price\n1,1704067200,1.5\n", OF_ETH),
         ("time,symbol,price\n1704067200,ETHUSD,1.5\n", OF_ETH),
@@ -43,6 +52,30 @@ OF_ETH = ColumnChoice(symbol="ETH")
 )
 def test_columns_are_known_by_name_or_named(tmp_path: Path, text: str, choice: ColumnChoice) -> None:
     assert rows_of(loaded(written(tmp_path, text), choice=choice, times=IN_UTC)) == [ETH]
+
+
+@pytest.mark.parametrize(
+    ("text", "choice", "message"),
+    [
+        ("time,symbol,price\n1704067200,BTC/EUR,1\n", BY_NAME, "'BTC/EUR' is BTC in EUR, and prices are in USD"),
+        ("time,price\n1704067200,1\n", ColumnChoice(symbol="ETH_BTC"), "'ETH_BTC' is ETH in BTC"),
+        ("time,ETH-BTC\n1704067200,1\n", ColumnChoice(wide=True), "'ETH-BTC' is ETH in BTC"),
+        ("time,symbol,price\n1704067200,BTC/EUR,1\n", ColumnChoice(symbol="BTC"), "line 2: 'BTC/EUR': .*BTC in EUR"),
+        ("time,symbol,price,currency\n1704067200,BTC,1,EUR\n", BY_NAME, "column 'currency'.*line 2: 'EUR'"),
+        ("time,base,Quote Asset,price\n9,A,USDT,1\n10,A,BTC,1\n", ColumnChoice(asset="base"), "'Quote Asset'.*'BTC'"),
+    ],
+)
+def test_prices_that_are_not_in_usd_are_refused(tmp_path: Path, text: str, choice: ColumnChoice, message: str) -> None:
+    with pytest.raises(ImportRefused, match=message):
+        loaded(written(tmp_path, text), choice=choice, times=TimeRules("UTC", "s"))
+
+
+def test_what_the_store_has_is_no_pair() -> None:
+    names = AssetNames([], [unknown_asset("native;ETH-USD")], add_new=True, pairs=True)
+    assert [names.ids[names.named(name).code or 0] for name in ("eth-usd", "ETH/USD")] == [
+        "native;ETH-USD",
+        "native;ETH",
+    ]
 
 
 def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
