@@ -11,6 +11,7 @@ import click
 
 from analytics_service.cli.context import ProgressBars, import_store, load_settings, store_location
 from analytics_service.cli.import_command import import_options, table_rules
+from analytics_service.cli.import_report import plural
 from analytics_service.cli.options import value_type
 from analytics_service.imports.event_files import ROLES, EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
@@ -75,7 +76,7 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
             content.write(cast(Store, store))
     new = content.read - content.known - content.rejected
     counts = f"{new:,} new, {content.known:,} known, {content.rejected:,} rejected"
-    click.echo(f"Read {content.read:,} rows: {counts}.")
+    click.echo(f"Read {content.read:,} {plural(content.read)}: {counts}.")
     click.echo("Nothing was written." if dry_run else f"Written into {store_location(settings)}.")
     for path in content.rejected_files:
         click.echo(f"Rejected rows are in {path}.")

@@ -111,14 +111,21 @@ def report(summary: Summary, settings: Settings, dry_run: bool) -> None:
 def _outcome(summary: Summary, settings: Settings, dry_run: bool) -> str:
     """The result of an import, or of its dry run, in words."""
     if dry_run:
-        rows = f"would write {summary.written:,} new ones, replace {summary.replaced:,} and reject {summary.rejected:,}"
+        rows = f"would write {summary.written:,} new, replace {summary.replaced:,} and reject {summary.rejected:,}"
         where = f"Nothing was written. Without --dry-run the import writes into {store_location(settings)}"
     else:
         rows = f"{summary.written:,} new, {summary.replaced:,} replaced, {summary.rejected:,} rejected"
         where = f"Written into {store_location(settings)}"
     rows += f"; {summary.empty:,} without a value are left out" if summary.empty else ""
     brought = ", ".join(_counted(history, count) for history, count in summary.observations.items() if count)
-    return f"Read {summary.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
+    return f"Read {summary.read:,} {plural(summary.read)}: {rows}.\n" + (
+        f"{where}: {brought}." if brought else "Nothing was written."
+    )
+
+
+def plural(count: int) -> str:
+    """The unit of a number of rows."""
+    return "row" if count == 1 else "rows"
 
 
 def _counted(history: str, count: int) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.judging import NO_VALUE, first_reason, split_reasons, time_reasons
+from analytics_service.imports.judging import NO_VALUE, first_reason, split_reasons, time_reason
 from analytics_service.imports.layout import TIMES, column_of, field_of
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.reading import note_times
@@ -41,6 +41,8 @@ ROLES: Mapping[str, Sequence[str]] = {
     "leg": ("leg",),
 }
 _REQUIRED = ("time", "address", "action", "asset", "amount")
+# What to do about a file without such a column.
+_ELSE = {"action": "; if all events are of one action, say it, such as --action borrow"}
 _WORDS = {
     "loan": Action.BORROW,
     "repay": Action.RETURN,
@@ -118,7 +120,7 @@ def open_events(table: Table, rules: EventRequest, at: datetime) -> EventFile:
             named = "asset_id"
         option = f"--column {role}=COLUMN"
         if role in _REQUIRED and not (role == "action" and rules.action):
-            fields[role] = field_of(table, role, named, names, option, f"Name it with {option}.")
+            fields[role] = field_of(table, role, named, names, option, f"Name it with {option}{_ELSE.get(role, '')}.")
         elif chosen := column_of(table, role, named, names, option):
             fields[role] = chosen
     title = table.title(fields["amount"]).lower()
@@ -140,7 +142,7 @@ def read_events(
     """
     rules = file.rules
     time = file.fields["time"]
-    judged = first_reason(split_reasons() | time_reasons(rules.times, file.at))
+    judged = pl.coalesce(first_reason(split_reasons()), time_reason(rules.times, file.at))
     for block, size in file.table.blocks():
         rows = file.table.filled(block)
         times = read_times(rows[time], rules.times)

@@ -119,8 +119,10 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> Iterator[IO[bytes] | N
         yield None
         return
     files = [file for file in archive.infolist() if not file.is_dir() and not file.filename.startswith("__MACOSX/")]
-    if len(files) != 1 or files[0].flag_bits & 1:
-        raise ImportRefused(f"{path} has {len(files)} files, or is encrypted. Unpack it, and import what is in it.")
+    if len(files) != 1:
+        raise ImportRefused(f"{path} has {len(files)} files. Unpack it, and import the folder.")
+    if files[0].flag_bits & 1:
+        raise ImportRefused(f"{path} is encrypted. Unpack it, and import what is in it.")
     with archive.open(files[0]) as content:
         yield content
 

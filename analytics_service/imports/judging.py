@@ -1,12 +1,16 @@
 """Why rows of files are rejected."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from analytics_service.imports.tables import FAULTS
-from analytics_service.imports.times import TimeRules, last_second
+from analytics_service.imports.times import TimeRules, last_second, read_times
+from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import RATE_LIMIT, Rate
 from analytics_service.store.histories import NET_TVL, UTILIZATION, History
 
@@ -31,17 +35,44 @@ def split_reasons() -> dict[str, pl.Expr]:
     return {fault: pl.col("extra") == fault for fault in FAULTS} | {_MANY: pl.col("extra") != ""}
 
 
-def time_reasons(rules: TimeRules, at: datetime) -> dict[str, pl.Expr]:
+def time_reason(rules: TimeRules, at: datetime) -> pl.Expr:
     """Of rows with `time` as it is written, and what was read, `second` and `twice`; `at` is the present instant."""
     time, second = pl.col("time").str.strip_chars(), pl.col("second")
-    return {
+    reasons = {
         "the time is empty": time == "",
         "the time is negative": time.str.contains(r"^-[0-9]"),
         "the time is in the future": second > last_second(at),
         "the time is before 1970": second < 0,
-        f"{rules.zone} has this time twice, or never; write it with an offset": pl.col("twice"),
-        "the time cannot be read; write it such as 2026-01-31T12:00:00Z": second.is_null(),
+        "CST, IST and BST are names of several zones; write an offset, or leave them out and say --zone": (
+            second.is_null() & time.str.contains(r"[0-9] ?[BCI]ST$")
+        ),
+        "the time cannot be read; write it such as 2026-01-31T12:00:00Z": second.is_null() & ~pl.col("twice"),
     }
+    twice = pl.when("twice").then("time").map_batches(partial(_clock_faults, rules), return_dtype=pl.String)
+    return pl.coalesce(first_reason(reasons), twice)
+
+
+def _clock_faults(rules: TimeRules, texts: pl.Series) -> pl.Series:
+    """Why times are no instants that their zone has twice or never."""
+    # As if the clocks of UTC showed them.
+    walls = read_times(texts.fill_null(""), replace(rules, zone="UTC"))["second"]
+    faults = (_clock_fault(*pair, rules.zone or "UTC") for pair in zip(texts, walls, strict=True))
+    return pl.Series(faults, dtype=pl.String)
+
+
+def _clock_fault(text: str | None, wall: int | None, zone: str) -> str | None:
+    if text is None:
+        return None
+    if wall is None:
+        return "its zone has this time twice, or never; write it with an offset"
+    clock, seconds = instant(wall).replace(tzinfo=None), set()
+    for fold in (0, 1):
+        at = clock.replace(tzinfo=ZoneInfo(zone), fold=fold).astimezone(UTC)
+        if at.astimezone(ZoneInfo(zone)).replace(tzinfo=None) == clock:
+            seconds.add(at)
+    both = " and ".join(map(shown, sorted(seconds)))
+    what = f"has this time twice, at {both}" if both else "never has this time, since clocks go forward"
+    return f"{zone} {what}; write it with an offset"
 
 
 def value_reasons(history: History, prefix: str) -> dict[str, pl.Expr]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.columnar import is_readable
+from analytics_service.imports.judging import may_be_percent
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
 from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, History
@@ -180,7 +181,9 @@ def _value(table: Table, history: History, choice: ColumnChoice, time: str) -> s
         named = next(iter(own or (others if len(others) == 1 else ())), None)
     plain = history.name.removesuffix("_usd")
     own_names = (history.value, history.name, plain, f"{plain}_usd", *_OF_HISTORY.get(history.name, ()))
-    return _field(table, "value", named, (*_VALUES, *own_names))
+    rates = [name for name in table.columns if may_be_percent(history) and re.search("apy|apr|rate", name.lower())]
+    cure = f"{_CURES['value']} Rates may be: {', '.join(rates)[:200]}." if rates else _CURES["value"]
+    return field_of(table, "value", named, (*_VALUES, *own_names), "--value", cure)
 
 
 def _candle(table: Table, value: str) -> Mapping[str, str]:
@@ -295,9 +298,12 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
     fields = exact if len(exact) == 1 else fields
     columns = [table.title(field) for field in fields]
     if len(fields) > 1 and named is None and len(set(columns)) == len(columns):
+        # Not each number beside a price is one: `v` may be a volume.
+        closes = [name for name in columns if _normal(name) in _CLOSES]
+        such = next(iter(closes if role == "value" else columns[-1:]), None)
         raise ImportRefused(
-            f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with {option}, "
-            f"such as {columns[-1]!r}."
+            f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with {option}"
+            f"{f', such as {such!r}' if such else ''}."
         )
     if len(fields) > 1:
         raise ImportRefused(f"{table.path} has several columns {columns[0]!r}. Give each column a name of its own.")

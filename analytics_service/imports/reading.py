@@ -34,19 +34,21 @@ from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table, TableRules
 from analytics_service.imports.times import (
     CALENDAR,
+    ORDERS,
     TimeRules,
     TimeStyle,
     at_midnight,
     fractions,
     last_second,
     mixed,
-    order_that_fits,
+    orders_that_fit,
     read_times,
 )
 from analytics_service.market.instants import DAY, unix_second
 from analytics_service.market.kinds import DECIMAL, RATE_LIMIT
 from analytics_service.store.histories import PRICES
 
+_FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 _FLAG = {"true": True, "false": False}
 
 
@@ -345,7 +347,7 @@ def _reason(file: ReadFile, fields: Mapping[str, str]) -> pl.Expr:
     """The first reason for rejecting a row; null for a good row."""
     rules, layout = file.rules, file.layout
     reasons = [first_reason(judging.split_reasons()), pl.col("fault")]
-    reasons.append(first_reason(judging.time_reasons(rules.times, file.at)))
+    reasons.append(judging.time_reason(rules.times, file.at))
     reasons.append(first_reason({"the time of opening cannot be read": pl.col("begin").is_null()}))
     for name, column in fields.items():
         history = rules.preset.history if name in CANDLE else rules.preset.histories[name]
@@ -468,11 +470,16 @@ def note_times(file: FileRead, rows: pl.DataFrame, column: str, times: pl.DataFr
             "Write them with all digits; a spreadsheet does so if the column has a number format without an exponent."
         )
     if TimeStyle.ORDERLESS in kinds and rules.order not in ("dmy", "mdy"):
-        fits = order_that_fits(rows[column])
-        both = "Say which with --date-order dmy or --date-order mdy; ymd if a year of two digits comes first."
+        fits = orders_that_fit(rows[column]) or ORDERS
+        which = " or ".join(f"--date-order {order}" for order in fits)
+        firsts = " or ".join(_FIRST[order] for order in fits)
         raise ImportRefused(
-            f"{path} has dates in which the day or the month may come first, {where(kinds[TimeStyle.ORDERLESS])}. "
-            f"{f'Its first rows allow --date-order {fits} only; say so, if it is right.' if fits else both}"
+            f"{path} has dates in which the {firsts} may come first, {where(kinds[TimeStyle.ORDERLESS])}. "
+            + (
+                f"Say which with {which}."
+                if len(fits) > 1
+                else f"Its first rows allow {which} only; say so, if it is right."
+            )
         )
     for kind in (TimeStyle.LOCAL, TimeStyle.DATE, TimeStyle.MONTH, TimeStyle.ORDERLESS):
         if kind in kinds and rules.zone is None:

@@ -82,6 +82,8 @@ class _Document(NamedTuple):
 def _document(path: Path, content: bytes, rules: TableRules) -> _Document:
     try:
         document = _parsed(content)
+    except RecursionError as error:
+        raise ImportRefused(f"{path} is nested too deeply to be read. Take out its rows.") from error
     except ValueError as error:
         raise ImportRefused(f"{path} is not JSON: {error}. It may be damaged or incomplete.") from error
     data = document.get("data") if isinstance(document, dict) else None
@@ -199,10 +201,7 @@ def _number(value: Any) -> float:
 
 def _parsed(content: bytes) -> Any:
     """A JSON value, with numbers as they are written. ValueError if the content is none."""
-    try:
-        return json.loads(content, parse_int=str, parse_float=str, parse_constant=str)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    return json.loads(content, parse_int=str, parse_float=str, parse_constant=str)
 
 
 def _lines(path: Path, most: int) -> Iterator[list[_Line]]:
@@ -234,7 +233,7 @@ def _line_table(path: Path) -> Table:
 def _record(line: bytes) -> _Record | None:
     try:
         record = _flat(_parsed(line))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 

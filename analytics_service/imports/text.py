@@ -81,7 +81,7 @@ def _encoding(path: Path, start: bytes) -> str:
         return "utf-16"
     if b"\0" in start:
         raise ImportRefused(
-            f"{path} is not text, Parquet or Arrow that can be read. Text must be UTF-8, or UTF-16 with a byte order "
+            f"{path} has NUL bytes and is neither Parquet nor Arrow. Text must be UTF-8, or UTF-16 with a byte order "
             "mark. Unpack archives, and save spreadsheets as xlsx or CSV."
         )
     return "utf-8-sig"

@@ -261,17 +261,16 @@ def _hour() -> pl.Expr:
     return whole.cast(pl.String).str.zfill(2)
 
 
-def order_that_fits(texts: pl.Series) -> Order | None:
-    """The only order that all dates such as 13/02/2026 allow; None if several or none do."""
-    numbers = (_part(name).cast(pl.Int64, strict=False).max().fill_null(0) for name in ("first", "middle", "last"))
+def orders_that_fit(texts: pl.Series) -> list[Order]:
+    """The orders that all dates such as 13/02/2026 or 02-Jan-24 allow."""
+    numbers = (_part(name).cast(pl.Int64, strict=False).max() for name in ("first", "middle", "last"))
     first, middle, last = _matched(texts.str.strip_chars()).select(numbers).row(0)
     fits: dict[Order, bool] = {
-        "dmy": first <= 31 and middle <= 12,
-        "mdy": first <= 12 and middle <= 31,
-        "ymd": middle <= 12 and last <= 31,
+        "dmy": (first or 0) <= 31 and (middle or 0) <= 12,
+        "mdy": (first or 0) <= 12 and middle is not None and middle <= 31,
+        "ymd": (middle or 0) <= 12 and (last or 0) <= 31,
     }
-    orders = [order for order in ORDERS if fits[order]]
-    return orders[0] if len(orders) == 1 else None
+    return [order for order in ORDERS if fits[order]]
 
 
 def _offset() -> pl.Expr:

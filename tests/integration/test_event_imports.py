@@ -254,6 +254,8 @@ def test_events_of_one_action_need_no_column_of_actions(tmp_path: Path) -> None:
     (event,) = load(None, tmp_path, content, action=Action.LIQUIDATE).events
     assert (event.action, event.amount) == (Action.LIQUIDATE, 1_500_000_000_000_000_000)
     content = text([(0, ALICE, "sold", "AAA", "1", ""), (1, ALICE, "repay", "AAA", "1", "")])
+    with pytest.raises(ImportRefused, match="if all events are of one action, say it, such as --action borrow"):
+        load(None, tmp_path, text(EVENTS).replace("action", "deed"))
     with pytest.raises(ImportRefused, match="--action says that all events are liquidate, but one is 'repay'"):
         load(None, tmp_path, content, action=Action.LIQUIDATE)
 

@@ -236,7 +236,7 @@ def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> 
         "Range: 2015-08-07T00:00:00Z to 2015-08-07T00:00:00Z",
         "New assets: native;ETH (ETH, unknown decimals)",
         "  2015-08-07T00:00:00Z  2.83162  native;ETH",
-        "Read 1 rows: would write 1 new ones, replace 0 and reject 0.",
+        "Read 1 row: would write 1 new, replace 0 and reject 0.",
     ):
         assert line in result.output.splitlines()
     assert not data_dir.exists()

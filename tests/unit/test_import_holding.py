@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.cli.import_report import understood
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.holding import Holding, parse_interval
@@ -12,7 +13,7 @@ from analytics_service.imports.presets import PRICES
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
 from tests.doubles import Silent
-from tests.unit.history_files import AT, written
+from tests.unit.history_files import AT, loaded, written
 
 # 2024-01-01T00:00:00Z, a Monday.
 MONDAY, HOUR, DAY = 1_704_067_200, 3600, 86_400
@@ -129,6 +130,16 @@ def test_what_leaves_open_when_a_value_holds_is_refused(
 def test_an_interval_has_a_number_and_a_unit(text: str) -> None:
     with pytest.raises(ValueError, match="must be a whole number followed by s, min, h, d, w or mo"):
         parse_interval(text)
+
+
+def test_dates_a_week_apart_are_taken_as_they_are_with_a_hint(tmp_path: Path) -> None:
+    def shown(*days: str) -> str:
+        text = "date,price\n" + "".join(f"{day},1\n" for day in days)
+        content = loaded(written(tmp_path, text), choice=ColumnChoice(symbol="A"), times=TimeRules("UTC"))
+        return "\n".join(understood(content))
+
+    assert "; --stamp begin is for dates that name the beginning of a week" in shown("2024-01-01", "2024-01-08")
+    assert "--stamp" not in shown("2024-01-01", "2024-01-02", "2024-01-09") + shown("2024-01", "2024-02")
 
 
 def test_a_candle_of_dates_that_end_is_as_long_as_their_distance(tmp_path: Path) -> None:

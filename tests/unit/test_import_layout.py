@@ -90,7 +90,8 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
         ("1704067200,2281.87,3.2", OF_ETH, "seems to be data, such as '1704067200'.*--columns"),
         ("date,timestamp,symbol,price", BY_NAME, r"could be the time: date, timestamp\. Name it with --time"),
         ("t,symbol,cost", BY_NAME, r"usual name of the value\. Name it with --value; if each column .* --wide"),
-        ("t,symbol,price,close", BY_NAME, r"could be the value: price, close\. Name it with --value"),
+        ("t,symbol,price,close", BY_NAME, r"could be the value: price, close\. Name it with --value, such as 'close'"),
+        ("t,symbol,price,v", BY_NAME, r"could be the value: price, v\. Name it with --value\."),
         ("t,symbol,price,price", BY_NAME, "several columns 'price'. Give each column a name of its own"),
         ("t,symbol,price,price", ColumnChoice(value="price"), "Give each column a name of its own"),
         ("t,price", BY_NAME, r"usual name of the asset\. Name it with --asset; .* say --symbol .* say --wide"),
@@ -132,6 +133,11 @@ def test_assets_are_never_taken_for_each_other_or_for_their_sum(
 ) -> None:
     with pytest.raises(ImportRefused, match=message):
         loaded(written(tmp_path, ASSETS), history=history, choice=choice)
+
+
+def test_columns_that_may_be_rates_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ImportRefused, match=r"Name it with --value.* Rates may be: apyBase, apy"):
+        loaded(written(tmp_path, "t,symbol,tvlUsd,apyBase,apy\n"), history=histories.LEND_RATES)
 
 
 def test_a_history_that_has_both_is_by_asset_or_the_sum(tmp_path: Path) -> None:

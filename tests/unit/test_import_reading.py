@@ -75,10 +75,14 @@ def test_a_bad_row_is_named_with_its_line_and_reason_and_nothing_is_imported(
         (["2024-01-01"], BY_SIZE, "has dates, line 2: '2024-01-01'.*--zone UTC"),
         (["2024-01-01T00:00Z", "2024-01-01 01:00"], BY_SIZE, "has times without a zone, line 3.*--zone UTC"),
         (["12/11/2024"], IN_UTC, "--date-order dmy or --date-order mdy"),
+        (["02-Jan-24"], IN_UTC, "the day or year may come first.*--date-order dmy or --date-order ymd"),
+        (["26/06/24"], IN_UTC, "--date-order dmy or --date-order ymd"),
         (["12/11/2024", "12/31/2024", "12/11/2024"], IN_UTC, "allow --date-order mdy only"),
         (["12.11.2024", "31.12.2024", "1.1.2024"], IN_UTC, "allow --date-order dmy only"),
         (["12/31/2024"], TimeRules(order="mdy"), "--zone UTC"),
-        (["2024-10-27 01:30"], TimeRules("Europe/London"), "Europe/London has this time twice, or never"),
+        (["2024-10-27 01:30"], TimeRules("Europe/London"), "twice, at 2024-10-27T00:30:00Z and 2024-10-27T01:30:00Z"),
+        (["2024-03-31 01:30"], TimeRules("Europe/London"), "Europe/London never has this time"),
+        (["2024-01-01 09:30 CST"], IN_UTC, "CST, IST and BST are names of several zones; .*--zone"),
     ],
 )
 def test_times_that_can_be_read_in_two_ways_are_refused_with_the_option(
