@@ -15,7 +15,12 @@ _CURE = "--new-assets adds it"
 DOLLARS = frozenset(
     ("usd", "usdt", "usdc", "dai", "busd", "tusd", "usdp", "fdusd", "pyusd", "gusd", "usde", "us$", "$")
 )
-_PAIR = re.compile(r"([A-Za-z0-9.]+)[/_-]([A-Za-z0-9.$]+)")
+# What else prices are commonly in. After a dash other words are part of a symbol, such as UNI-V2.
+_OTHER_MONEY = re.compile(
+    "eur|gbp|jpy|chf|cad|aud|nzd|sek|nok|dkk|pln|czk|huf|try|brl|mxn|zar|inr|krw|cny|hkd|sgd|rub|uah|"
+    "eurc|eurt|btc|xbt|wbtc|eth|weth|bnb|sol"
+)
+_PAIR = re.compile(r"([A-Za-z0-9.]+)([/_-])([A-Za-z0-9.$]+)")
 
 
 class Named(NamedTuple):
@@ -112,10 +117,10 @@ class AssetNames:
             return ids[0]
         if ids:
             raise _Fault(f"several assets have this symbol; write one of their ids: {', '.join(sorted(ids))}")
-        if self._pairs and (pair := _PAIR.fullmatch(name)):
+        if self._pairs and (pair := _pair_of(name)):
             if fault := pair_fault(name):
                 raise _Fault(fault)
-            return self._resolved(pair[1], symbol, None)
+            return self._resolved(pair[0], pair[0] if symbol == name else symbol, None)
         if not self._add_new:
             raise _Fault(f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; {self._cure}")
         return self._made(_asset(name, symbol))
@@ -130,13 +135,23 @@ class AssetNames:
 
 def pair_fault(name: str) -> str | None:
     """Why a symbol that is a pair, such as BTC/EUR, has no price in USD; None of any other."""
-    pair = _PAIR.fullmatch(name)
-    if pair is None or pair[2].casefold() in DOLLARS:
+    pair = _pair_of(name)
+    if pair is None or pair[1].casefold() in DOLLARS:
         return None
     return (
-        f"{name!r} is {pair[1]} in {pair[2]}, and prices are in USD; convert them, or describe an asset of this symbol "
+        f"{name!r} is {pair[0]} in {pair[1]}, and prices are in USD; convert them, or describe an asset of this symbol "
         "with --assets"
     )
+
+
+def _pair_of(name: str) -> tuple[str, str] | None:
+    """What a symbol prices, and in what, if it is a pair."""
+    match = _PAIR.fullmatch(name)
+    if match is None:
+        return None
+    what, separator, money = match.groups()
+    is_pair = separator == "/" or money.casefold() in DOLLARS or _OTHER_MONEY.fullmatch(money.casefold())
+    return (what, money) if is_pair else None
 
 
 def _asset(name: str, symbol: str) -> Asset | str:

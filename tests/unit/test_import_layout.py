@@ -70,12 +70,10 @@ def test_prices_that_are_not_in_usd_are_refused(tmp_path: Path, text: str, choic
         loaded(written(tmp_path, text), choice=choice, times=TimeRules("UTC", "s"))
 
 
-def test_what_the_store_has_is_no_pair() -> None:
+def test_what_the_store_has_is_no_pair_nor_is_a_symbol_with_a_dash() -> None:
     names = AssetNames([], [unknown_asset("native;ETH-USD")], add_new=True, pairs=True)
-    assert [names.ids[names.named(name).code or 0] for name in ("eth-usd", "ETH/USD")] == [
-        "native;ETH-USD",
-        "native;ETH",
-    ]
+    ids = [names.ids[names.named(name).code or 0] for name in ("eth-usd", "ETH/USD", "UNI-V2")]
+    assert ids == ["native;ETH-USD", "native;ETH", "native;UNI-V2"]
 
 
 def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
