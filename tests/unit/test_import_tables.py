@@ -18,6 +18,7 @@ from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.opening import open_table, within_memory
 from analytics_service.imports.tables import TableRules
 from analytics_service.imports.times import TimeRules
+from analytics_service.market.instants import HOUR
 from analytics_service.store import histories
 from tests.unit.history_files import HEADER, IN_UTC, loaded, rows_of, written
 
@@ -241,7 +242,7 @@ def test_a_date_beside_a_time_that_is_no_clock_of_its_day_is_asked_about(tmp_pat
 def test_the_symbol_is_in_the_name_of_the_file(tmp_path: Path) -> None:
     paths = [written(tmp_path, f"t,price\n{MIDNIGHT},1\n", f"{name}-1d-2024.csv") for name in ("BTC-USD", "ETH")]
     rows = rows_of(loaded(*paths, choice=ColumnChoice(symbol_from="SYMBOL-1d-*.csv")))
-    assert [asset for asset, _, _ in rows] == ["native;BTC-USD", "native;ETH"]
+    assert [asset for asset, _, _ in rows] == ["native;BTC", "native;ETH"]
     with pytest.raises(ImportRefused, match=r"BTC-USD-1d-2024\.csv may say BTC or BTC-USD"):
         loaded(*paths, choice=ColumnChoice(symbol_from="SYMBOL-*.csv"))
     with pytest.raises(ImportRefused, match=r"ETH-1d-2024\.csv does not fit by --symbol-from SYMBOL-USD-\*"):
@@ -273,12 +274,12 @@ def test_rows_without_a_value_are_left_out_and_counted(tmp_path: Path, nothing: 
     ],
 )
 def test_usual_names_are_known(tmp_path: Path, header: str, history: histories.History) -> None:
-    cells = ["2024-01-02T00:00:00Z", "5", "BTC", "2024-01-02T00:00:00Z"][: header.count(",") + 1]
+    cells = ["2024-01-02T01:00:00Z", "5", "BTC", "2024-01-02T01:00:00Z"][: header.count(",") + 1]
     path = written(tmp_path, f"{header}\n{','.join(cells)}\n")
-    assert values(path, choice=ColumnChoice(), history=history, fraction=True) == [(MIDNIGHT, "5")]
+    assert values(path, choice=ColumnChoice(), history=history, fraction=True) == [(MIDNIGHT + HOUR, "5")]
 
 
 def test_the_index_of_a_data_frame_that_has_no_name_is_the_time(tmp_path: Path) -> None:
-    index = pd.DatetimeIndex([datetime.fromtimestamp(MIDNIGHT, UTC)])
+    index = pd.DatetimeIndex([datetime.fromtimestamp(MIDNIGHT + HOUR, UTC)])
     pd.DataFrame({"close": [5.0]}, index=index).to_parquet(tmp_path / "a.parquet")
-    assert values(tmp_path / "a.parquet") == [(MIDNIGHT, "5")]
+    assert values(tmp_path / "a.parquet") == [(MIDNIGHT + HOUR, "5")]
