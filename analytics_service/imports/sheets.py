@@ -12,9 +12,7 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 from zipfile import ZipFile
 
-import openpyxl
 import polars as pl
-from openpyxl.styles.numbers import is_datetime
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import readable
@@ -58,6 +56,9 @@ def _blocks(path: Path, name: str | None, fields: list[str], before: int) -> Ite
 
 @contextmanager
 def _sheet(path: Path, name: str | None) -> Iterator[Any]:
+    # A fifth of what an import of a small file takes, and few files are workbooks.
+    import openpyxl
+
     with readable(path), ZipFile(path) as archive:
         if sum(file.file_size for file in archive.infolist()) > _MAX_BYTES:
             raise ImportRefused(f"{path} has more than {_MAX_BYTES // 2**20} MiB unpacked. Save it as CSV.")
@@ -94,6 +95,8 @@ def _text(cell: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
+        from openpyxl.styles.numbers import is_datetime
+
         is_date = is_datetime(cell.number_format.lower()) == "date" and value.time() == time.min
         return value.date().isoformat() if is_date else value.isoformat(" ")
     if isinstance(value, date | time):
