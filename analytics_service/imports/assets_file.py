@@ -83,7 +83,7 @@ def read_assets_file(path: Path) -> list[Asset]:
             asset = unsplit or token_of(*row)
             fault = asset if isinstance(asset, str) else _conflict(asset, symbols, addresses)
             if isinstance(asset, str) or fault:
-                raise ImportRefused(f"{path}, {table.where((line, ','.join(row)))}: {fault}. Correct the file.")
+                raise ImportRefused(f"{table.cite((line, ','.join(row)))}: {fault}. Correct the file.")
             symbols[asset.symbol] = addresses.setdefault(id_key(asset.id), asset)
         if len(addresses) > _MAX_ASSETS:
             raise ImportRefused(f"{path} has more than {_MAX_ASSETS:,} assets.")

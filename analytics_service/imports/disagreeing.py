@@ -37,7 +37,7 @@ def disagreement(files: Sequence[ReadFile], names: AssetNames, found: tuple[str,
 
 def _place(file: ReadFile, row: Mapping[str, Any]) -> str:
     written = file.table.delimiter.join(row[field] for field in file.table.fields)
-    return f"{file.table.path}, {file.table.where((row['line'], written))}"
+    return file.table.cite((row["line"], written))
 
 
 def _rows(

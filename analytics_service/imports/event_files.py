@@ -100,8 +100,7 @@ class EventFile:
     @property
     def ignored(self) -> list[str]:
         """The names of the columns that are not read."""
-        used = set(self.fields.values())
-        return [name for name, column in zip(self.table.columns, self.table.fields, strict=True) if column not in used]
+        return self.table.unread(self.fields.values())
 
 
 class _Fault(Exception):

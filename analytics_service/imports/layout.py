@@ -150,7 +150,7 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     symbol = table.fields[names.index("symbol")] if asset is not None and names.count("symbol") == 1 else None
     count = table.fields[names.index("n")] if page and is_candles else None
     values = {**(candle if choice.candles else {}), "value": value}
-    ignored = [] if own else _unused(table, {time, opening, *candle.values(), value, asset, symbol})
+    ignored = [] if own else table.unread({time, opening, *candle.values(), value, asset, symbol})
     same = _candidates(table, _DISTINCT if choice.asset is None else (_normal(choice.asset),)) if asset is None else ()
     require_header(table, map(table.title, (time, value)))
     return TableFields(
@@ -210,16 +210,12 @@ def _as_preset(table: Table, preset: Preset, choice: ColumnChoice) -> TableField
     fields = {role: _field(table, role, name, ()) for role, name in named.items()}
     switches = {value: _field(table, value, name, ()) for value, name in preset.switches.items()}
     values = {name: fields[name] for name in preset.histories}
-    ignored = _unused(table, {*fields.values(), *switches.values()})
+    ignored = table.unread({*fields.values(), *switches.values()})
     described = fields["symbol"], fields["decimals"]
     return TableFields(
         fields["time"], [(None, values)], fields["asset"], described[0], ignored,
         decimals=described[1], switches=switches,
     )  # fmt: skip
-
-
-def _unused(table: Table, used: Collection[str | None]) -> list[str]:
-    return [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
 
 
 def _time_named(table: Table, choice: ColumnChoice) -> str | None:
@@ -261,7 +257,7 @@ def _wide(table: Table, time: str) -> TableFields:
         raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
     values = [(column, {"value": field}) for field, column in columns.items()]
     begins = time in _candidates(table, _OPENINGS)
-    return TableFields(time, values, None, None, _unused(table, {time, *columns}), wide=True, begins=begins)
+    return TableFields(time, values, None, None, table.unread({time, *columns}), wide=True, begins=begins)
 
 
 def _asset(table: Table, history: History, named: str | None) -> str | None:

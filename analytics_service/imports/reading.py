@@ -400,12 +400,10 @@ def _require_same(file: ReadFile, rows: pl.DataFrame) -> None:
                     if history.by_asset
                     else f"The history {history.slug} has no assets: import only rows of the sum over all."
                 )
-                both = " and ".join(
-                    f"{of.table.path}, {of.table.where(at)}" for of, at in ((other, first), (file, seen))
-                )
+                both = f"{other.table.cite(first)} and {file.table.cite(seen)}"
                 raise ImportRefused(f"There are several assets: {both}. {cure}")
             if file.rules.is_price and file.rules.choice.asset is None and (fault := pair_fault(seen[1])):
-                raise ImportRefused(f"{file.table.path}, {file.table.where(seen)}: {fault}.")
+                raise ImportRefused(f"{file.table.cite(seen)}: {fault}.")
             if symbol is not None and file.rules.choice.asset is None and _is_other(symbol, title, seen[1]):
                 raise ImportRefused(
                     f"{file.table.path} has another {title} than {symbol}, {file.table.where(seen)}. Leave out "

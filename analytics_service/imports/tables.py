@@ -5,7 +5,7 @@ which is most likely the intended number.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,14 @@ class Table:
     def where(self, seen: tuple[int, str]) -> str:
         """A row, by its number, and what it says, in words."""
         return f"{self.row_label} {seen[0]}: {seen[1][:60]!r}"
+
+    def cite(self, seen: tuple[int, str]) -> str:
+        """The file and a row of it, in words."""
+        return f"{self.path}, {self.where(seen)}"
+
+    def unread(self, used: Collection[str | None]) -> list[str]:
+        """The names of the columns whose fields are not among those used."""
+        return [column for column, field in zip(self.columns, self.fields, strict=True) if field not in used]
 
     def filled(self, block: pl.DataFrame) -> pl.DataFrame:
         """The rows of a block that are not blank."""

@@ -62,7 +62,8 @@ _PATTERNS = (
     r"^(?<year>[0-9]{4})[-/]?(?:[-/]|M)(?<month>[0-9]{1,2})$",
     r"^(?<month>[0-9]{1,2})[-/](?<year>[0-9]{4})$",
 )
-_PARTS = ("year", "month", "day", "name", "first", "middle", "last", "hour", "minute", "second", "half", "zone")
+_DATE_PARTS = ("year", "month", "day", "name", "first", "middle", "last")
+_CLOCK_PARTS = ("hour", "minute", "second", "half", "zone")
 # Other spellings of what the patterns read: without marks, with a weekday, as C, JavaScript and Go write times.
 _SPELLINGS = (
     (r"^([0-9]{4})([0-9]{2})([0-9]{2})[T ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2}))", "$1-$2-$3 $4:$5:$6"),
@@ -113,10 +114,10 @@ class TimeRules:
 
 
 def read_times(texts: pl.Series, rules: TimeRules, assets: pl.Series | None = None) -> pl.DataFrame:
-    """`second` (Int64, unix) and `kind` (of Kind) of each text; both null for a text that is no time. A second is null
-    where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never, and the
-    order of the texts, or of those of each of `assets`, does not tell which is meant. `begin` is the second, but of a
-    date or month the first."""
+    """`second` (Int64, unix) and `kind` (of TimeStyle) of each text; both null for a text that is no time. A second is
+    null where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never, and
+    the order of the texts, or of those of each of `assets`, does not tell which is meant. `begin` is the second, but of
+    a date or month the first."""
     stripped = pl.col("text").str.strip_chars()
     if rules.order == "ymd":
         stripped = stripped.str.replace(r"^([0-9]{4})([0-9]{2})([0-9]{2})$", "$1-$2-$3")
@@ -172,9 +173,7 @@ def _walls(texts: pl.Series, rules: TimeRules, assets: pl.Series) -> pl.DataFram
     if not rows["text"].str.contains(_PATTERNS[0]).all():
         for pattern, spelling in _SPELLINGS:
             rows = rows.with_columns(text.str.replace(pattern, spelling).str.strip_chars_end())
-    parts = _matched(rows["text"]).select(
-        *_date(rules.order), *map(_part, ("hour", "minute", "second", "half", "zone"))
-    )
+    parts = _matched(rows["text"]).select(*_date(rules.order), *map(_part, _CLOCK_PARTS))
     has_clock, is_month = parts["hour"].is_not_null(), parts["day"].is_null()
     wall = pl.concat_str(
         pl.format("{}-{}-{}", "year", pl.col("month").str.zfill(2), pl.col("day").fill_null("1").str.zfill(2)),
@@ -226,7 +225,7 @@ def _part(name: str) -> pl.Expr:
 
 def _date(order: Order | None) -> Iterator[pl.Expr]:
     """Year, month and day as text, none of months, and whether their order is not clear."""
-    year, month, day, name, first, middle, last = map(_part, _PARTS[:7])
+    year, month, day, name, first, middle, last = map(_part, _DATE_PARTS)
     is_short, is_numeric = last.str.len_chars() == 2, middle.is_not_null()
     named = (
         name.str.to_lowercase()
@@ -292,7 +291,7 @@ def _local_seconds(rows: pl.DataFrame, has_clock: pl.Series, assets: pl.Series, 
     no = pl.lit(value=False)
     if zone is None:
         return rows.select(pl.lit(None, pl.Int64).alias("wall"), pl.lit(None, pl.Int64).alias("end"), no.alias("twice"))
-    if zone == "UTC" or zone[0] in "+-":
+    if _is_fixed(zone):
         return rows.select(wall=first_seconds(walls, zone), end=first_seconds(rows["end"], zone), twice=no)
     early, late = (
         walls.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").dt.epoch("s")
@@ -332,7 +331,7 @@ def _is_later(walls: pl.Series, doubled: pl.Series, assets: pl.Series) -> pl.Ser
 
 def first_seconds(walls: pl.Series, zone: str) -> pl.Series:
     """The unix second at which the clock of a zone first shows each wall time, such as midnight, or a later one."""
-    if zone == "UTC" or zone[0] in "+-":
+    if _is_fixed(zone):
         return walls.dt.epoch("s") - _ahead(zone)
     days = walls.unique().drop_nulls()
     days = days.filter(days.dt.year().is_between(1900, 2200))
@@ -342,10 +341,15 @@ def first_seconds(walls: pl.Series, zone: str) -> pl.Series:
 
 def walls_of(seconds: pl.Series, zone: str) -> pl.Series:
     """What the clock of a zone shows at unix seconds."""
-    if zone == "UTC" or zone[0] in "+-":
+    if _is_fixed(zone):
         return pl.from_epoch(seconds.cast(pl.Int64) + _ahead(zone))
     instants = pl.from_epoch(seconds.cast(pl.Int64)).dt.replace_time_zone("UTC")
     return instants.dt.convert_time_zone(zone).dt.replace_time_zone(None)
+
+
+def _is_fixed(zone: str) -> bool:
+    """Whether a zone is always as far from UTC."""
+    return zone == "UTC" or zone[0] in "+-"
 
 
 def _ahead(zone: str) -> int:
