@@ -25,7 +25,7 @@ from analytics_service.store.layout import REPLICATED, named
 from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, record_rewrite
 from analytics_service.store.migrations import migrate, remake
 from analytics_service.store.retries import Reporter
-from analytics_service.store.rewrite import ledger_without_rewrites
+from analytics_service.store.rewrite import ledger_without_rewrites, make_head_anew
 from analytics_service.store.schema import TABLES, Migration, missing, missing_message, shipped, tables_of, unapplied
 from analytics_service.store.sql import filled
 
@@ -141,6 +141,8 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
             beside.insert_native(name, _reported(archive.chunks(name), reporter))
     # Schedulers that wrote to the original store do not write to this one.
     migrate(beside, is_alone=True)
+    for family in manifest.families:
+        make_head_anew(beside, family)
     heads = read_ledger(beside).heads.values()
     if {head.family: BackupFamily(head.at, head.last_observed_at, head.version) for head in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")

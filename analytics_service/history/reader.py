@@ -41,7 +41,7 @@ class HistoryReader:
 
     def _advance(self, head: Head) -> None:
         old = self._pinned
-        if old is not None and old.head.runs > head.runs:
+        if old is not None and old.head.follows(head):
             raise Superseded(f"{head.family} has a newer head.")
         series = read_series(self._store, self.history, head.last_observed_at)
         changed = oldest_change(self._store, old.head, head) if old is not None else 0

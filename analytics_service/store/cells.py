@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from analytics_service.market.instants import DAY, month_start
 from analytics_service.store.connection import Store
+from analytics_service.store.sql import named_query
 
 QUARTER = 900
 # Limits of a statement that computes cells: rows, so that it does not take long; and seconds from its first to its last
@@ -34,24 +35,51 @@ class Span:
 def close_cells(store: Store, histories: Sequence[str], after: int, newest: int) -> None:
     """Compute the cells that end after a second and are closed when `newest` is the newest observation (unix seconds).
     Call it once the rows are in place. It may be repeated."""
-    _compute(store, dict.fromkeys(histories, ()), after, newest, version=0)
+    _compute(store, dict.fromkeys(histories, ()), after, newest, version=0, removed="")
 
 
-def compute_touched(store: Store, histories: Sequence[str], staged: str, after: int, newest: int, version: int) -> None:
-    """Like `close_cells`, once the rows of a staging table are in place; and compute all cells with an observation of
-    `version`, which is the version of these rows."""
-    touched = _days(store, staged)
-    _compute(store, {history: touched.get(history, ()) for history in histories}, after, newest, version)
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a rewrite changes: the staging tables of the observations that it adds, which have its version, and of those
+    that it takes out."""
+
+    added: str
+    removed: str
+    version: int
 
 
-def _compute(store: Store, days: Mapping[str, Sequence[int]], after: int, newest: int, version: int) -> None:
-    """Compute the cells that are closed, and those with observations of the version in `days`, by history."""
+def compute_touched(store: Store, histories: Sequence[str], touched: Touched, after: int, newest: int) -> None:
+    """Like `close_cells`, once a rewrite's observations are in place and others are taken out; and compute all cells
+    that had or have any of them, or delete those that have no observation left."""
+    days = _days(store, touched)
+    _drop_empty(store, touched.removed)
+    by_history = {history: days.get(history, ()) for history in histories}
+    _compute(store, by_history, after, newest, version=touched.version, removed=touched.removed)
+
+
+def _drop_empty(store: Store, removed: str) -> None:
+    """Delete the cells of observations that were taken out, if they have no other: those of each width after the one
+    before."""
+    months = store.frame("removed_months", removed=removed)["month"].to_list()
+    for month in months:
+        store.execute(named_query("drop_empty_quarters", {"removed": removed, "month": f"{month}"}))
+    for width in _WIDER if months else ():
+        store.execute(named_query("drop_empty_cells", {"removed": removed, "width": width}))
+
+
+def _compute(
+    store: Store, days: Mapping[str, Sequence[int]], after: int, newest: int, *, version: int, removed: str
+) -> None:
+    """Compute the cells that are closed, and those in `days`, by history, with observations of the version or with
+    some that were taken out."""
     closing, end = closing_span(after, newest), newest + 1
+    taken_out = named_query("touched_quarters", {"removed": removed}) if removed else ""
+    parts = {"touched": f"(asset_id, begins_at) IN ({taken_out})" if removed else "false"}
     for history, touched in days.items():
         wider = {width: start for width, start in _WIDER.items() if touched or start(after + 1) != start(end)}
         for span in _spans(store, history, touched, closing):
             bound = {"history": history, **asdict(span)}
-            store.run("fill_quarters", **bound, after=after, closed_until=end, version=version)
+            store.run("fill_quarters", parts, **bound, after=after, closed_until=end, version=version)
             for width, start in wider.items():
                 store.run("fill_wider_cells", **bound | {"width": width, "since": start(span.since)})
 
@@ -88,10 +116,10 @@ def closing_span(after: int, newest: int) -> Span | None:
     return Span(since, end) if since != floor(end, QUARTER) else None
 
 
-def _days(store: Store, table: str) -> Mapping[str, Sequence[int]]:
-    """The UTC days (their starts, unix s) with observations in a table, by history."""
+def _days(store: Store, touched: Touched) -> Mapping[str, Sequence[int]]:
+    """The UTC days (their starts, unix s) that a rewrite touches, by history."""
     days: dict[str, list[int]] = {}
-    for history, day in store.frame("staged_days", table=table).iter_rows():
+    for history, day in store.frame("staged_days", added=touched.added, removed=touched.removed).iter_rows():
         days.setdefault(history, []).append(day)
     return days
 

@@ -95,10 +95,11 @@ class Layout:
     def rendered(self, statement: str, database: str) -> list[str]:
         """The statements that one with placeholders becomes. `database` is where it is executed.
 
-        Of a split table all parts are created, altered or dropped, and then the Distributed table over them.
+        Of a split table all parts are created, altered or dropped, and then the Distributed table over them. Rows are
+        deleted from the parts.
         """
         both = [statement]
-        if self._is_split and "{local}" in statement:
+        if self._is_split and "{local}" in statement and not statement.startswith("DELETE"):
             distributed = statement.replace("{local}", "")
             if table := created(statement):
                 distributed = (

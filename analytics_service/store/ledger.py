@@ -18,6 +18,8 @@ HEADS, HEADS_VIEW = "snapshot_head", "snapshot_head_view"
 NONE = -1
 # The instant of imports that bring values of a history, but no state that snapshots of its family have.
 VALUES_ONLY = 0
+# The kind of a rewrite that takes out observations or runs, or adds observations without a run.
+CORRECTION = "correction"
 _SCHEMA = {
     "family": pl.String,
     "at": pl.UInt32,

@@ -20,18 +20,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
-from analytics_service.store.cells import compute_touched
+from analytics_service.store.cells import Touched, compute_touched
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.histories import names_of
 from analytics_service.store.layout import named
 from analytics_service.store.ledger import (
+    CORRECTION,
+    HEADS,
     LEDGER,
+    VALUES_ONLY,
     Head,
     Ledger,
     Run,
@@ -44,11 +48,14 @@ from analytics_service.store.ledger import (
 )
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.retries import ANY_FAILURE, ONCE, Retries
-from analytics_service.store.schema import require_current
+from analytics_service.store.schema import TABLES, require_current
+from analytics_service.store.sql import named_query
 
 log = logging.getLogger(__name__)
 
 _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
+# The kind of a run that is taken out begins with this in the staging table of the ledger.
+_TAKEN_OUT = "-"
 # Tables that a rewrite of loans changes, too: events of the past are shown as soon as they are there.
 _EVENTS = ("event", ACCOUNT_EVENTS)
 _HEARTBEAT_SECONDS = 1.0
@@ -67,42 +74,108 @@ class Staging:
         self._store = store
         self._suffix = f"_staging_{version}"
         self._events = _EVENTS if family == "loans" else ()
-        self._tables = (*_STAGED, *self._events)
+        self._added = OBSERVATIONS + self._suffix
+        self._removed = f"{self._added}_removed"
+        # The tables that they are like.
+        self._tables = {table + self._suffix: table for table in (*_STAGED, *self._events)}
+        self._tables[self._removed] = OBSERVATIONS
+        self._forgotten: list[Run] = []
 
     def create(self) -> None:
         """Create the tables."""
-        for table in self._tables:
-            staged = named(table + self._suffix)
-            self._store.execute(f"CREATE TABLE IF NOT EXISTS {staged}{{on_cluster}} AS {named(table)}")
+        for staged, table in self._tables.items():
+            self._store.execute(f"CREATE TABLE IF NOT EXISTS {named(staged)}{{on_cluster}} AS {named(table)}")
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows into the staging table of a table."""
         self._store.insert(table + self._suffix, rows)
+
+    def remove(self, observations: pl.DataFrame) -> None:
+        """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
+        self._store.insert(self._removed, observations.select("history", "asset_id", "observed_at"))
+
+    def forget(self, runs: Sequence[Run]) -> None:
+        """Take runs out of the ledger, and so what they wrote into tables of snapshots."""
+        self._forgotten += runs
+
+    def list_runs(self, runs: Sequence[Run]) -> None:
+        """Stage the changes of the ledger: runs to list, and, if the rewrite does more than that, runs to take out,
+        imports that keep only a part of their observations, and the correction itself."""
+        changed = self._store.frame("changed_span", added=self._added, removed=self._removed).row(0, named=True)
+        listed, taken_out = [*runs], [*self._forgotten]
+        if changed["removed"] or taken_out or not runs:
+            firsts = [changed["first"]] if changed["added"] or changed["removed"] else []
+            first = min([*firsts, *(run.first_observed_at for run in taken_out)], default=0)
+            for run in self._imports_since(first) if changed["removed"] else ():
+                if (left := self._left_of(run)) != run:
+                    taken_out.append(run)
+                    listed += [left] if left.rows else []
+            listed.append(self._correction(first, changed["last"], changed["added"]))
+        marked = [replace(run, kind=_TAKEN_OUT + run.kind) for run in taken_out]
+        self.insert(LEDGER, ledger_frame([*listed, *marked]))
 
     def put_in_place(self, head: Head | None) -> None:
         """Attach the observations, compute the cells that they touch or close, and list the runs. `head` is the
         family's head before. Does nothing when another process has finished that, and dropped the tables."""
         if not self._is_there():
             return
-        runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self._suffix))
+        staged_runs = LEDGER + self._suffix
+        runs = runs_of(self._store.frame("staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head else max(first - 1, 0)
-        staged = OBSERVATIONS + self._suffix
+        for month in self._store.frame("removed_months", removed=self._removed)["month"]:
+            self._delete("take_out_observations", removed=self._removed, month=f"{month}")
         for table in (OBSERVATIONS, *self._events):
             self._store.execute(self._store.layout.adding(table, table + self._suffix))
         self._add_assets()
-        compute_touched(self._store, names_of(self.family), staged, before, max(newest, before), self.version)
-        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
+        touched = Touched(self._added, self._removed, self.version)
+        compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
+        takes_out = any(run.kind.startswith(_TAKEN_OUT) for run in runs)
+        if takes_out:
+            self._delete("take_out_runs", staged=staged_runs)
+        listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
+        self._store.execute(f"INSERT INTO {LEDGER} {listed}")
+        if any(run.kind == CORRECTION for run in runs):
+            make_head_anew(self._store, self.family)
         if any(run.kind == "import" for run in runs):
             show_assets(self._store)
 
     def drop(self) -> None:
         """Drop the tables, the ledger's first: once it is gone, nobody rolls the rewrite forward."""
-        _drop(self._store, [table + self._suffix for table in self._tables])
+        _drop(self._store, list(self._tables))
 
     def has_been_taken_over(self) -> bool:
         """Whether another process has put the rewrite in place."""
         return not self._is_there() or self.version not in read_ledger(self._store).open.get(self.family, ())
+
+    def _correction(self, first: int, last: int, added: int) -> Run:
+        """The row of the ledger for the rewrite itself. It is of the source of the newest run that is left."""
+        without = [run.version for run in self._forgotten]
+        origin = self._store.frame("newest_origin", family=self.family, without=without)
+        source, simulated = origin.row(0) if origin.height else ("", False)
+        own = {"source": source, "simulated": simulated, "version": self.version, "files": self.version}
+        return Run(self.family, VALUES_ONLY, CORRECTION, first, last, added, **own)
+
+    def _imports_since(self, since: int) -> list[Run]:
+        """The imports that may lose observations at or after a second."""
+        rows = self._store.frame("overlapping_imports", family=self.family, since=since, version=self.version)
+        return [run for run in runs_of(rows) if run not in self._forgotten]
+
+    def _left_of(self, run: Run) -> Run:
+        """An import as the rewrite leaves it."""
+        left = self._store.frame(
+            "left_of_import",
+            family=self.family,
+            histories=names_of(self.family),
+            removed=self._removed,
+            first=run.first_observed_at,
+            last=run.last_observed_at,
+            version=run.version,
+        ).row(0, named=True)
+        return replace(run, **left, at=run.at if run.at == VALUES_ONLY else left["last_observed_at"])
+
+    def _delete(self, query: str, **parts: str) -> None:
+        self._store.execute(named_query(query, {**parts, "version": f"{self.version}"}))
 
     def _is_there(self) -> bool:
         return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(self._tables)
@@ -116,6 +189,19 @@ class Staging:
             f"INSERT INTO {ASSETS} SELECT * REPLACE ({version} AS version) FROM {ASSETS}{self._suffix} "
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
+
+
+def make_head_anew(store: Store, family: str) -> None:
+    """Make a family's head from the ledger, once runs or observations were taken out: it may be older, or gone."""
+    histories = ", ".join(f"'{name}'" for name in names_of(family))
+    newest = "max(s.last_observed_at)"
+    if not TABLES[family]:
+        newest = f"least({newest}, (SELECT max(observed_at) FROM {OBSERVATIONS} WHERE history IN ({histories})))"
+    parts = {"family": family, "ends": named_query("family_ends", {"family": family, "newest": newest})}
+    for table in (LEDGER, HEADS):
+        store.execute(named_query("forget_family", {**parts, "table": table}))
+    store.execute(named_query("lower_head", parts))
+    store.execute(named_query("raise_head", parts))
 
 
 def show_assets(store: Store) -> None:
@@ -154,7 +240,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
     stays away; other processes then roll an announced rewrite forward.
     """
     retry(lambda: require_current(store))
-    retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
+    retry(lambda: staged.list_runs(runs))
     _put_in_place(store, staged, retry)
 
 

@@ -2,8 +2,8 @@
 SELECT name
 FROM system.tables
 WHERE database = currentDatabase()
-  AND match(name, '^[a-z_]+_staging_[0-9]+$')
+  AND match(name, '^[a-z_]+_staging_[0-9]+(_removed)?$')
   AND splitByString('_staging_', name)[1] IN (SELECT name FROM system.tables WHERE database = currentDatabase())
   AND metadata_modification_time <= now() - toIntervalHour({hours:UInt32})
-  AND toUInt64OrZero(splitByString('_staging_', name)[2]) NOT IN
+  AND toUInt64OrZero(extract(name, '_staging_([0-9]+)')) NOT IN
     (SELECT version FROM rewrite GROUP BY version HAVING max(finished) = 0)

@@ -8,6 +8,7 @@ FROM
     FROM snapshot
     WHERE family = {family:String}
       AND at <= toDateTime({at:UInt32}, 'UTC')
+      AND kind != 'correction'
       AND version > {version:UInt64}
 
     UNION ALL

@@ -2,4 +2,4 @@
 SELECT name
 FROM system.tables
 WHERE database = currentDatabase()
-  AND endsWith(name, {suffix:String})
+  AND endsWith(replaceOne(name, '_removed', ''), {suffix:String})

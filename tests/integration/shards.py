@@ -136,6 +136,8 @@ def _insert(path: Path, last: str) -> None:
 def _without_copies(statement: str, database: str) -> list[str]:
     code = statement.replace("ENGINE = Replicated", "ENGINE = ")
     code = code.removesuffix("\n")
+    if match := re.fullmatch(r"(ALTER TABLE|DELETE FROM) (\w+) (UPDATE .*|WHERE .*)", code):
+        return [code if _is_split(match[2]) else f"{match[1]} {_copy(match[2])}{_ON_CLUSTER} {match[3]}"]
     if match := re.fullmatch(r"ALTER TABLE (\w+)(\s.*)", code, re.DOTALL):
         tables = [match[1]] if _is_split(match[1]) else [_copy(match[1]), match[1]]
         change = match[2].replace(_ON_CLUSTER, "")

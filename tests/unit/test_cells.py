@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.store.cells import Span, close_cells, closing_span, compute_touched
+from analytics_service.store.cells import Span, Touched, close_cells, closing_span, compute_touched
 from analytics_service.store.sql import Parts
 from tests.doubles import LedgerStore
 
 LATEST = 4_000_000_000
-STAGED = "observation_staging_7"
+TOUCHED = Touched("observation_staging_7", "observation_staging_7_removed", version=7)
 MANY = 3_000_000
 """Rows of a day, two of which are too many for one statement."""
 DAY = 86_400
@@ -49,6 +49,8 @@ class FilledStore(LedgerStore):
         if query == "staged_days":
             staged = [("price", day) for day in self._staged]
             return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
+        if query == "removed_months":
+            return pl.DataFrame({"month": []})
         assert parameters["history"] == "price"
         since, until = int(str(parameters["since"])), int(str(parameters["until"]))
         assert query == "rows_by_day"
@@ -72,7 +74,7 @@ def days(*numbers: int, rows: int = 1) -> dict[int, int]:
 def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = False) -> list[tuple[str, str]]:
     """From when to when the cells of a run are computed, as dates and times."""
     if rewrites:
-        compute_touched(store, ["price"], STAGED, before, newest, version=7)
+        compute_touched(store, ["price"], TOUCHED, before, newest)
     else:
         close_cells(store, ["price"], before, newest)
     return [(shown(span.since), shown(span.until)) for span in store.spans]
@@ -184,7 +186,7 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
     rows = {second(2025, 1, 1) + number * DAY: count for number, count in stored.items()}
     store = FilledStore(rows, days(*sorted(touched)))
     if touched:
-        compute_touched(store, ["price"], STAGED, before, before + length, version=7)
+        compute_touched(store, ["price"], TOUCHED, before, before + length)
     else:
         close_cells(store, ["price"], before, before + length)
     own = [(day, day + DAY) for day in days(*touched)]
