@@ -130,6 +130,12 @@ class ExportFailed(AnalyticsError):
     """An export cannot go on now. Files that are whole stay, and no others."""
 
 
+class RemovalRefused(AnalyticsError):
+    """What was asked for cannot be taken out of the store; nothing has been changed."""
+
+    exit_code = 2
+
+
 class EmbeddedServerError(AnalyticsError):
     """The embedded ClickHouse could not be started or kept running."""
 

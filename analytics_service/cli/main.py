@@ -21,6 +21,7 @@ _COMMANDS = {
     "jobs": "jobs:jobs",
     "keys": "keys:keys",
     "migrate": "schema:migrate",
+    "remove": "removing:remove_command",
     "restore": "backups:restore",
     "serve": "services:serve",
     "settings": "example:settings",

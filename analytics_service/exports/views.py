@@ -9,7 +9,6 @@ from analytics_service.errors import ExportRefused
 from analytics_service.market.spreadsheets import escaped_sql
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
-from analytics_service.store.sql import Parts
 
 ALL = "all"
 # Columns of time, by which a view is split into months.
@@ -34,7 +33,7 @@ class ExportedView:
         """The column of time, by which the view is split into months; None if it has none."""
         return next((name for name in _TIMES if self.columns.get(name, "").startswith("DateTime")), None)
 
-    def parts(self, suffix: str) -> Parts:
+    def parts(self, suffix: str) -> Mapping[str, str]:
         """The placeholders of its queries for files of a format. Rows are ordered by asset, time, and then all other
         columns."""
         order = [name for name in ("asset_id", self.time) if name in self.columns]

@@ -66,7 +66,7 @@ _ABANDONED_HOURS = 24
 
 
 class Staging:
-    """The staging tables of a rewrite."""
+    """The staging tables of a rewrite. That of observations to take out is `removed`."""
 
     def __init__(self, store: Store, family: str, version: int) -> None:
         self.family = family
@@ -75,10 +75,10 @@ class Staging:
         self._suffix = f"_staging_{version}"
         self._events = _EVENTS if family == "loans" else ()
         self._added = OBSERVATIONS + self._suffix
-        self._removed = f"{self._added}_removed"
+        self.removed = f"{self._added}_removed"
         # The tables that they are like.
         self._tables = {table + self._suffix: table for table in (*_STAGED, *self._events)}
-        self._tables[self._removed] = OBSERVATIONS
+        self._tables[self.removed] = OBSERVATIONS
         self._forgotten: list[Run] = []
 
     def create(self) -> None:
@@ -92,7 +92,7 @@ class Staging:
 
     def remove(self, observations: pl.DataFrame) -> None:
         """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
-        self._store.insert(self._removed, observations.select("history", "asset_id", "observed_at"))
+        self._store.insert(self.removed, observations.select("history", "asset_id", "observed_at"))
 
     def forget(self, runs: Sequence[Run]) -> None:
         """Take runs out of the ledger, and so what they wrote into tables of snapshots."""
@@ -101,7 +101,7 @@ class Staging:
     def list_runs(self, runs: Sequence[Run]) -> None:
         """Stage the changes of the ledger: runs to list, and, if the rewrite does more than that, runs to take out,
         imports that keep only a part of their observations, and the correction itself."""
-        changed = self._store.frame("changed_span", added=self._added, removed=self._removed).row(0, named=True)
+        changed = self._store.frame("changed_span", added=self._added, removed=self.removed).row(0, named=True)
         listed, taken_out = [*runs], [*self._forgotten]
         if changed["removed"] or taken_out or not runs:
             firsts = [changed["first"]] if changed["added"] or changed["removed"] else []
@@ -123,16 +123,17 @@ class Staging:
         runs = runs_of(self._store.frame("staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head else max(first - 1, 0)
-        for month in self._store.frame("removed_months", removed=self._removed)["month"]:
-            self._delete("take_out_observations", removed=self._removed, month=f"{month}")
+        for month in self._store.frame("removed_months", removed=self.removed)["month"]:
+            self._delete("take_out_observations", removed=self.removed, month=f"{month}")
         for table in (OBSERVATIONS, *self._events):
             self._store.execute(self._store.layout.adding(table, table + self._suffix))
         self._add_assets()
-        touched = Touched(self._added, self._removed, self.version)
+        touched = Touched(self._added, self.removed, self.version)
         compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
-        takes_out = any(run.kind.startswith(_TAKEN_OUT) for run in runs)
-        if takes_out:
+        if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
             self._delete("take_out_runs", staged=staged_runs)
+            for table in self._events:
+                self._delete("take_out_events", staged=staged_runs, table=table)
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
         if any(run.kind == CORRECTION for run in runs):
@@ -167,7 +168,7 @@ class Staging:
             "left_of_import",
             family=self.family,
             histories=names_of(self.family),
-            removed=self._removed,
+            removed=self.removed,
             first=run.first_observed_at,
             last=run.last_observed_at,
             version=run.version,

@@ -1,0 +1,122 @@
+"""`remove`: takes observations or snapshots out of the store."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from analytics_service.cli.context import (
+    ProgressBars,
+    load_settings,
+    open_store,
+    open_store_to_read,
+    patient,
+    store_location,
+)
+from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
+from analytics_service.cli.signals import explaining_stop
+from analytics_service.errors import EntityNotFound, ParameterInvalid, RemovalRefused
+from analytics_service.exports.removing import Removal, Removed, count_removed, remove
+from analytics_service.exports.writing import FOREVER
+from analytics_service.history.times import Edge
+from analytics_service.market.assets import ids_of
+from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.store.assets import read_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
+from analytics_service.store.schema import TABLES
+from jobs.registry import JOBS
+
+_HISTORIES = {history.slug: history for history in HISTORIES}
+# What is computed from what has these names.
+_OF_PRICES = "sums in USD, prices with market snapshots, risk and loans"
+_FOLLOWS = {"price": _OF_PRICES, "prices": _OF_PRICES, "markets": "risk", "positions": "risk"}
+_STOPPED = (
+    "The removal was stopped. Either nothing was removed or, if it was being put in place, the service or the next "
+    "command completes it. Files that were written stay."
+)
+
+
+@click.command("remove", epilog=TIMES)
+@click.argument("name", type=click.Choice([*_HISTORIES, *TABLES]), metavar="NAME")
+@time_option(Edge.START, "First second.", required=True)
+@time_option(Edge.END, "Last second, itself included.  [default: all later]")
+@click.option("--symbol", "symbols", multiple=True, metavar="SYMBOL", help="Only this asset, by symbol or id.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option(
+    "--into",
+    "folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    default=".",
+    help="Folder for files of what is removed.  [default: the working directory]",
+)
+@data_dir_option
+def remove_command(
+    name: str,
+    start: datetime,
+    end: datetime | None,
+    symbols: tuple[str, ...],
+    dry_run: bool,
+    folder: Path,
+    **overrides: Any,
+) -> None:
+    """Take out what is wrong: observations of a history, or whole snapshots.
+
+    NAME is a history as in `import` (price, lend-rate, tvl), or what a job takes: prices, rates, markets, loans,
+    ptoken, positions, routes. Snapshots go with their observations; those of positions and loans only from --start to
+    the newest.
+
+    Observations are first written into CSV files, which `import` takes back as they were. The service goes on
+    meanwhile, and shows all of it or nothing. Example:
+
+    \b
+        analytics-service remove price --symbol ATOM --start 2026-03-01 --end 2026-03-02 --dry-run
+    """
+    if end is not None:
+        require_range(start, end)
+    history = _HISTORIES.get(name)
+    if symbols and (history is None or history.by_asset is None):
+        raise click.UsageError(f"--symbol is for histories of assets; {name} is none.")
+    settings = patient(load_settings(**overrides))
+    opened = open_store_to_read(settings) if dry_run else open_store(settings)
+    with opened as store, closing(ProgressBars()) as bars:
+        if store is None:
+            raise RemovalRefused(f"There is no data in {store_location(settings)}.")
+        until = FOREVER if end is None else unix_second(end)
+        removal = Removal(history.family if history else name, history, unix_second(start), until, _ids(store, symbols))
+        if dry_run:
+            removed = count_removed(store, removal)
+        else:
+            with explaining_stop(_STOPPED):
+                removed = remove(store, removal, folder, bars)
+        bars.close()
+    for line in _report(name, removal, removed, dry_run=dry_run):
+        click.echo(line)
+
+
+def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
+    """The ids of the assets that --symbol names. RemovalRefused for a symbol of no asset, or of several."""
+    named = {asset_id: asset.symbol for asset_id, asset in read_assets(store).items()} if symbols else {}
+    try:
+        return [id for name in symbols for id in ([name] if name in named else ids_of([name], named, "--symbol"))]
+    except (EntityNotFound, ParameterInvalid) as error:
+        raise RemovalRefused(str(error)) from None
+
+
+def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> Iterator[str]:
+    first, last = shown(instant(removed.first)), shown(instant(removed.last))
+    counts = [f"{number:,} observations of {history.slug}" for history, number in removed.observations.items()]
+    counts = [f"{removed.snapshots:,} snapshots of {name}", *counts] if removal.history is None else counts
+    yield f"{'Would remove' if dry_run else 'Removed'} {', '.join(counts)}, from {first} to {last}."
+    imports = [f"analytics-service import {history.slug} {path}" for history, path in removed.files.items()]
+    if imports:
+        yield f"To take the observations back: {'; '.join(imports)}"
+    between = f"--start {first} --end {last}"
+    if removal.history is None and JOBS[name].history:
+        yield f"To take snapshots anew: analytics-service jobs backfill {name} {between}"
+    if follows := _FOLLOWS.get(name):
+        yield f"To compute again what was made of it ({follows}): analytics-service jobs recompute {between}"

@@ -1,0 +1,132 @@
+"""Takes observations or snapshots out of the store, and first writes these observations into files that `import` takes
+back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from analytics_service.config.files import NewFile
+from analytics_service.errors import RemovalRefused
+from analytics_service.exports.views import exported_views
+from analytics_service.exports.writing import FOREVER, FORMATS
+from analytics_service.market.instants import instant
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES, History, names_of
+from analytics_service.store.ledger import Run, new_version, nth_completed, runs_of
+from analytics_service.store.retries import Reporter
+from analytics_service.store.rewrite import Staging, publish, staging
+from analytics_service.store.sql import named_query
+
+# Families whose snapshots are made from those before.
+_CHAINED = ("positions", "loans")
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What to take out of [start, end] (unix seconds): observations of a history, of the assets with `ids` or of all;
+    or, without a history, the snapshots of a family."""
+
+    family: str
+    history: History | None
+    start: int
+    end: int
+    ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What is taken out: snapshots; observations by history; the first and the last second; and the files, by history,
+    that have these observations."""
+
+    snapshots: int
+    observations: Mapping[History, int]
+    first: int
+    last: int
+    files: Mapping[History, Path] = field(default_factory=dict)
+
+
+def count_removed(store: Store, removal: Removal) -> Removed:
+    """What there is to take out. RemovalRefused if there is nothing, or if it cannot be taken out."""
+    return _counted(store, removal, _runs(store, removal))
+
+
+def remove(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> Removed:
+    """Take out what there is, once it is in files of the folder, whose names no other file has.
+
+    Raises as `count_removed`, with nothing written.
+    """
+    count_removed(store, removal)
+    with staging(store, removal.family, new_version(store)) as staged:
+        runs = _runs(store, removal)
+        removed = _counted(store, removal, runs)
+        keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}
+        store.run("stage_removed", keys, **_range(removal, runs))
+        files = {history: _write(store, history, removed, staged, folder, reporter) for history in removed.observations}
+        staged.forget(runs)
+        publish(store, staged, [])
+    return replace(removed, files=files)
+
+
+def _runs(store: Store, removal: Removal) -> list[Run]:
+    """The snapshots to take out."""
+    if removal.history is not None:
+        return []
+    family = removal.family
+    if family in _CHAINED and nth_completed(store, family, 1, removal.end, FOREVER) is not None:
+        raise RemovalRefused(
+            f"There are later snapshots of {family}, which are made from those before. Remove all from --start on: "
+            "leave out --end."
+        )
+    return runs_of(store.frame("snapshots_between", family=family, start=removal.start, end=removal.end))
+
+
+def _counted(store: Store, removal: Removal, runs: Sequence[Run]) -> Removed:
+    by_name = {history.name: history for history in HISTORIES}
+    rows = store.frame("count_removed", {"keys": named_query("removed_keys", ())}, **_range(removal, runs))
+    observations = {by_name[name]: number for name, number, _, _ in rows.iter_rows()}
+    seconds = [*rows["first"], *rows["last"], *(run.at for run in runs)]
+    if not seconds:
+        raise RemovalRefused(f"There is nothing to remove of {removal.family} in this range.")
+    return Removed(len(runs), observations, min(seconds), max(seconds))
+
+
+def _range(removal: Removal, runs: Sequence[Run]) -> dict[str, object]:
+    """Parameters of the observations to take out. Those of prices have times of their own within a snapshot."""
+    histories, since, until = names_of(removal.family), removal.start, removal.end
+    if removal.history is not None:
+        histories = [removal.history.name]
+    elif removal.family == "prices":
+        since = min((run.first_observed_at for run in runs), default=since)
+        until = max((run.last_observed_at for run in runs), default=until)
+    return {
+        "family": removal.family,
+        "histories": histories,
+        "snapshots": removal.history is None,
+        "start": removal.start,
+        "end": removal.end,
+        "since": since,
+        "until": until,
+        "ids": list(removal.ids),
+    }
+
+
+def _write(store: Store, history: History, removed: Removed, staged: Staging, folder: Path, reporter: Reporter) -> Path:
+    """Write the staged observations of a history into a new file, as an export has them."""
+    (view,) = exported_views(store, [history.name])
+    kept = named_query("removed_rows", {"view": history.name, "removed": staged.removed})
+    parts = {**view.parts("csv"), "view": f"({kept})"}
+    path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")
+    reporter.stage(f"Writing {path.name}", removed.observations[history])
+    with NewFile(path, mode=0o666) as new:
+        for chunk in store.stream("export_rows", parts, FORMATS["csv"], since=0, until=FOREVER):
+            reporter.advance(chunk.count(b"\n"))
+            new.file.write(chunk)
+        new.keep()
+    return path
+
+
+def _free(folder: Path, stem: str) -> Path:
+    """A path in the folder that no file has."""
+    names = (f"{stem}{'' if number == 1 else f'-{number}'}.csv" for number in count(1))
+    return next(folder / name for name in names if not (folder / name).exists())

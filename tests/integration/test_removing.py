@@ -1,0 +1,122 @@
+"""`remove`: what it takes out, what it leaves behind, and that its files bring it back."""
+
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from analytics_service.cli.main import cli
+from analytics_service.config.settings import Settings
+from analytics_service.market.instants import DAY, shown, unix_second
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_heads
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.integration.databases import make_views
+from tests.integration.imports import IDS, NOW, contents, observations, prices_file, query, run
+
+HOUR = timedelta(hours=1)
+LAST = unix_second(NOW)
+
+
+def removed(settings: Settings, folder: Path, *arguments: str) -> Result:
+    into = [] if "--dry-run" in arguments else ["--into", str(folder)]
+    return CliRunner().invoke(cli, ["remove", *arguments, *into], env=settings.to_environment({}))
+
+
+def test_the_file_of_what_is_removed_brings_it_back_exactly(
+    store: Store, settings: Settings, tmp_path: Path, draw: random.Random
+) -> None:
+    """With values of 18 decimals, of one asset in the middle, then of all to the newest."""
+    make_views(store)
+    rows = [
+        (name, LAST - hour * 3600, f"0.{draw.randint(1, 10**18):018d}")
+        for name in IDS
+        for hour in range(24 * 40, 0, -1)
+    ]
+    run(store, prices_file(tmp_path, rows))
+    kept = {"ledger", "assets"}
+    before = {name: rows for name, rows in contents(settings).items() if name not in kept}
+    for number, (symbols, start, end) in enumerate([(["AAA"], 30, 20), ([], 9, None)]):
+        since = shown(NOW - timedelta(days=start))
+        arguments = ["price", "--start", since, *(word for name in symbols for word in ("--symbol", name))]
+        arguments += ["--end", shown(NOW - timedelta(days=end or 0))] if end else []
+        count = (241, 3 * 216)[number]
+        said = f"remove {count} observations of price, from {since} to "
+        dry = removed(settings, tmp_path, *arguments, "--dry-run")
+        assert (dry.exit_code, f"Would {said}" in dry.output) == (0, True), dry.output
+        own = observations(settings)
+        result = removed(settings, tmp_path, *arguments)
+        assert result.exit_code == 0, result.output
+        assert f"Removed {count} observations of price, from {since}" in result.output
+        gone = own.keys() - observations(settings).keys()
+        assert {name for name, _ in gone} == {IDS[0]} if symbols else {*IDS}
+        assert len(gone) == count
+        again = removed(settings, tmp_path, *arguments)
+        assert (again.exit_code, "There is nothing to remove of prices" in again.output) == (2, True)
+    for file in tmp_path.glob("price-*.csv"):
+        run(store, file)
+    assert {name: rows for name, rows in contents(settings).items() if name not in kept} == before
+
+
+def test_files_never_replace_others(store: Store, settings: Settings, tmp_path: Path) -> None:
+    make_views(store)
+    for _ in range(3):
+        run(store, prices_file(tmp_path, [(IDS[0], LAST, "1"), (IDS[0], LAST - DAY, "2")]))
+        assert removed(settings, tmp_path, "price", "--start", shown(NOW)).exit_code == 0
+    assert {f.name for f in tmp_path.glob("price-*")} == {
+        f"price-2025-03-01-2025-03-01{n}.csv" for n in ("", "-2", "-3")
+    }
+
+
+def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Of every job that has history, one of several in the middle; afterwards the tables answer as before."""
+    make_views(store)
+    source = SimulatedSource("1")
+    hours = [NOW + hour * HOUR for hour in range(4)]
+    for name in ("prices", "rates", "markets", "ptoken"):
+        backfill(JOBS[name], source, store, hours)
+    sql = "SELECT history, asset_id, observed_at, value FROM observation FINAL ORDER BY ALL"
+    listed = "SELECT family, at, kind FROM snapshot FINAL WHERE kind = 'backfill' ORDER BY ALL"
+    markets = "SELECT * FROM market ORDER BY ALL"
+    before = [query(settings, each) for each in (sql, listed, markets)]
+    for name in ("prices", "rates", "markets", "ptoken"):
+        result = removed(settings, tmp_path, name, "--start", shown(hours[1]), "--end", shown(hours[2]))
+        assert result.exit_code == 0, result.output
+        assert f"Removed 2 snapshots of {name}" in result.output
+        at = f"'{hours[1]:%Y-%m-%d %H:%M:%S}' AND '{hours[2]:%Y-%m-%d %H:%M:%S}'"
+        assert query(settings, f"SELECT count() FROM snapshot WHERE family = '{name}' AND at BETWEEN {at}") == [(0,)]
+    assert query(
+        settings, f"SELECT count() FROM observation WHERE history != 'price' AND observed_at BETWEEN {at}"
+    ) == [(0,)]
+    for name in ("prices", "rates", "markets", "ptoken"):
+        backfill(JOBS[name], source, store, hours)
+    assert [query(settings, each) for each in (sql, listed, markets)] == before
+
+
+@pytest.mark.parametrize("name", ["positions", "loans"])
+def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
+    store: Store, settings: Settings, tmp_path: Path, name: str
+) -> None:
+    make_views(store)
+    source = SimulatedSource("1")
+    for family in ("prices", "markets", name):
+        for hour in range(3):
+            run_once(JOBS[family], source, store, NOW + hour * 24 * HOUR)
+    tables = {"positions": "position_now", "loans": "events"}
+    sql = f"SELECT * FROM {tables[name]} ORDER BY ALL"
+    before = query(settings, sql)
+    middle = removed(settings, tmp_path, name, "--start", shown(NOW), "--end", shown(NOW + 24 * HOUR))
+    assert (middle.exit_code, "leave out --end" in middle.output) == (2, True)
+    result = removed(settings, tmp_path, name, "--start", shown(NOW + 24 * HOUR))
+    assert f"Removed 2 snapshots of {name}" in result.output
+    assert read_heads(store)[name].instant == NOW
+    assert query(settings, sql) != before
+    for hour in (1, 2):
+        run_once(JOBS[name], source, store, NOW + hour * 24 * HOUR)
+    assert query(settings, sql) == before
