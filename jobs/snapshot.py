@@ -126,7 +126,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     writer = RunWriter(store, beginning, runs, is_rewrite=is_rewrite)
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     assets = changed_assets(store, _definitions(store, snapshots, beginning.head))
-    claim(store, beginning.side, taking.origin)
+    claim(store, beginning.claimed, taking.origin)
     with store.together(f"a run of {beginning.family}"):
         for table, rows in _tables(snapshots):
             writer.insert(table, rows)

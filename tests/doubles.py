@@ -215,13 +215,17 @@ class FakeStore(Store):
             version = len(self.inserts) + 1
             applied = [{"1": one.number, "2": one.name, "3": one.checksum} for one in self.migrations]
             heads = [dict(zip("1234", self.head, strict=True))] if self.head else []
-            row = {"completed": sorted(self.completed), "heads": heads, "sides": [f"{MADE_UP}simulated:1"]}
+            row = {
+                "completed": sorted(self.completed),
+                "heads": heads,
+                "claims": [{"1": f"{MADE_UP}simulated:1", "2": "simulated:1", "3": 1}],
+            }
             row |= {"left": {"1": None, "2": 0}}
             return pl.DataFrame([{**row, "migrations": applied, "version": version}])
         if query == "observed_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)})
         if query == "claim":
-            return pl.DataFrame({"side": [f"{MADE_UP}simulated:1"]})
+            return pl.DataFrame({"side": [f"{MADE_UP}simulated:1"], "source": ["simulated:1"], "made": [1]})
         return pl.DataFrame()
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:

@@ -18,7 +18,7 @@ import polars as pl
 from analytics_service.backups.archive import ArchiveReader, BackupFamily, Manifest
 from analytics_service.backups.taking import NOT_SAVED
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
-from analytics_service.store.admission import read_side
+from analytics_service.store.admission import read_claim
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.layout import REPLICATED, named
@@ -65,7 +65,7 @@ def restore(
         )
     with _all_tables(store, is_replaced=replace):
         before = ledger_without_rewrites(store)
-        if (before.heads or read_side(store)) and not replace:
+        if (before.heads or read_claim(store).side) and not replace:
             raise BackupRefused(
                 f"There is data in {location} already. With --replace, all of it is replaced by the backup."
             )

@@ -62,9 +62,9 @@ def load_job_settings(**overrides: object) -> Settings:
     return settings
 
 
-def require_source(settings: Settings, store: Store) -> Source:
-    """The source that the settings name, or else the source of the store's data. SettingError if there is none."""
-    choice = choose_source(store, settings)
+def require_source(settings: Settings, store: Store, *, replace_source: bool = False) -> Source:
+    """The source that the settings name, or else the store's own. SettingError if there is none."""
+    choice = choose_source(store, settings, replace_source=replace_source)
     if choice.source is None:
         raise SettingError(choice.reason)
     return choice.source

@@ -12,6 +12,7 @@ from analytics_service.cli.options import (
     TIMES,
     data_dir_option,
     parse_duration,
+    replace_source_option,
     require_range,
     source_option,
     time_option,
@@ -68,7 +69,8 @@ def jobs_run(**overrides: Any) -> None:
 @time_option(Edge.AT, "Instant of the snapshot.  [default: now]")
 @data_dir_option
 @source_option
-def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
+@replace_source_option
+def jobs_once(name: str, at: datetime | None, replace_source: bool, **overrides: Any) -> None:
     """Take one snapshot. An instant whose snapshot is complete is left as it is.
 
     Example:
@@ -80,7 +82,10 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     at = at or now
     _require_past("--at", at, now)
-    with open_store(settings) as store, closing(require_source(settings, store)) as source:
+    with (
+        open_store(settings) as store,
+        closing(require_source(settings, store, replace_source=replace_source)) as source,
+    ):
         outcome = runner.run_once(JOBS[name], source, store, at)
     click.echo(f"{name} at {shown(at)}: {outcome}.")
 

@@ -82,4 +82,9 @@ def require_range(start: datetime, end: datetime) -> None:
 bind_option = setting_option("bind", "ADDRESS")
 data_dir_option = setting_option("data_dir", "DIR")
 source_option = setting_option("source", "SPEC")
+replace_source_option = click.option(
+    "--replace-source",
+    is_flag=True,
+    help="Once: make --source the store's own from now on, in place of another. What is there stays.",
+)
 workers_option = setting_option("workers", "N")

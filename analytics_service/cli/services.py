@@ -5,7 +5,13 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import command_line, load_settings
-from analytics_service.cli.options import bind_option, data_dir_option, source_option, workers_option
+from analytics_service.cli.options import (
+    bind_option,
+    data_dir_option,
+    replace_source_option,
+    source_option,
+    workers_option,
+)
 from analytics_service.cli.signals import following_signals
 from analytics_service.run.serve import serve as run_service
 from analytics_service.run.up import up as run_everything
@@ -15,8 +21,9 @@ from analytics_service.run.up import up as run_everything
 @bind_option
 @data_dir_option
 @source_option
+@replace_source_option
 @workers_option
-def up(**overrides: Any) -> None:
+def up(replace_source: bool, **overrides: Any) -> None:
     """Run everything on this machine, until Ctrl-C.
 
     Starts ClickHouse (an embedded one, unless ANALYTICS_CLICKHOUSE_URL names another), brings its schema up to date,
@@ -26,7 +33,7 @@ def up(**overrides: Any) -> None:
         analytics-service up --bind 127.0.0.1:8010 --data-dir ./data
     """
     with following_signals() as orders:
-        run_everything(load_settings(**overrides), command_line(), orders)
+        run_everything(load_settings(**overrides), command_line(), orders, replace_source=replace_source)
 
 
 @click.command()

@@ -55,7 +55,7 @@ class Settings:
         None,
         values.source,
         "Where jobs take snapshots from: simulated, simulated:<seed>, the URL of another deployment, sql:<database>, "
-        "one of an installed package, or none. Unset: where the store's data is from.",
+        "one of an installed package, or none. Unset: the store's own, which --replace-source changes.",
     )
     source_timeout: int = _setting(
         300,

@@ -10,7 +10,7 @@ from analytics_service.imports.judging import first_reason, split_reasons
 from analytics_service.imports.opening import open_table, within_memory
 from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
 from analytics_service.market.spreadsheets import is_formula
-from analytics_service.store.admission import claim, read_side, require_admitted
+from analytics_service.store.admission import claim, read_claim, require_admitted
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
@@ -41,7 +41,7 @@ def define_assets(store: Store, path: Path) -> int:
     ]
     changed = changed_assets(store, assets)
     if changed.height:
-        claim(store, read_side(store), IMPORTED)
+        claim(store, read_claim(store), IMPORTED)
         store.insert(ASSETS, versioned(changed, new_version(store)))
         show_assets(store)
     return changed.height

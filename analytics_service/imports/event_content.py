@@ -21,7 +21,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.values import EXACT, ZERO, quantized_below_limit, usd_value
 from analytics_service.store import ledger, rewrite
-from analytics_service.store.admission import claim, read_side
+from analytics_service.store.admission import claim, read_claim
 from analytics_service.store.assets import ASSETS, changed_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
@@ -91,7 +91,7 @@ def publish_events(
     """Write events, with everything that follows from them, and new assets: all at once, or nothing."""
     retry = retries(wait)
     version = retry(lambda: new_version(store))
-    retry(lambda: claim(store, read_side(store), ledger.IMPORTED))
+    retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
     first = min(unix_second(event.at) for event in events)
     head = retry(lambda: read_state(store, FAMILY))
     last = max(*(unix_second(event.at) for event in events), head.at if head else 0)

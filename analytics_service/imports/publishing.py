@@ -23,7 +23,7 @@ from analytics_service.imports.merging import WINDOW
 from analytics_service.imports.presets import Preset
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.store import ledger, rewrite
-from analytics_service.store.admission import claim, read_side
+from analytics_service.store.admission import claim, read_claim
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
@@ -86,7 +86,7 @@ def publish(
     retry = retries(wait)
     family, version = loaded.preset.family, retry(lambda: ledger.new_version(store))
     definitions = versioned(retry(lambda: changed_assets(store, loaded.new)), version)
-    retry(lambda: claim(store, read_side(store), ledger.IMPORTED))
+    retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
     with staging(store, family, version, retry) as staged:
         already_stored = BatchWriter(store, loaded.preset, staged, version, retry).write(loaded.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))

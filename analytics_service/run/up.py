@@ -50,7 +50,7 @@ _SOURCE_OF_EMPTY = "simulated"
 _HISTORY_STEP = timedelta(hours=1)
 
 
-def up(settings: Settings, command: str, orders: Orders) -> None:
+def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool = False) -> None:
     """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be kept running."""
     require_free(settings)
     require_keys(settings)
@@ -60,7 +60,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         with closing(Store(reached)) as store:
             migrate(store, is_alone=settings.clickhouse_url is None)
             require_all_tables(store)
-            choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY)
+            choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
             source = choice.source
             if source is not None:
                 stack.enter_context(closing(source))

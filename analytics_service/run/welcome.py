@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
 from analytics_service.embedded.configuration import RESEARCHER
+from analytics_service.errors import SourceError
 from analytics_service.run.address import local_url
-from analytics_service.sources.base import Sample
+from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.registry import Choice
 from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
 
@@ -50,7 +51,7 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     if source is None:
         lines += [f"Jobs  {choice.reason}"]
     else:
-        lines += [f"Jobs  Snapshots come from {source.spec}{', which is simulated' if source.simulated else ''}."]
+        lines += [f"Jobs  Snapshots come from {source.spec}{', which is simulated' if _is_simulated(source) else ''}."]
     if newest is None:
         lines += ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
     if settings.metrics_endpoint is not None:
@@ -61,6 +62,14 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
+
+
+def _is_simulated(source: Source) -> bool:
+    """Whether the source says so; an upstream that does not answer now does not."""
+    try:
+        return source.simulated
+    except SourceError:
+        return False
 
 
 def sql_addresses(settings: Settings) -> list[str]:

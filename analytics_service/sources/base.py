@@ -29,8 +29,6 @@ class Source(Protocol):
     A source class derives from this class, and is registered as an entry point; see registry.py.
     """
 
-    simulated: bool = False
-    """Whether the protocol is made up. Its data is never mixed with other data."""
     may_hang: bool = True
     """Whether it calls other services, and so may never answer. If not, it is called directly, without a thread."""
     has_markets: bool = True
@@ -43,6 +41,11 @@ class Source(Protocol):
     def spec(self) -> str:
         """The spec by which operators name this source."""
         raise SourceError(f"{type(self).__name__} has no spec, by which operators name it.")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the protocol is made up. Its data is never mixed with other data."""
+        return False
 
     @property
     def history(self) -> timedelta | None:

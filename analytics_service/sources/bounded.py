@@ -75,7 +75,6 @@ class BoundedSource(Source):
     Calls. Its spec and its sample addresses are read directly; whatever this class does not define is added below."""
 
     def __init__(self, source: Source, calls: Calls) -> None:
-        self.simulated = source.simulated
         self.has_markets = source.has_markets
         self.at_ends = source.at_ends
         self._source = source

@@ -16,9 +16,9 @@ from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.sql.source import SqlSource
-from analytics_service.store.admission import read_side, require_admitted, simulated_spec
+from analytics_service.store.admission import is_same, read_claim, remembered, require_admitted
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Origin, newest_source
+from analytics_service.store.ledger import Origin
 
 NONE = "none"
 SQL = "sql"
@@ -101,27 +101,30 @@ class Choice:
 
 
 def origin_of(source: Source) -> Origin:
-    """The origin of a source's data."""
+    """The origin of a source's data. SourceError when a follower cannot find out whether its upstream is simulated."""
     return Origin(source.spec, source.simulated)
 
 
-def choose_source(store: Store, settings: Settings, empty: str | None = None) -> Choice:
-    """The source that the settings name; else the store's own, or `empty` if the store has no data.
+def choose_source(
+    store: Store, settings: Settings, empty: str | None = None, *, replace_source: bool = False
+) -> Choice:
+    """The source that the settings name; else the store's own, or `empty` if the store has no data. With
+    `replace_source` it is the store's own from now on.
 
     SourceRefused when the store must not have data of that source,
     SettingError when it cannot be opened.
     """
-    named = settings.source
+    claimed = read_claim(store)
+    named = settings.source or remembered(store, claimed) or (empty if claimed.side is None else None)
     if named is None:
-        side = read_side(store)
-        named = simulated_spec(side) or newest_source(store) if side else empty
-        if named is None:
-            return Choice(None, NONE, _IMPORTED_ONLY if side else _EMPTY)
+        return Choice(None, NONE, _EMPTY if claimed.side is None else _IMPORTED_ONLY)
     source = open_source(named, settings, store)
     if source is None:
         return Choice(None, NONE, _NAMED_NONE)
     try:
-        require_admitted(store, origin_of(source))
+        # The store's own source need not answer now: its first run asks whether its data is still of the same side.
+        if replace_source or not is_same(source.spec, remembered(store, claimed)):
+            require_admitted(store, origin_of(source), replace=replace_source)
     except BaseException:
         source.close()
         raise

@@ -1,9 +1,14 @@
-"""Decides which data may join a store: simulated data is never mixed with any other (rule 8.7).
+"""Decides which data may join a store (rule 8.7): simulated data is never mixed with any other, and all snapshots are
+of one source until another replaces it.
 
 All data that is not simulated forms one side; each simulated source is a side of its own. The first run claims the
-store for its side before it writes a row; runs of other sides are refused.
+store for its side, and the first of a source for that source, before it writes a row; runs of others are refused.
 """
 
+import re
+from dataclasses import dataclass
+
+from analytics_service.config.settings import without_credentials
 from analytics_service.errors import SourceRefused
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source
@@ -15,10 +20,20 @@ MADE_UP = "made up again by "
 """The side of simulated data is this and the spec. The simulations before wrote other words, or the spec alone."""
 
 
-def read_side(store: Store) -> str | None:
-    """The side that has claimed the store, if any."""
-    claims = store.frame("claim")["side"]
-    return str(claims[0]) if len(claims) else None
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Whose data a store takes: that of a side, None before the first run, and of the source with a spec, empty before
+    its first run. `made` is the instant of the claim, unix microseconds."""
+
+    side: str | None = None
+    source: str = ""
+    made: int = 0
+
+
+def read_claim(store: Store) -> Claim:
+    """The claim that holds."""
+    claims = store.frame("claim")
+    return Claim(*claims.row(0)) if claims.height else Claim()
 
 
 def simulated_spec(side: str | None) -> str | None:
@@ -33,44 +48,86 @@ def simulated_spec(side: str | None) -> str | None:
     return side.removeprefix(MADE_UP)
 
 
-def require_admitted(store: Store, origin: Origin) -> None:
-    """SourceRefused when data of an origin must not join the store."""
-    _require(store, read_side(store), origin)
+def remembered(store: Store, claimed: Claim) -> str | None:
+    """The spec of the store's source, if it has one: of a store of before, that of its newest run."""
+    if claimed.side is None:
+        return None
+    return claimed.source or simulated_spec(claimed.side) or newest_source(store)
 
 
-def claim(store: Store, side: str | None, origin: Origin) -> None:
-    """Claim the store for the side of an origin, unless it is claimed; `side` is the side that was read. Call it before
-    the first row is written. SourceRefused when another side has the store. A claim is never given up."""
-    if side is None:
-        side = _claimed(store, origin) or _claimed_anew(store, origin)
-    _require(store, side, origin)
+def is_same(spec: str, other: str | None) -> bool:
+    """Whether two specs name one source: they may differ in credentials and in a slash at the end."""
+    return other is not None and _identity(spec) == _identity(other)
 
 
-def _claimed(store: Store, origin: Origin) -> str | None:
-    # Of simultaneous claims, ClickHouse keeps the first.
-    store.run("make_claim", side=_side(origin))
-    return read_side(store)
+def require_admitted(store: Store, origin: Origin, *, replace: bool = False) -> None:
+    """SourceRefused when data of an origin must not join the store. With `replace`, its source is the store's own from
+    now on, if the side allows it."""
+    claimed = read_claim(store)
+    if claimed.side is not None:
+        _require(store, claimed, origin, replace=replace)
+        if replace:
+            _claimed(store, claimed, origin)
 
 
-def _claimed_anew(store: Store, origin: Origin) -> str | None:
-    """ClickHouse still knows of a first claim that it has lost on a full disk, and drops all others. Without a window
-    it forgets that."""
-    for window in (0, 100):
-        store.execute(f"ALTER TABLE claim MODIFY SETTING non_replicated_deduplication_window = {window}")
-    return _claimed(store, origin)
+def claim(store: Store, claimed: Claim, origin: Origin) -> None:
+    """Claim the store for the side and the source of an origin, unless it is claimed; `claimed` is the claim that was
+    read. Call it before the first row is written. SourceRefused when another has the store. A side is never given up.
+    """
+    if claimed.side is not None:
+        _require(store, claimed, origin)
+    if claimed.side is None or (origin.spec and not claimed.source):
+        _require(store, _claimed(store, claimed, origin), origin)
 
 
-def _require(store: Store, side: str | None, origin: Origin) -> None:
-    if side is None or side == _side(origin):
-        return
-    own = simulated_spec(side)
-    source = own or newest_source(store)
-    held, same = source or "imported history", source or "none"
-    reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
-    if origin == IMPORTED:
-        raise SourceRefused(f"{reason} To import, {_ANOTHER}.")
-    raise SourceRefused(f"{reason} For {origin}, {_ANOTHER}. To go on with this one, choose --source {same}.")
+def _claimed(store: Store, before: Claim, origin: Origin) -> Claim:
+    """The claim that holds once one was made in place of another. Of simultaneous ones, ClickHouse keeps the first.
+
+    It may still know of one that it has lost on a full disk, and drop all others. Without a window it forgets that."""
+    claim = _written(store, before, origin)
+    if claim == before:
+        for window in (0, 100):
+            store.execute(f"ALTER TABLE claim MODIFY SETTING non_replicated_deduplication_window = {window}")
+        claim = _written(store, before, origin)
+    return claim
+
+
+def _written(store: Store, before: Claim, origin: Origin) -> Claim:
+    token = f"claim {before.made}"
+    store.run("make_claim", side=_side(origin), source=origin.spec, after=before.made, token=token)
+    return read_claim(store)
+
+
+def _require(store: Store, claimed: Claim, origin: Origin, *, replace: bool = False) -> None:
+    source, own = remembered(store, claimed), simulated_spec(claimed.side)
+    held, named = _shown(source or "imported history"), _shown(str(origin))
+    if origin.simulated != (own is not None) or (own and not is_same(origin.spec, own)):
+        reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
+        if origin == IMPORTED:
+            raise SourceRefused(f"{reason} To import, {_ANOTHER}.")
+        if is_same(origin.spec, source):
+            now = "now says that its data is simulated" if origin.simulated else "no longer says that its data is"
+            raise SourceRefused(f"{named} {now}. {reason} To follow it, {_ANOTHER}.")
+        same = held if source else "none"
+        raise SourceRefused(f"{reason} For {named}, {_ANOTHER}. To go on with this one, choose --source {same}.")
+    if origin.spec and source and not (replace or is_same(origin.spec, source)):
+        raise SourceRefused(
+            f"The source of this store is {held}, not {named}. Nothing was written. To keep what is there and go on "
+            f"with {named}, give --replace-source once to `jobs once` or `up`."
+        )
 
 
 def _side(origin: Origin) -> str:
     return f"{MADE_UP}{origin.spec}" if origin.simulated else _REAL
+
+
+def _identity(spec: str) -> str:
+    """What a spec has in common with all that name the same source."""
+    name, _, rest = spec.partition(":")
+    return f"{name}:{re.sub(r'^(.*@|([a-z]+:)?//)', '', rest, flags=re.DOTALL)}".rstrip("/")
+
+
+def _shown(spec: str) -> str:
+    """A spec with *** for credentials."""
+    name, colon, rest = spec.partition(":")
+    return f"{name}{colon}{without_credentials(rest)}"

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from analytics_service.errors import StoreUnavailable
+from analytics_service.store.admission import Claim
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
@@ -33,7 +34,7 @@ class Overtaken(StoreUnavailable):
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """The store at the start of a run of a family: the completed instants (unix seconds), the family's newest state
-    without its count of rewrites, the side whose data the store accepts (rule 8.7), and the version of the run.
+    without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the run.
 
     `left` is the oldest observation that a run which died has left in the day before that state, None if there is none.
     `left_count` counts these observations. Cells do not include them yet.
@@ -42,7 +43,7 @@ class Beginning:
     family: str
     completed: frozenset[int]
     head: Head | None
-    side: str | None
+    claimed: Claim
     version: int
     left: int | None = None
     left_count: int = 0
@@ -55,9 +56,9 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
     require_all_applied(unapplied([Applied(*fields.values()) for fields in row["migrations"]], shipped()))
     heads = [Head(family, *fields.values()) for fields in row["heads"]]
-    side = row["sides"][0] if row["sides"] else None
+    claimed = Claim(*row["claims"][0].values()) if row["claims"] else Claim()
     head = heads[0] if heads else None
-    return Beginning(family, frozenset(row["completed"]), head, side, row["version"], *row["left"].values())
+    return Beginning(family, frozenset(row["completed"]), head, claimed, row["version"], *row["left"].values())
 
 
 class RunWriter:

@@ -14,7 +14,7 @@ SELECT
         SELECT groupArray((toUnixTimestamp(at), toUnixTimestamp(last_observed_at), version, runs))
         FROM ({family_state})
     ) AS heads,
-    (SELECT groupArray(side) FROM ({claim})) AS sides,
+    (SELECT groupArray((side, source, made)) FROM ({claim})) AS claims,
     (SELECT groupArray((number, name, checksum)) FROM ({applied_migrations})) AS migrations,
     ({new_version}) AS version,
     (SELECT (oldest, rows) FROM ({left_behind})) AS left

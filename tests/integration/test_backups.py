@@ -22,7 +22,7 @@ from analytics_service.backups.restoring import require_restorable, restore
 from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config.settings import Settings
 from analytics_service.errors import BackupFailed, BackupRefused, Superseded
-from analytics_service.store.admission import read_side, simulated_spec
+from analytics_service.store.admission import read_claim, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import (
@@ -83,7 +83,7 @@ def test_a_restored_store_has_the_same_rows_in_every_table(
     assert {f: (h.at, h.last_observed_at, h.version) for f, h in restored.heads.items()} == {
         f: (h.at, h.last_observed_at, h.version) for f, h in known.heads.items()
     }
-    assert simulated_spec(read_side(store)) == "simulated:1"
+    assert simulated_spec(read_claim(store).side) == "simulated:1"
 
 
 def prices(settings: Settings) -> list[tuple[str, int, Decimal]]:

@@ -32,7 +32,7 @@ from analytics_service.embedded.server import EmbeddedServer, Ping
 from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.processes.supervisor import Restarts, Supervisor
 from analytics_service.processes.watch import running
-from analytics_service.store.admission import claim, read_side, simulated_spec
+from analytics_service.store.admission import Claim, claim, read_claim, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
@@ -803,7 +803,7 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
         full = server_pid(own.data_dir)
         resource.prlimit(full, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         with pytest.raises(DiskFull):
-            claim(store, None, Origin("simulated:1", simulated=True))
+            claim(store, Claim(), Origin("simulated:1", simulated=True))
         with pytest.raises(StoreUnavailable), store.together("a run"):
             store.execute(view_statements()[0])
         until(lambda: server_pid(own.data_dir) != full and answers(settings))
@@ -814,8 +814,8 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
         with client(settings) as asking:
             assert asking.query("SELECT asset_id, price FROM market_price").result_rows == [("a", 7)]
             assert asking.query(f"SELECT count() FROM {view}").result_rows == [(0,)]
-        claim(store, read_side(store), Origin("simulated:2", simulated=True))
-        assert simulated_spec(read_side(store)) == "simulated:2"
+        claim(store, read_claim(store), Origin("simulated:2", simulated=True))
+        assert simulated_spec(read_claim(store).side) == "simulated:2"
 
 
 def test_nobody_knows_what_is_left_of_writes_during_which_the_server_was_restarted(own: Settings) -> None:

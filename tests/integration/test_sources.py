@@ -21,8 +21,9 @@ from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.admission import read_claim, require_admitted
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED, Origin, newest_source, read_ledger
+from analytics_service.store.ledger import IMPORTED, Origin, read_ledger
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
@@ -94,7 +95,7 @@ def test_a_mixture_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
 @pytest.mark.parametrize("words", ["", "made up by ", "made up anew by "])
 def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
-    store.run("make_claim", side=f"{words}simulated:7")
+    store.run("make_claim", side=f"{words}simulated:7", source="", after=0, token="")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
         choose_source(store, Settings(source=spec))
 
@@ -106,20 +107,63 @@ def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) 
         try_import(store, request, NOON, Progress())
 
 
-def test_real_snapshots_continue_imported_history_and_each_other(store: Store, tmp_path: Path) -> None:
-    """A node may get another address, and history may be imported later."""
+class Moved(RealSource):
+    """The same protocol at another address."""
 
-    class Moved(RealSource):
-        @property
-        def spec(self) -> str:
-            return "chain:2"
+    @property
+    def spec(self) -> str:
+        return "chain:2"
 
+
+MOVED = Moved("1")
+
+
+def test_another_source_is_refused_until_it_replaces_the_stores_own(
+    store: Store, client: Client, tmp_path: Path
+) -> None:
+    """A scheduler that goes on with the source of before is then refused. Imports come at any time."""
     imports(store, tmp_path)
     run_once(PRICES, REAL, store, NOON)
-    run_once(PRICES, Moved("1"), store, NOON + HOUR)
+    before = tables(client)
+    with pytest.raises(SourceRefused, match=r"^The source of this store is chain:1, not chain:2\. .*--replace-source"):
+        run_once(PRICES, MOVED, store, NOON + HOUR)
+    assert tables(client) == before
+    require_admitted(store, Origin("chain:2"), replace=True)
+    run_once(PRICES, MOVED, store, NOON + HOUR)
+    with pytest.raises(SourceRefused, match=r"^The source of this store is chain:2, not chain:1\."):
+        run_once(PRICES, REAL, store, NOON + 2 * HOUR)
     imports(store, tmp_path)
     assert read_ledger(store).origins == {IMPORTED, Origin("chain:1"), Origin("chain:2")}
-    assert newest_source(store) == "chain:2"
+
+
+def test_a_store_of_an_earlier_version_has_the_source_of_its_newest_run(store: Store, client: Client) -> None:
+    run_once(PRICES, REAL, store, NOON)
+    client.command("TRUNCATE TABLE claim")
+    client.command("INSERT INTO claim (side, claimed_at) VALUES ('not simulated', now() + 3600)")
+    with pytest.raises(SourceRefused, match="is chain:1, not chain:2"):
+        run_once(PRICES, MOVED, store, NOON + HOUR)
+    run_once(PRICES, REAL, store, NOON + HOUR)
+    claimed = read_claim(store)
+    assert (claimed.side, claimed.source) == ("not simulated", "chain:1")
+
+
+def test_the_source_of_a_replacement_must_be_of_the_same_side(store: Store) -> None:
+    run_once(PRICES, REAL, store, NOON)
+    with pytest.raises(SourceRefused, match=r"^This store holds chain:1, and simulated data is never mixed"):
+        choose_source(store, Settings(source="simulated:1"), replace_source=True)
+
+
+def test_a_source_whose_data_turns_out_to_be_simulated_is_refused(store: Store, client: Client) -> None:
+    """As that of a follower whose upstream is set up anew."""
+
+    class Turned(RealSource):
+        simulated = True
+
+    run_once(PRICES, REAL, store, NOON)
+    before = tables(client)
+    with pytest.raises(SourceRefused, match=r"^chain:1 now says that its data is simulated\. .*--data-dir"):
+        run_once(PRICES, Turned("1"), store, NOON + HOUR)
+    assert tables(client) == before
 
 
 def test_of_two_that_write_first_at_the_same_time_one_is_refused(

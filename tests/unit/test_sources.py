@@ -12,6 +12,7 @@ from analytics_service.sources.base import Sample
 from analytics_service.sources.registry import choose_source, open_source
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.admission import is_same
 from tests.doubles import FakeStore
 
 MODULE = """
@@ -102,6 +103,22 @@ def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SourceRefused):
         choose_source(FakeStore(), Settings(source="simulated:7"))
     assert closed == ["simulated:7"]
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("https://host/base", True),
+        ("https://other/base", False),
+        ("chain:postgres://me:new@host/db/", True),
+        ("chain:postgres://host/db", True),
+        ("chain:postgres://host/other", False),
+        ("other:postgres://host/db", False),
+    ],
+)
+def test_specs_that_differ_in_credentials_or_a_slash_at_the_end_name_one_source(other: str, same: bool) -> None:
+    own = "https://host/base/" if other.startswith("https") else "chain:postgres://me:o/l@d@host/db"
+    assert is_same(own, other) is same
 
 
 @pytest.mark.usefixtures("_chain")

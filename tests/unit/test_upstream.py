@@ -328,7 +328,7 @@ def test_a_url_opens_a_deployment(url: str) -> None:
     """Nothing is asked before the first snapshot."""
     source = open_source(f"{url}/", Settings(), FakeStore())
     assert source is not None
-    assert (source.spec, source.simulated, source.at_ends, source.history) == (url, False, True, None)
+    assert (source.spec, source.at_ends, source.history) == (url, True, None)
     source.close()
 
 

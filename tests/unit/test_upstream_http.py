@@ -272,6 +272,21 @@ def test_the_state_of_an_instant_is_asked_for() -> None:
     assert deployment.asked == [("/assets/prices", {"at": str(SECOND)})]
 
 
+@pytest.mark.parametrize(
+    ("health", "simulated"),
+    [({"simulated": True}, True), ({"simulated": False}, False), ({"healthy": True}, False), (None, False)],
+    ids=["simulated", "real", "does not say", "no such path"],
+)
+def test_a_follower_of_a_simulated_deployment_is_simulated(health: Any, simulated: bool) -> None:
+    assert Deployment({"/status/health": health}).source().simulated is simulated
+
+
+@pytest.mark.parametrize("answer", [httpx.Response(404), httpx.Response(503), {"simulated": "no"}])
+def test_whether_an_upstream_that_cannot_be_asked_is_simulated_is_not_guessed(answer: Any) -> None:
+    with pytest.raises(SourceError):
+        _ = Deployment({"/status/health": answer}).source().simulated
+
+
 def test_a_tick_waits_until_upstream_has_taken_its_snapshot() -> None:
     deployment = Deployment(as_of=f"prices=@{SECOND - 60}")
 

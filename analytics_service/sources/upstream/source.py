@@ -19,6 +19,7 @@ from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event, Totals
 from analytics_service.market.instants import instant, shown
+from analytics_service.market.kinds import Flag
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price
@@ -78,6 +79,17 @@ class UpstreamSource(Source):
     def spec(self) -> str:
         """The URL."""
         return self._spec
+
+    @property
+    def simulated(self) -> bool:
+        """Whether upstream says that its data is simulated. One that does not tell is taken to be real."""
+        try:
+            told = self._client.get("/status/health").data.get("simulated")
+        except Refused as error:
+            if error.lacks_path:
+                return False
+            raise
+        return told is not None and bool(told.read(Flag()))
 
     def hurry(self) -> None:
         """End all pauses but short ones, and with them the calls that wait."""
