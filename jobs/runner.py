@@ -11,6 +11,7 @@ from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavaila
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
+from analytics_service.sources.spelling import spelled
 from analytics_service.store.connection import Store
 from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.runs import Beginning, Overtaken, begin
@@ -130,7 +131,8 @@ def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], 
     """
     missing = [at for at in instants if unix_second(at) not in beginning.completed]
     if missing:
-        snapshots = job.collect(Batch(job.family, source, store, missing, beginning.head))
+        batch = Batch(job.family, spelled(source, store, missing[-1]), store, missing, beginning.head)
+        snapshots = job.collect(batch)
         commit(store, snapshots, Taking(kind, origin_of(source)), beginning)
     return len(missing)
 

@@ -56,8 +56,8 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
         click.echo("The schema is up to date.")
     for spellings in doubled:
         click.echo(
-            f"One asset id is stored in several cases: {', '.join(spellings)}. Each has rows of its own. Import them "
-            "all under one case, and delete the rows of the others."
+            f"One asset id is stored in several cases: {', '.join(spellings)}. Each has rows of its own; "
+            "`analytics-service assets merge OLD NEW` makes them one asset."
         )
     if password:
         click.echo(f"Made the user {researcher}. The password is {password}; it is not shown again.")

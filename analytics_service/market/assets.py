@@ -11,6 +11,9 @@ from analytics_service.market.kinds import AssetGroup as AssetGroup
 from analytics_service.market.kinds import AssetId, Places, Text, Word
 from analytics_service.market.kinds import split_id as split_id
 
+# How the ids begin that are compared without case (rule 3.4).
+HEX = ("token;0x", "token;0X")
+
 
 class AssetKind(StrEnum):
     """Classification of an asset."""
@@ -72,7 +75,7 @@ def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
 
 def id_key(asset_id: str) -> str:
     """The key by which asset ids are compared. Ids `token;0x...` are compared without case (rule 3.4)."""
-    return asset_id.lower() if asset_id.startswith(("token;0x", "token;0X")) else asset_id
+    return asset_id.lower() if asset_id.startswith(HEX) else asset_id
 
 
 def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
