@@ -17,6 +17,7 @@ from analytics_service.store.admission import MADE_UP
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun
 from analytics_service.store.ledger import Head
+from analytics_service.store.observations import NO_OBSERVATIONS
 from analytics_service.store.schema import Migration, shipped
 from analytics_service.store.sql import Parts
 
@@ -224,6 +225,8 @@ class FakeStore(Store):
             return pl.DataFrame([{**row, "migrations": applied, "version": version}])
         if query == "observed_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)})
+        if query == "observed_around":
+            return NO_OBSERVATIONS
         if query == "claim":
             return pl.DataFrame({"side": [f"{MADE_UP}simulated:1"], "source": ["simulated:1"], "made": [1]})
         return pl.DataFrame()

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
+import polars as pl
+
 from analytics_service.errors import NoSnapshot
 from analytics_service.market import kinds
 from analytics_service.market.fields import columns_of, record_of, row_of
-from analytics_service.market.kinds import AssetId, Text, Texts
+from analytics_service.market.kinds import DECIMAL, AssetId, Text, Texts
 from analytics_service.market.markets import CollateralMarket, DebtMarket, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
@@ -36,6 +38,9 @@ _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket
 _CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
 _ORACLE = kinds.Price("USD per standard unit, as the oracle stated it last by then")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
+# The histories whose series add up to totals.
+_SUMMED = (DEPOSITS, COLLATERAL, DEBT)
+ADDING_UP = (TVL, *_SUMMED)
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]) -> SnapshotRows:
@@ -90,6 +95,16 @@ def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValu
         UTILIZATION: {market.asset_id: utilization(market) for market in markets},
     }
     return {history: _storable(by_asset) for history, by_asset in by_history.items()}
+
+
+def vanished(observed: pl.DataFrame) -> pl.DataFrame:
+    """Zeros for what snapshots do not show any more although those before did, as observations: totals leave it out,
+    so its series must not carry its last value (rule 2.15). `observed` has all values of consecutive snapshots."""
+    instants = observed.filter(history=TVL.name)["observed_at"].unique().sort()
+    following = pl.DataFrame({"observed_at": instants, "next": instants.shift(-1)}).drop_nulls()
+    had = observed.filter(pl.col("history").is_in([history.name for history in _SUMMED]), pl.col("value") != 0)
+    expected = had.join(following, on="observed_at").with_columns(observed_at="next", value=pl.lit(0, DECIMAL))
+    return expected.join(observed, on=["history", "asset_id", "observed_at"], how="anti").select(observed.columns)
 
 
 def risk_by_history(risk: Risk) -> Values:

@@ -106,6 +106,15 @@ def read_values(store: Store, histories: Sequence[History], at: int) -> dict[His
     return values
 
 
+def read_around(store: Store, histories: Sequence[History], first: int, last: int) -> pl.DataFrame:
+    """What complete snapshots observed of some histories of a family, from the last before a range of unix seconds to
+    the first after it, in the columns of batches to insert."""
+    names, family = [history.name for history in histories], histories[0].family
+    return store.frame("observed_around", histories=names, family=family, first=first, last=last).cast(
+        pl.Schema(_SCHEMA)
+    )
+
+
 def read_observed_since(store: Store, histories: Sequence[History], since: int) -> list[tuple[History, str, int]]:
     """History, asset id and unix second of each observation of some histories at or after a unix second."""
     named = {history.name: history for history in histories}

@@ -1,7 +1,7 @@
 """Histories of what markets are worth, over hand-made and simulated markets."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -20,7 +20,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.markets import read_market_prices
 from jobs.registry import JOBS
-from jobs.runner import Outcome, run_once
+from jobs.runner import Outcome, backfill, run_once
 from tests.doubles import FreshHeads
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
@@ -210,3 +210,47 @@ def test_a_single_series_without_any_observation_is_empty_in_every_form(
             assert answer.status_code == 200, (form, answer.text)
         columns = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=f"{query}&format=columns").json
         assert columns["data"]["series"] == [{key: [value] * 2 for key, value in nothing.items()}]
+
+
+# What the markets of each hour have: b vanishes after the first, and comes back in the fourth; a loses its debt market
+# in the third.
+HOURS = (
+    [Market(A, lent(100, 100), None, owed(50)), Market(B, None, posted(4), None)],
+    [Market(A, lent(100, 100), None, owed(50))],
+    [Market(A, lent(100, 100), None, None)],
+    [Market(A, lent(100, 100), None, None), Market(B, None, posted(2), None)],
+)
+VANISHED: dict[str, Any] = {
+    "tvl": ["9", "1", "1", "5"],
+    "deposits": {A: ["1", "1", "1", "1"]},
+    "collateral": {B: ["8", "0", "0", "4"]},
+    "debt": {A: ["0.5", "0.5", "0", "0"]},
+}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 1, 2), (1, 3, 0, 2)])
+@pytest.mark.parametrize("kind", ["job", "backfill"])
+def test_what_a_snapshot_lacks_is_zero_in_whatever_order_they_are_taken(
+    order: tuple[int, ...], kind: str, client: falcon.testing.TestClient, store: Store
+) -> None:
+    """The totals leave it out, so series that carried it would not add up to them."""
+    for hour in order:
+        source, at = world("1", "2", HOURS[hour]), NOON + hour * HOUR
+        assert run_once(JOB, source, store, at) if kind == "job" else backfill(JOB, source, store, [at])
+    for name, expected in VANISHED.items():
+        assert page(client, name, SECOND, SECOND + 3 * 3600) == expected, name
+    deposits, collateral = (page(client, name, SECOND, SECOND + 3 * 3600) for name in ("deposits", "collateral"))
+    sums = [str(int(a) + int(b)) for a, b in zip(deposits[A], collateral[B], strict=True)]
+    assert sums == VANISHED["tvl"]
+
+
+def test_snapshots_of_one_backfill_have_the_same_zeros(client: falcon.testing.TestClient, store: Store) -> None:
+    class Changing(HandMade):
+        def markets(self, at: datetime) -> list[Market]:
+            return HOURS[(at - NOON) // HOUR]
+
+    source = Changing(assets_=ASSETS, prices_={A: Decimal(1), B: Decimal(2)})
+    run_once(JOB, source, store, NOON + HOUR)
+    backfill(JOB, source, store, [NOON + hour * HOUR for hour in range(4)])
+    for name, expected in VANISHED.items():
+        assert page(client, name, SECOND, SECOND + 3 * 3600) == expected, name
