@@ -134,7 +134,8 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
             writer.insert(ASSETS, assets)
             writer.add(observations)
     if is_rewrite:
-        with rewrite.staging(store, beginning.family, beginning.version) as staged:
+        family, version, expected = beginning.family, beginning.version, observations.height
+        with rewrite.staging(store, family, version, what=taking.kind, expected=expected) as staged:
             staged.insert(OBSERVATIONS, versioned(observations, beginning.version))
             staged.insert(ASSETS, versioned(assets, beginning.version))
             rewrite.publish(store, staged, writer.runs)

@@ -78,7 +78,10 @@ def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None
     """
     prepare = migrate if settings.clickhouse_url is None else require_current
     retries = _UNTIL_CLICKHOUSE_ANSWERS if FOUND in os.environ else ONCE
-    with clickhouse(settings, command_line(), on_failure=on_failure) as reached, closing(Store(reached)) as store:
+    with (
+        clickhouse(settings, command_line(), on_failure=on_failure) as reached,
+        closing(Store(reached, author=command_line())) as store,
+    ):
         retries(lambda: prepare(store))
         yield store
 

@@ -43,6 +43,10 @@ def _lines(status: Status) -> Iterator[str]:
             yield f"Scheduler   {scheduler.name}, last heard from {scheduler.heard_seconds_ago} s ago"
     for origin in status.origins:
         yield f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
+    for each in status.corrections:
+        progress = f"{each.rows:,}{f' of {each.expected:,}' if each.expected else ''} rows"
+        yield f"Correction  {each.what} of {each.family} since {shown(each.began)}: {each.stage}, {progress}"
+        yield f"            {each.command}"
     if status.service:
         yield f"Version     {status.service}"
     if status.families:

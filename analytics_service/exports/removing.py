@@ -56,8 +56,9 @@ def remove(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> 
 
     Raises as `count_removed`, with nothing written.
     """
-    count_removed(store, removal)
-    with staging(store, removal.family, new_version(store)) as staged:
+    expected = sum(count_removed(store, removal).observations.values())
+    version = new_version(store)
+    with staging(store, removal.family, version, what="remove", expected=expected) as staged:
         runs = _runs(store, removal)
         removed = _counted(store, removal, runs)
         keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}

@@ -92,15 +92,15 @@ def publish_events(
     retry = retries(wait)
     version = retry(lambda: new_version(store))
     retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
-    first = min(unix_second(event.at) for event in events)
-    head = retry(lambda: read_state(store, FAMILY))
-    last = max(*(unix_second(event.at) for event in events), head.at if head else 0)
-    sums, observations = retry(lambda: _summed(store, events, first, last))
-    histories = retry(lambda: _histories(store, events, first))
-    definitions = versioned(retry(lambda: changed_assets(store, assets)), version)
-    lending = versioned(lending_frame(event for event in events if is_lending(event)), version)
-    run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
-    with staging(store, FAMILY, version, retry) as staged:
+    with staging(store, FAMILY, version, retry, what="import", expected=len(events)) as staged:
+        first = min(unix_second(event.at) for event in events)
+        head = retry(lambda: read_state(store, FAMILY))
+        last = max(*(unix_second(event.at) for event in events), head.at if head else 0)
+        sums, observations = retry(lambda: _summed(store, events, first, last))
+        histories = retry(lambda: _histories(store, events, first))
+        definitions = versioned(retry(lambda: changed_assets(store, assets)), version)
+        lending = versioned(lending_frame(event for event in events if is_lending(event)), version)
+        run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
         for table, rows in (
             (OBSERVATIONS, versioned(observations, version)),
             ("event", lending),

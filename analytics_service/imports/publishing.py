@@ -87,7 +87,7 @@ def publish(
     family, version = loaded.preset.family, retry(lambda: ledger.new_version(store))
     definitions = versioned(retry(lambda: changed_assets(store, loaded.new)), version)
     retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
-    with staging(store, family, version, retry) as staged:
+    with staging(store, family, version, retry, what="import", expected=loaded.rows.height) as staged:
         already_stored = BatchWriter(store, loaded.preset, staged, version, retry).write(loaded.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
         retry(lambda: _require_as_described(store, loaded.new))

@@ -2,7 +2,7 @@
 
 from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, declared, word
 from analytics_service.present.shapes import Field, Many, Shape
-from analytics_service.state.health import Family, Http, Imported, LastRun, Table, Worker
+from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Table, Worker
 
 ALIVE = Shape.of("Alive", "The process is up.", Field("status", word("up"), "Always `up`.", lambda record: "up"))
 READY = Shape.of(
@@ -101,6 +101,11 @@ _IMPORT = Shape.of(
     "A completed run of an import or a backfill.",
     *declared(Imported, bare=True, kind=word("import", "backfill")),
 )
+_CORRECTION = Shape.of(
+    "OperationsCorrection",
+    "A correction of history that is at work, or waits for another.",
+    *declared(Rewriting, bare=True),
+)
 _TABLE = Shape.of("OperationsTable", "A table on ClickHouse's disk.", *declared(Table))
 OPERATIONS = Shape.of(
     "Operations",
@@ -117,5 +122,6 @@ OPERATIONS = Shape.of(
     Field("sources", Many(_SOURCE), "Where the data is from.", "origins"),
     Field("families", Many(_FAMILY), "Families of data."),
     Field("imports", Many(_IMPORT), "The newest imports and backfills."),
+    Field("corrections", Many(_CORRECTION), "Corrections of history that are going on."),
     Field("tables", Many(_TABLE), "Tables, those with most bytes first."),
 )

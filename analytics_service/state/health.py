@@ -77,6 +77,19 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A correction of history that is at work, or waits for another."""
+
+    what: Annotated[str, Text("What it does, such as import, backfill or remove")]
+    family: Annotated[str, Text("The family whose history it changes")]
+    stage: Annotated[str, Text("What it is doing: waiting, staging or putting in place")]
+    began: Annotated[datetime, Time("When it began")]
+    rows: Annotated[int, Count("Rows that it has staged so far")]
+    expected: Annotated[int, Count("Rows that it will have; 0 if nobody knows")]
+    command: Annotated[str, Text("The command line that it came from")]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table on ClickHouse's disk."""
 
@@ -124,6 +137,7 @@ class Status:
     schema_missing: Sequence[str] | None = None
     schedulers: Sequence[Scheduler] = ()
     imports: Sequence[Imported] = ()
+    corrections: Sequence[Rewriting] = ()
     tables: Sequence[Table] = ()
     http: Http | None = None
     workers: Sequence[Worker] | None = None

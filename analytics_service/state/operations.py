@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import NANOSECONDS, instant, unix_second
-from analytics_service.state.health import Family, Imported, LastRun, Monitor, Status, Table
+from analytics_service.state.health import Family, Imported, LastRun, Monitor, Rewriting, Status, Table
 from analytics_service.store.connection import Store
+from analytics_service.store.corrections import running_corrections
 from analytics_service.store.job_runs import JobRun, Scheduler, read_runs, scheduled_runs
 from analytics_service.store.schema import missing, missing_message, pending
 
@@ -48,6 +49,7 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
         origins=ledger.origins,
         tables=[Table(**row) for row in store.frame("table_sizes").iter_rows(named=True)],
         imports=_imports(store),
+        corrections=_corrections(store),
     )
     yield status
     is_scheduled = any(family.interval for family in ledger.families)
@@ -83,6 +85,21 @@ def _imports(store: Store) -> list[Imported]:
             source=row["source"],
         )
         for row in rows.iter_rows(named=True)
+    ]
+
+
+def _corrections(store: Store) -> list[Rewriting]:
+    return [
+        Rewriting(
+            each.what,
+            each.family,
+            each.stage,
+            began=instant(each.began_ns // NANOSECONDS),
+            rows=each.rows,
+            expected=each.expected,
+            command=each.command,
+        )
+        for each in running_corrections(store)
     ]
 
 

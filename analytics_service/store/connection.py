@@ -89,10 +89,12 @@ Measure = Callable[[str], AbstractContextManager[None]]
 class Store:
     """Access to ClickHouse. It connects on first use, so it may be created before a fork, but not used.
 
-    Reads of requests wait in `line`, and no longer than their request has time (rule 8.9).
+    Reads of requests wait in `line`, and no longer than their request has time (rule 8.9). `author` is the command line
+    of whoever writes, as corrections name it.
     """
 
-    def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext()) -> None:
+    def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext(), author: str = "") -> None:
+        self.author = author
         self._measure = measure
         self.database = settings.clickhouse_database
         self.line = Line(_AT_ONCE)
@@ -233,11 +235,11 @@ class Store:
         with self._writing("statement") as client:
             client.command(statement, use_database=in_database)
 
-    def require_room(self) -> None:
-        """DiskFull when the embedded server has no room for an INSERT. It does not refuse to create tables then, but
-        loses their definitions."""
-        if self._is_embedded and not self.frame("has_room")["has_room"].item():
-            raise DiskFull("new tables")
+    def require_room(self, needed: int = 2**20) -> None:
+        """DiskFull when the embedded server has no room for so many bytes; an INSERT reserves at least 1 MiB. It does
+        not refuse to create tables then, but loses their definitions."""
+        if self._is_embedded and (free := self.frame("free_room")["bytes"].item()) < needed:
+            raise DiskFull(f"{free / 2**20:,.0f} MiB are free, {needed / 2**20:,.0f} MiB are needed")
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""

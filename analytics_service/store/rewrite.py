@@ -16,7 +16,6 @@ writer that was only paused can go on. Stages of a rewrite, as the store shows t
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.cells import Touched, compute_touched
 from analytics_service.store.connection import Store
+from analytics_service.store.corrections import HEARTBEAT_SECONDS, PUTTING_IN_PLACE, Correction, beating, in_turn
 from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.histories import names_of
 from analytics_service.store.layout import named
@@ -58,7 +58,8 @@ _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
 _TAKEN_OUT = "-"
 # Tables that a rewrite of loans changes, too: events of the past are shown as soon as they are there.
 _EVENTS = ("event", ACCOUNT_EVENTS)
-_HEARTBEAT_SECONDS = 1.0
+# Disk that a staged row needs, with its copy in the table, cells and merges.
+_BYTES_OF_ROW = 64
 # Readings of the ledger, a second apart, before the schema changes. A writer counts as silent after three seconds.
 _LOOKS_BEFORE_CHANGE = 8
 # No rewrite takes this long, so older staging tables are abandoned.
@@ -68,9 +69,10 @@ _ABANDONED_HOURS = 24
 class Staging:
     """The staging tables of a rewrite. That of observations to take out is `removed`."""
 
-    def __init__(self, store: Store, family: str, version: int) -> None:
+    def __init__(self, store: Store, family: str, version: int, correction: Correction | None = None) -> None:
         self.family = family
         self.version = version
+        self._queued = correction
         self._store = store
         self._suffix = f"_staging_{version}"
         self._events = _EVENTS if family == "loans" else ()
@@ -89,6 +91,8 @@ class Staging:
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows into the staging table of a table."""
         self._store.insert(table + self._suffix, rows)
+        if self._queued is not None and table != ASSETS:
+            self._queued.rows += rows.height
 
     def remove(self, observations: pl.DataFrame) -> None:
         """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
@@ -112,7 +116,13 @@ class Staging:
                     listed += [left] if left.rows else []
             listed.append(self._correction(first, changed["last"], changed["added"]))
         marked = [replace(run, kind=_TAKEN_OUT + run.kind) for run in taken_out]
-        self.insert(LEDGER, ledger_frame([*listed, *marked]))
+        self._store.insert(LEDGER + self._suffix, ledger_frame([*listed, *marked]))
+        if (own := self._queued) is not None:
+            spans = [(run.first_observed_at, run.last_observed_at) for run in [*runs, *self._forgotten]]
+            spans += [(changed["first"], changed["until"])] if changed["added"] or changed["removed"] else []
+            own.first_at, own.last_at = min(spans)[0], max(last for _, last in spans)
+            own.rows, own.stage = max(own.rows, changed["added"]) + changed["removed"], PUTTING_IN_PLACE
+            own.tell(self._store)
 
     def put_in_place(self, head: Head | None) -> None:
         """Attach the observations, compute the cells that they touch or close, and list the runs. `head` is the
@@ -214,24 +224,29 @@ def show_assets(store: Store) -> None:
 
 
 @contextmanager
-def staging(store: Store, family: str, version: int, retry: Retries = ONCE) -> Iterator[Staging]:
+def staging(
+    store: Store, family: str, version: int, retry: Retries = ONCE, *, what: str = "correction", expected: int = 0
+) -> Iterator[Staging]:
     """Staging tables for the duration of the block. They stay if the rewrite was announced and has not finished.
 
-    First, interrupted rewrites are rolled forward, and abandoned staging tables are dropped.
+    First, others that rewrite history end, interrupted rewrites are rolled forward, and abandoned staging tables are
+    dropped. `what` the rewrite does is shown to people, and `expected` are its rows, as far as known: DiskFull without
+    room for these.
     """
-    Recovery(store).look()
-    retry(lambda: drop_abandoned(store))
-    staged = Staging(store, family, version)
-    try:
-        store.require_room()
-        retry(staged.create)
-        yield staged
-    finally:
+    with in_turn(store, family, version, what, expected) as correction:
+        Recovery(store).look()
+        retry(lambda: drop_abandoned(store))
+        staged = Staging(store, family, version, correction)
         try:
-            if version not in read_ledger(store).open.get(family, ()):
-                staged.drop()
-        except AnalyticsError as error:
-            log.warning("Staging tables are left for a later run to drop: %s", error)
+            store.require_room(2**20 + expected * _BYTES_OF_ROW)
+            retry(staged.create)
+            yield staged
+        finally:
+            try:
+                if version not in read_ledger(store).open.get(family, ()):
+                    staged.drop()
+            except AnalyticsError as error:
+                log.warning("Staging tables are left for a later run to drop: %s", error)
 
 
 def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries = ONCE) -> None:
@@ -266,27 +281,14 @@ def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
 @contextmanager
 def _announced(store: Store, staged: Staging, retry: Retries) -> Iterator[None]:
     """Announce a rewrite, send heartbeats during the block, and finish it. After an error it stays open."""
-    stop = threading.Event()
 
     def record(finished: int) -> None:
         record_rewrite(store, [staged.family], staged.version, finished)
 
-    def send_heartbeats() -> None:
-        while not stop.wait(_HEARTBEAT_SECONDS):
-            try:
-                record(finished=0)
-            except AnalyticsError as error:
-                log.debug("A heartbeat cannot be sent: %s", error)
-
     retry(lambda: record(finished=0))
-    heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
-    heart.start()
-    try:
+    with beating(lambda: record(finished=0)):
         yield
         retry(lambda: record(finished=1))
-    finally:
-        stop.set()
-        heart.join()
 
 
 class Recovery:
@@ -329,7 +331,7 @@ def wait_for_rewrites(store: Store, pause: Callable[[float], None] = time.sleep)
     for _ in range(_LOOKS_BEFORE_CHANGE):
         if not recovery.look().open:
             return
-        pause(_HEARTBEAT_SECONDS)
+        pause(HEARTBEAT_SECONDS)
 
 
 def ledger_without_rewrites(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger:

@@ -16,13 +16,15 @@ import falcon.testing
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.exports.removing import Removal, remove
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
+from analytics_service.store.histories import PRICES
 from jobs.registry import JOBS
 from jobs.runner import backfill
 from tests.doubles import Statement, WatchedStore
 from tests.integration.cached import with_room
-from tests.integration.imports import Row, prices_file, run
+from tests.integration.imports import Progress, Row, prices_file, run
 from tests.processes import state, until
 
 # A process that was forked from one with all modules begins to write at once.
@@ -56,7 +58,20 @@ class Backfill:
         return backfill(JOBS["prices"], SOURCE, store, self.instants)
 
 
-Write = Import | Backfill
+@dataclass(frozen=True)
+class Remove:
+    """Takes the prices of a range of time out, into a file."""
+
+    start: int
+    end: int
+    folder: Path
+
+    def __call__(self, store: WatchedStore) -> object:
+        removal = Removal("prices", PRICES, self.start, self.end)
+        return remove(store, removal, self.folder, Progress()).observations[PRICES]
+
+
+Write = Import | Backfill | Remove
 
 
 def import_of(folder: Path, rows: Sequence[Row], name: str) -> Import:

@@ -183,12 +183,11 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
 
 
 @pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("is_tick", [True, False], ids=["tick", "import"])
-def test_cells_are_right_however_an_import_and_another_run_overtake_each_other(
-    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, is_tick: bool, rounds: int
+def test_cells_are_right_however_an_import_and_a_tick_overtake_each_other(
+    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, rounds: int
 ) -> None:
     """Each run closes a quarter of an hour, some a day and a month as well, and the import brings prices of the same
-    quarter. Some imports also correct the run before, and some bring prices that are later than those of the other."""
+    quarter. Some imports also correct the run before, and some bring prices that are later than those of the tick."""
     start = second(2025, 2, 28, 23)
     run(store, prices_file(tmp_path, [(name, start - 1, "1") for name in IDS]))
     known = {(name, start - 1): Decimal(1) for name in IDS}
@@ -201,19 +200,11 @@ def test_cells_are_right_however_an_import_and_another_run_overtake_each_other(
             rows.append((IDS[1], opened + 900, "3"))
         path = prices_file(tmp_path, rows)
         last = [(name, opened + 899, str(number)) for name in IDS[:2]]
-        (tmp_path / "other").mkdir(exist_ok=True)
-        # Prices of a quarter before make an import a rewrite.
-        other = prices_file(tmp_path / "other", [*last, (IDS[2], start - 1, f"3{number}")])
-
-        def follow(own: Store, number: int = number, opened: int = opened, other: Path = other) -> None:
-            tick(own, opened + 899, number) if is_tick else run(own, other)
-
         works = [
-            Pausing(settings, lambda own, path=path: run(own, path), draw.randint(1, 22)),
-            Pausing(settings, follow, draw.randint(1, 16 if is_tick else 22)),
+            Pausing(settings, lambda own, path=path: run(own, path), draw.randint(1, 25)),
+            Pausing(settings, lambda own, at=opened + 899, number=number: tick(own, at, number), draw.randint(1, 16)),
         ]
         draw.shuffle(works)
         overtaken(*works)
         known |= {(name, at): Decimal(usd) for name, at, usd in rows + last}
-        known |= {} if is_tick else {(IDS[2], start - 1): Decimal(f"3{number}")}
         assert stored_cells(settings) == oracle.cells(known), number

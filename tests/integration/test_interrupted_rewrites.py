@@ -25,6 +25,7 @@ from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import Migration, shipped
 from jobs.registry import JOBS
 from jobs.runner import run_once
+from tests import oracle
 from tests.integration.databases import database
 from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
 from tests.integration.interrupted import (
@@ -34,11 +35,13 @@ from tests.integration.interrupted import (
     Moment,
     Read,
     Reader,
+    Remove,
     Write,
     Writer,
     import_of,
     reader,
 )
+from tests.integration.test_cells import stored_cells
 from tests.processes import slack, until
 
 HOUR, DAY = 3600, 86_400
@@ -177,12 +180,47 @@ class Gaps:
         return {int(p["v"] is not None) for series in data["series"] for p in series["points"]}
 
 
+class Removals:
+    """Each task takes out all prices of a day; then it shows the last ones of the day before, which say 1."""
+
+    def __init__(self, lane: Lane, folder: Path) -> None:
+        self._lane = lane
+        self._folder = folder
+        seconds = range(LAST // DAY * DAY - 80 * DAY, LAST + 1, HOUR)
+        rows = [(name, second, str(1000 * (1 - second // DAY % 2))) for name in IDS for second in seconds]
+        self._kept = outcome(rows)
+        self._day = seconds.start // DAY // 2 * 2 - 1
+        assets_file(folder)
+        run(lane.store, import_of(folder, rows, "0.csv").path)
+
+    def next(self) -> Task:
+        self._day += 2
+        begin = self._day * DAY
+        pages = [_page(begin, begin + DAY - 1, "h", fill="previous"), _page(begin, begin + DAY - 1, "d")]
+        return Task(Remove(begin, begin + DAY - 1, self._folder), pages, 0, 1, 24 * len(IDS))
+
+    def end(self, level: int) -> None:
+        """The day has all of its rows, or none; and no row of the ledger or cell tells of rows that are gone."""
+        if level:
+            self._kept = {key: usd for key, usd in self._kept.items() if key[1] // DAY != self._day}
+        assert observations(self._lane.settings) == self._kept
+        assert stored_cells(self._lane.settings) == oracle.cells(self._kept)
+        imports = "SELECT rows FROM snapshot FINAL WHERE kind = 'import'"
+        assert query(self._lane.settings, imports) == [(len(self._kept),)]
+        head = read_ledger(self._lane.store).heads["prices"]
+        assert (head.at, head.last_observed_at) == (max(at for _, at in self._kept),) * 2
+
+    @staticmethod
+    def levels(data: Any) -> set[int]:
+        return Corrections.levels(data)
+
+
 def _page(start: int, end: int, period: str, **more: str) -> str:
     asked = {"start": start, "end": end, "period": period, "limit": 200}
     return f"/api/v1/assets/price-history?{urlencode(asked | more)}"
 
 
-Tasks = type[Corrections] | type[Gaps]
+Tasks = type[Corrections] | type[Gaps] | type[Removals]
 STAGES_RUNS = Moment("insert snapshot_staging")
 ANNOUNCES = Moment("insert rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
@@ -190,10 +228,16 @@ FILLS_CELLS = Moment("run fill_wider_cells")
 LISTS_RUNS = Moment("INSERT INTO snapshot")
 FINISHES = Moment("insert rewrite", after="INSERT INTO snapshot")
 DROPS = Moment("DROP TABLE")
+TAKES_OUT = Moment("DELETE FROM observation")
+DROPS_CELLS = Moment("DELETE FROM cell", count=2)
+UNLISTS = Moment("DELETE FROM snapshot")
+LOWERS, RAISES = Moment("ALTER TABLE snapshot_head"), Moment("INSERT INTO snapshot_head")
 # Before every statement. A rewrite has at least twelve, and fewer than these.
-EVERY = tuple(Moment(count=number) for number in range(1, 20))
+EVERY = tuple(Moment(count=number) for number in range(1, 45))
 every = pytest.param(Corrections, EVERY, id="import at every statement", marks=pytest.mark.slow)
 every_of_backfill = pytest.param(Gaps, EVERY, id="backfill at every statement", marks=pytest.mark.slow)
+
+every_of_removal = pytest.param(Removals, EVERY, id="remove at every statement", marks=pytest.mark.slow)
 
 
 def in_lanes(
@@ -246,8 +290,14 @@ def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
             Corrections, (STAGES_RUNS, ANNOUNCES, ATTACHES, FILLS_CELLS, LISTS_RUNS, FINISHES, DROPS), id="import"
         ),
         pytest.param(Gaps, (ANNOUNCES, ATTACHES, LISTS_RUNS), id="backfill"),
+        pytest.param(
+            Removals,
+            (TAKES_OUT, DROPS_CELLS, UNLISTS, LISTS_RUNS, LOWERS, RAISES),
+            id="remove",
+        ),
         every,
         every_of_backfill,
+        every_of_removal,
     ],
 )
 def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(
@@ -276,8 +326,10 @@ def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(
     [
         pytest.param(Corrections, (ANNOUNCES, ATTACHES, LISTS_RUNS), id="import"),
         pytest.param(Gaps, (ANNOUNCES, FILLS_CELLS, FINISHES), id="backfill"),
+        pytest.param(Removals, (TAKES_OUT, UNLISTS, LOWERS), id="remove"),
         every,
         every_of_backfill,
+        every_of_removal,
     ],
 )
 def test_a_rewrite_that_is_stopped_and_goes_on_later_ends_well(

@@ -14,8 +14,10 @@ from analytics_service.backups.restoring import restore
 from analytics_service.backups.taking import back_up
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError, StoreUnavailable
+from analytics_service.exports.removing import Removal, remove
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
@@ -68,7 +70,8 @@ def stores(server: Settings, shards: list[Shard], tmp_path_factory: pytest.TempP
 
 
 def fill(store: Store, folder: Path) -> None:
-    """Snapshots of everything, earlier ones of loans that come later, and imported prices: with all that is staged."""
+    """Snapshots of everything, earlier ones of loans that come later, and imported prices: with all that is staged.
+    Some prices are removed, and a snapshot of markets: with all that is taken out."""
     source = Real("1")
     for name in ("markets", "ptoken", "positions"):
         run_once(JOBS[name], source, store, at(NOON) - HOUR)
@@ -77,6 +80,10 @@ def fill(store: Store, folder: Path) -> None:
     backfill(JOBS["loans"], source, store, [at(NOON) - HOUR])
     rows = [(asset, NOON - 60 * minute, f"{minute + 1}.5") for minute in range(200) for asset in imports.IDS]
     imports.run(store, imports.prices_file(folder, rows))
+    run_once(JOBS["markets"], source, store, at(NOON) + HOUR)
+    taken_out = Removal("prices", PRICES, NOON - 60 * 100, NOON - 60 * 50, imports.IDS[:2])
+    for removal in (taken_out, Removal("markets", None, NOON + 1, NOON + 3600)):
+        remove(store, removal, folder, imports.Progress())
 
 
 def answers(store: Store, paths: Iterable[str] = ROUTES) -> Answers:

@@ -29,7 +29,7 @@ Key = tuple[str, int]
 def take_out(store: Store, keys: Iterable[Key], runs: Sequence[Run] = (), added: pl.DataFrame | None = None) -> None:
     version = ledger.new_version(store)
     rows = pl.DataFrame([*keys], {"asset_id": pl.String, "observed_at": pl.UInt32}, orient="row")
-    with staging(store, "prices", version) as staged:
+    with staging(store, "prices", version, what="remove") as staged:
         staged.remove(rows.with_columns(history=pl.lit("price")))
         staged.forget(runs)
         if added is not None:

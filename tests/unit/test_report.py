@@ -14,7 +14,7 @@ from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
-from analytics_service.state.health import Family, Http, Imported, LastRun, Status, Table, Worker
+from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Status, Table, Worker
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import Origin
 
@@ -95,6 +95,7 @@ STATUS = Status(
         Family("rates", None, None, False, 60),
     ],
     imports=[Imported("prices", "import", NOON, 1, 48, NOON - timedelta(days=2), NOON, "prices.csv.gz")],
+    corrections=[Rewriting("remove", "prices", "staging", NOON, 1200, 5000, "analytics-service remove price")],
     tables=[Table("price", 1000, 2048)],
     workers=[Worker(7, NOON - timedelta(hours=1), 12, 4096, 512, None)],
     service="1.2.3",
@@ -108,6 +109,8 @@ def test_the_table_shows_families_tables_and_problems() -> None:
     assert "Scheduler   host:1, last heard from 30 s ago" in lines
     assert not any("host:0" in line for line in lines)
     assert "Source      simulated:1, which is simulated" in lines
+    at = lines.index("Correction  remove of prices since 2026-03-01T12:00:00Z: staging, 1,200 of 5,000 rows")
+    assert lines[at + 1] == "            analytics-service remove price"
     rows = [line.split() for line in lines]
     prices = (
         "prices 2026-03-01T12:00:00Z 0 min 0 s 1,000 2 2026-03-01T12:01:00Z 2026-03-01T12:00:00Z: The source is away."
@@ -164,6 +167,17 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "last_error": "The source is away.",
     }
     assert document["families"][1]["last_run"] is None
+    assert document["corrections"] == [
+        {
+            "what": "remove",
+            "family": "prices",
+            "stage": "staging",
+            "began": "2026-03-01T12:00:00Z",
+            "rows": 1200,
+            "expected": 5000,
+            "command": "analytics-service remove price",
+        }
+    ]
     assert document["imports"] == [
         {
             "family": "prices",

@@ -39,7 +39,7 @@ class RewrittenStore(LedgerStore):
                 raise self.failures[version]
             return pl.DataFrame()
         if query == "changed_span":
-            return pl.DataFrame({"first": [NOON], "last": [NOON], "added": [1], "removed": [0]})
+            return pl.DataFrame({"first": [NOON], "last": [NOON], "added": [1], "removed": [0], "until": [NOON]})
         return pl.DataFrame() if query == "family_state" else super().frame(query, parts, **parameters)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
