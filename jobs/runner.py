@@ -13,6 +13,7 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import told_ahead
 from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.runs import Beginning, Overtaken, begin
 from jobs.registry import JOBS, Job
@@ -52,6 +53,9 @@ def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retr
         beginning = _begin(job, store, [second])
         head = beginning.head
         if not job.history and head is not None and second < head.instant:
+            if beginning.ahead:
+                told = told_ahead(job.family, beginning.ahead, beginning.now)
+                raise SnapshotRefused(f"{told}. Until then none can be added, because they are stored as changes.")
             return Outcome.SUPERSEDED
         return Outcome.DONE if _take(job, source, store, [second], "job", beginning) else Outcome.ALREADY_DONE
 
@@ -131,7 +135,7 @@ def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], 
     """
     missing = [at for at in instants if unix_second(at) not in beginning.completed]
     if missing:
-        batch = Batch(job.family, spelled(source, store, missing[-1]), store, missing, beginning.head)
+        batch = Batch(job.family, spelled(source, store, missing[-1]), store, missing, beginning.present)
         snapshots = job.collect(batch)
         commit(store, snapshots, Taking(kind, origin_of(source)), beginning)
     return len(missing)

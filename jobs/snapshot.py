@@ -34,8 +34,8 @@ _MAX_AHEAD = timedelta(days=1)
 class Batch:
     """The instants (aware, whole seconds, oldest first) whose snapshots a job must take, with the source and the store.
 
-    The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's family, None
-    without a snapshot.
+    The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's family,
+    without snapshots from the future; None without a snapshot.
     """
 
     family: str
@@ -120,12 +120,12 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     if another process was faster.
     """
     runs = [_run(snapshot, taking, beginning) for snapshot in snapshots]
-    is_rewrite = _is_rewrite(runs, taking, beginning.head)
+    is_rewrite = _is_rewrite(runs, taking, beginning.present)
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
     writer = RunWriter(store, beginning, runs, is_rewrite=is_rewrite)
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
-    assets = changed_assets(store, _definitions(store, snapshots, beginning.head))
+    assets = changed_assets(store, _definitions(store, snapshots, beginning.present))
     claim(store, beginning.claimed, taking.origin)
     with store.together(f"a run of {beginning.family}"):
         for table, rows in _tables(snapshots):

@@ -222,7 +222,7 @@ class FakeStore(Store):
                 "claims": [{"1": f"{MADE_UP}simulated:1", "2": "simulated:1", "3": 1}],
             }
             row |= {"left": {"1": None, "2": 0}}
-            return pl.DataFrame([{**row, "migrations": applied, "version": version}])
+            return pl.DataFrame([{**row, "migrations": applied, "version": version, "now": 2**31}])
         if query == "observed_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)})
         if query == "observed_around":

@@ -67,12 +67,14 @@ class Gauges(Collector):
         yield simulated
         age = _gauge("analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", "family")
         fresh = _gauge("analytics_snapshot_fresh", "Whether a family is on schedule.", "family")
+        ahead = _gauge("analytics_snapshot_ahead", "Whether a family has snapshots from the future.", "family")
         for family in status.families:
             if status.reachable:
                 fresh.add_metric([family.family], family.fresh)
+                ahead.add_metric([family.family], family.ahead is not None)
             if family.age_seconds is not None:
                 age.add_metric([family.family], family.age_seconds)
-        yield from (age, fresh)
+        yield from (age, fresh, ahead)
         yield from self._runs(status)
 
     def _runs(self, status: Status) -> Iterator[Metric]:

@@ -38,7 +38,7 @@ from analytics_service.sources.registry import choose_source
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
-from analytics_service.store.ledger import read_heads, read_state
+from analytics_service.store.ledger import read_heads, read_ledger, without_future
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
 from jobs.registry import JOBS, Job
@@ -65,7 +65,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             if source is not None:
                 stack.enter_context(closing(source))
                 take_first_snapshots(reached, source, store)
-            prices = read_state(store, ASSETS_FAMILY)
+            prices = without_future(store, read_ledger(store)).heads.get(ASSETS_FAMILY)
         reached = replace(reached, source=choice.spec)
         services: list[Supervised] = []
         variables = {}

@@ -20,7 +20,7 @@ from analytics_service.errors import (
 from analytics_service.market.share import within
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import read_runs, recorded_intervals
-from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
+from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
 from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
@@ -188,7 +188,7 @@ class Heads:
         self._recover(ledger)
 
     def _read(self, now: float) -> Ledger:
-        ledger = read_ledger(self._store)
+        ledger = without_future(self._store, read_ledger(self._store))
         self._last_look = self._last_success = Look(ledger, self._schema_is_current(now))
         return ledger
 

@@ -10,11 +10,11 @@ from typing import Annotated
 
 from analytics_service.config.settings import service_version
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
-from analytics_service.market.instants import unix_second
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
 from analytics_service.state.heads import Heads, Look
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
-from analytics_service.store.ledger import VALUES_ONLY, Head, Origin, any_simulated
+from analytics_service.store.ledger import VALUES_ONLY, Head, Ledger, Origin, any_simulated, told_ahead
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5
@@ -39,6 +39,7 @@ class Family:
     age_seconds: Annotated[int | None, Count("Age of that snapshot")]
     fresh: Annotated[bool, Flag("Whether that snapshot is as new as it should be")]
     interval: Annotated[int | None, Count("Seconds between scheduled snapshots; null if none are scheduled")] = None
+    ahead: Annotated[datetime | None, Time("Instant of the first snapshot from the future, if there is any")] = None
     rows: Annotated[int, Count("Rows that its completed runs have written")] = 0
     scheduled: ScheduledRun | None = None
     next_run: Annotated[datetime | None, Time("When the next snapshot is due")] = None
@@ -168,11 +169,17 @@ class Status:
         ]
 
     @property
+    def ahead(self) -> list[str]:
+        """The families with snapshots from the future, which readers pass over, in plain words."""
+        ahead = {family.family: unix_second(family.ahead) for family in self.families if family.ahead}
+        return [told_ahead(family, first, unix_second(self.at)) for family, first in ahead.items()]
+
+    @property
     def faults(self) -> Sequence[str]:
         """What is wrong, in plain words."""
         if self.reported is not None:
             return self.reported
-        return [*self.obstacles, *self.late()] if self.reachable else ["the store cannot be reached"]
+        return [*self.obstacles, *self.late(), *self.ahead] if self.reachable else ["the store cannot be reached"]
 
     @property
     def simulated(self) -> bool:
@@ -231,7 +238,7 @@ class Monitor:
         has_jobs = self._is_configured or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
-        snapshots = tuple(_family(ledger.heads.get(family), family, intervals.get(family), now) for family in families)
+        snapshots = tuple(_family(ledger, family, intervals.get(family), now) for family in families)
         return Status(
             now,
             reachable=reachable,
@@ -248,14 +255,16 @@ class Monitor:
         return status.obstacles + ([] if most is None else status.late(most))
 
 
-def _family(head: Head | None, family: str, interval: int | None, now: datetime) -> Family:
+def _family(ledger: Ledger, family: str, interval: int | None, now: datetime) -> Family:
     """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
+    head = ledger.heads.get(family)
+    ahead = instant(ledger.ahead[family]) if family in ledger.ahead else None
     if head is None or head.at == VALUES_ONLY:
         # Imported values are history enough where nothing is scheduled.
         fresh = head is not None and interval is None
-        return Family(family, newest=None, age_seconds=None, fresh=fresh, interval=interval)
+        return Family(family, newest=None, age_seconds=None, fresh=fresh, interval=interval, ahead=ahead)
     fresh = _is_fresh(head, interval, now)
-    return Family(family, head.instant, unix_second(now) - head.at, fresh, interval)
+    return Family(family, head.instant, unix_second(now) - head.at, fresh, interval, ahead)
 
 
 def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from analytics_service.errors import Superseded
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import MINUTE, instant, shown
 from analytics_service.store.connection import Store
 
 LEDGER = "snapshot"
@@ -20,6 +20,8 @@ NONE = -1
 VALUES_ONLY = 0
 # The kind of a rewrite that takes out observations or runs, or adds observations without a run.
 CORRECTION = "correction"
+# Seconds by which a snapshot may be ahead of ClickHouse's clock. Later ones are from the future (rule 8.16).
+MOST_AHEAD = 60
 _SCHEMA = {
     "family": pl.String,
     "at": pl.UInt32,
@@ -168,13 +170,16 @@ class Ledger:
     """The ledger as read by one query.
 
     `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are family and version of
-    those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs.
+    those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs. `now` (unix
+    second) is ClickHouse's, and `ahead` has the first snapshot from the future of each family that has any (rule 8.16).
     """
 
     heads: Mapping[str, Head]
     open: Mapping[str, Sequence[int]] = field(default_factory=dict)
     silent: Sequence[tuple[str, int]] = ()
     origins: frozenset[Origin] = frozenset()
+    now: int = field(default=0, compare=False)
+    ahead: Mapping[str, int] = field(default_factory=dict)
 
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
@@ -253,7 +258,8 @@ def read_ledger(store: Store) -> Ledger:
     rewrites: Counter[str] = Counter()
     unfinished: dict[str, list[int]] = {}
     silent: list[tuple[str, int]] = []
-    for kind, family, version, runs, is_silent, at, last_observed_at, sources in store.frame("ledger").iter_rows():
+    rows = store.frame("ledger")
+    for kind, family, version, runs, is_silent, at, last_observed_at, sources, _ in rows.iter_rows():
         if kind == "head":
             heads[family] = Head(family, at, last_observed_at, version, runs)
             origins.update(Origin(source["source"], source["simulated"]) for source in sources)
@@ -263,7 +269,32 @@ def read_ledger(store: Store) -> Ledger:
             unfinished.setdefault(family, []).append(version)
             silent += [(family, version)] if is_silent else []
     counted = {family: replace(head, rewrites=rewrites[family]) for family, head in heads.items()}
-    return Ledger(counted, unfinished, silent, frozenset(origins))
+    return Ledger(counted, unfinished, silent, frozenset(origins), max(rows["now"], default=0))
+
+
+def without_future(store: Store, ledger: Ledger) -> Ledger:
+    """The ledger as readers are shown it: with the present of each family (rule 8.16)."""
+    presents = {family: present(store, head, ledger.now) for family, head in ledger.heads.items()}
+    heads = {family: head for family, (head, _) in presents.items()}
+    return replace(ledger, heads=heads, ahead={family: first for family, (_, first) in presents.items() if first})
+
+
+def present(store: Store, head: Head, now: int) -> tuple[Head, int]:
+    """A head without the family's snapshots from the future, and the first of these; 0 if there is none (rule 8.16).
+    Costs nothing if the head is not ahead."""
+    if head.at <= now + MOST_AHEAD:
+        return head, 0
+    at, last, first = store.frame("present", family=head.family, latest=now + MOST_AHEAD).row(0)
+    return replace(head, at=at, last_observed_at=last), first
+
+
+def told_ahead(family: str, first: int, now: int) -> str:
+    """Words for operators about a snapshot from the future."""
+    at = shown(instant(first))
+    return (
+        f"{family}: a snapshot of {at} lies {(first - now) // MINUTE:,} minutes ahead; "
+        f"`analytics-service remove {family} --start {at}` takes it out"
+    )
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:

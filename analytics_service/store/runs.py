@@ -11,13 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import SnapshotRefused, StoreUnavailable
+from analytics_service.market.instants import instant, shown
 from analytics_service.store.admission import Claim
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
-from analytics_service.store.ledger import LEDGER, Head, Run, ledger_frame, record_rewrite
+from analytics_service.store.ledger import LEDGER, MOST_AHEAD, Head, Run, ledger_frame, present, record_rewrite
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.sql import named_query
@@ -36,6 +37,8 @@ class Beginning:
     """The store at the start of a run of a family: the completed instants (unix seconds), the family's newest state
     without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the run.
 
+    `present` is that state without snapshots from the future (rule 8.16), and `ahead` the first of these, 0 if there is
+    none; ClickHouse's clock shows `now`.
     `left` is the oldest observation that a run which died has left in the day before that state, None if there is none.
     `left_count` counts these observations. Cells do not include them yet.
     """
@@ -45,20 +48,31 @@ class Beginning:
     head: Head | None
     claimed: Claim
     version: int
+    now: int
+    present: Head | None
+    ahead: int
     left: int | None = None
     left_count: int = 0
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
-    """Read the store at the start of a run for instants in [start, end] (unix seconds). SchemaError as by rule 8.14."""
+    """Read the store at the start of a run for instants in [start, end] (unix seconds). SchemaError as by rule 8.14.
+    SnapshotRefused for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
     require_all_applied(unapplied([Applied(*fields.values()) for fields in row["migrations"]], shipped()))
+    if end > row["now"] + MOST_AHEAD:
+        raise SnapshotRefused(
+            f"The snapshot of {family} as of {shown(instant(end))} lies ahead of ClickHouse's clock, which shows "
+            f"{shown(instant(row['now']))}. Set right the clock that is wrong."
+        )
     heads = [Head(family, *fields.values()) for fields in row["heads"]]
     claimed = Claim(*row["claims"][0].values()) if row["claims"] else Claim()
-    head = heads[0] if heads else None
-    return Beginning(family, frozenset(row["completed"]), head, claimed, row["version"], *row["left"].values())
+    head, now = heads[0] if heads else None, row["now"]
+    now_shown = present(store, head, now) if head else (None, 0)
+    completed = frozenset(row["completed"])
+    return Beginning(family, completed, head, claimed, row["version"], now, *now_shown, *row["left"].values())
 
 
 class RunWriter:

@@ -1,7 +1,8 @@
 -- What is the newest snapshot of each family, which rewrites of it are unfinished, how many have finished, and what are the
 -- sources of its runs? Finished rewrites are one row, with version 0. The writer of a silent rewrite sent no heartbeat for
 -- three seconds, or the last one while the clock was ahead. Rewrites are read first: a head that has the runs of a finished
--- rewrite may come with too low a count of rewrites, and is then refused, but never the other way round.
+-- rewrite may come with too low a count of rewrites, and is then refused, but never the other way round. `now` is the
+-- time by this clock.
 SELECT
     'rewrite' AS how,
     family,
@@ -10,12 +11,13 @@ SELECT
     max(announced_at) NOT BETWEEN now() - 2 AND now() + 2 AS silent,
     toDateTime(0, 'UTC') AS at,
     toDateTime(0, 'UTC') AS last_observed_at,
-    [] AS sources
+    [] AS sources,
+    toUInt32(now()) AS now
 FROM rewrite AS r FINAL
 GROUP BY family, version
 
 UNION ALL
 
-SELECT 'head', family, version, runs, 0, at, last_observed_at, sources
+SELECT 'head', family, version, runs, 0, at, last_observed_at, sources, toUInt32(now())
 FROM snapshot_head FINAL
 SETTINGS max_threads = 1

@@ -1,5 +1,5 @@
 -- What is the newest scheduled snapshot of each family since an instant, and how many instants since the first of them
--- have no snapshot? A snapshot at any second counts for the multiple of the interval before it.
+-- have no snapshot? A snapshot at any second counts for the multiple of the interval before it. Instants to come do not.
 SELECT
     family,
     toUInt32(maxIf(at, kind = 'job')) AS newest,
@@ -14,7 +14,7 @@ FROM
         minIf(instant, kind = 'job') OVER (PARTITION BY family) AS first,
         countIf(kind = 'job') OVER (PARTITION BY family) AS scheduled
     FROM snapshot
-    WHERE family IN {families:Array(String)} AND kind IN ('job', 'backfill') AND at >= toDateTime({since:UInt32})
+    WHERE family IN {families:Array(String)} AND kind IN ('job', 'backfill') AND at BETWEEN toDateTime({since:UInt32}) AND now() + 60
 )
 WHERE instant >= first AND scheduled > 0
 GROUP BY family

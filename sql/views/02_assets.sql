@@ -40,7 +40,8 @@ COMMENT 'Every asset as it is defined now';
 CREATE OR REPLACE VIEW price_at{on_cluster}
 AS WITH
 {functions},
-parseDateTime64BestEffort({time:String}, 3, 'UTC') AS instant,
+-- Snapshots from the future are passed over until their time has come (rule 8.16).
+least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTERVAL 60 SECOND) AS instant,
 (
     SELECT max((at, version))
     FROM snapshot

@@ -25,7 +25,7 @@ SELECT
     e.id AS id
 FROM event AS e FINAL
 LEFT JOIN assets AS a ON a.asset_id = e.asset_id
-WHERE e.at <= (SELECT max(at) FROM snapshot_head WHERE family = 'loans')
+WHERE e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of the markets';
 
@@ -80,6 +80,6 @@ SELECT
     e.uuid AS id
 FROM account_event AS e FINAL
 LEFT JOIN assets AS a ON a.asset_id = e.asset_id
-WHERE e.at <= (SELECT max(at) FROM snapshot_head WHERE family = 'loans')
+WHERE e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of every address';

@@ -70,12 +70,12 @@ merged AS
     FROM parts AS p
     LEFT JOIN assets AS o ON o.asset_id = p.asset_id
     ARRAY JOIN arrayFilter(i -> i.1 != '', [(toString(p.asset_id), true), (ifNull(o.receipt_id, ''), false)]) AS id
-    -- Of several runs for an instant the last one counts.
+    -- Of several runs for an instant the last one counts. Those from the future do not until their time has come.
     WHERE (p.observed_at, p.version) IN
     (
         SELECT max((at, version))
         FROM snapshot
-        WHERE family = 'markets' AND kind IN ('job', 'backfill')
+        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= now() + 60
         GROUP BY {period}
     )
     GROUP BY observed_at, asset_id

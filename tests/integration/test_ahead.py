@@ -1,0 +1,156 @@
+"""Snapshots from the future are refused, and readers pass over stored ones until their time has come (rule 8.16)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config.settings import Settings
+from analytics_service.errors import SnapshotRefused
+from analytics_service.market.instants import floored, shown, unix_second
+from analytics_service.sources.registry import origin_of
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import scheduled_runs
+from analytics_service.store.ledger import present, read_ledger, read_state
+from analytics_service.store.runs import begin
+from jobs.registry import JOBS
+from jobs.runner import Outcome, run_once
+from jobs.snapshot import Batch, Taking, commit
+from tests import clickhouse
+from tests.doubles import LOCAL, FreshHeads
+from tests.integration.databases import database, make_views
+
+MINUTE = timedelta(minutes=1)
+NOW = floored(datetime.now(UTC), MINUTE)
+AHEAD = NOW + 300 * MINUTE
+SOURCE = SimulatedSource("1")
+FAMILIES = ("prices", "rates", "markets", "loans", "ptoken", "positions")
+# Positions are taken before the snapshot from the future only.
+TICKS = {family: (95, 50, 20, *(() if family == "positions" else (5, 1))) for family in FAMILIES}
+
+
+def take_ahead(store: Store, family: str) -> None:
+    """What a scheduler wrote whose clock, and ClickHouse's, ran ahead."""
+    job, beginning = JOBS[family], begin(store, family, 0, 0)
+    snapshots = job.collect(Batch(family, SOURCE, store, [AHEAD], beginning.present))
+    commit(store, snapshots, Taking("job", origin_of(SOURCE)), beginning)
+
+
+class Pair(NamedTuple):
+    """A store with snapshots from the future, and one without; both have all of `TICKS`."""
+
+    ahead: Settings
+    usual: Settings
+
+
+@pytest.fixture(scope="module")
+def pair(server: Settings) -> Iterator[Pair]:
+    ahead = replace(server, clickhouse_database="test_ahead")
+    usual = replace(server, clickhouse_database="test_usual")
+    with database(ahead) as first, database(usual) as second:
+        for store in (first, second):
+            make_views(store)
+            for minutes in (95, 50, 20, 5, 1):
+                if minutes == 5 and store is first:
+                    for family in FAMILIES:
+                        take_ahead(store, family)
+                for family in FAMILIES:
+                    if minutes in TICKS[family]:
+                        run_once(JOBS[family], SOURCE, store, NOW - minutes * MINUTE)
+        yield Pair(ahead, usual)
+
+
+def get(settings: Settings, path: str) -> falcon.testing.Result:
+    store = Store(settings)
+    app = create_app(settings, store, lambda: NOW, FreshHeads(store))
+    if path == "/metrics":
+        return falcon.testing.TestClient(app.operators, headers=LOCAL).simulate_get(path)
+    return falcon.testing.TestClient(app).simulate_get(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/prices",
+        "/markets/supply",
+        "/markets?with_value=true",
+        "/analytics/market/risk",
+        "/analytics/market/state",
+        f"/markets/supply?at={unix_second(NOW) - 600}",
+        *(
+            f"/{history}?start={unix_second(NOW) - 7200}&end={unix_second(NOW) + 7200}&{query}"
+            for history in (
+                "assets/price-history",
+                "markets/history/tvl",
+                "analytics/market/history/loans-originated/by-asset",
+            )
+            for query in ("period=min&limit=300", "period=min&interval=15&agg=ohlc", "period=h&agg=mean", "period=d")
+        ),
+    ],
+)
+def test_every_answer_is_that_of_a_store_without_the_snapshot(path: str, pair: Pair) -> None:
+    ahead, usual = (get(settings, f"/api/v1{path}") for settings in pair)
+    assert usual.status_code == 200, usual.text
+    assert (ahead.json, ahead.headers["As-Of"]) == (usual.json, usual.headers["As-Of"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM price_now ORDER BY ALL",
+        "SELECT * FROM market_now ORDER BY ALL",
+        "SELECT * FROM market ORDER BY ALL",
+        "SELECT * FROM position_now ORDER BY ALL",
+        "SELECT * FROM events ORDER BY ALL",
+        "SELECT * FROM loan ORDER BY ALL",
+    ],
+)
+def test_every_view_is_that_of_a_store_without_the_snapshot(query: str, pair: Pair) -> None:
+    both = []
+    for settings in pair:
+        with clickhouse.client(settings) as own:
+            both.append(own.query(query).result_rows)
+    assert both[0] == both[1] != []
+
+
+def test_a_store_with_such_a_snapshot_is_not_healthy(pair: Pair) -> None:
+    at = shown(AHEAD)
+    cure = f"`analytics-service remove prices --start {at}` takes it out"
+    faults = get(pair.ahead, "/api/v1/status/health").json["data"]["faults"]
+    assert f"prices: a snapshot of {at} lies 300 minutes ahead; {cure}" in faults
+    assert get(pair.ahead, "/metrics").text.count("analytics_snapshot_ahead{") == len(JOBS)
+    assert 'analytics_snapshot_ahead{family="prices"} 1.0' in get(pair.ahead, "/metrics").text
+    assert 'analytics_snapshot_ahead{family="prices"} 0.0' in get(pair.usual, "/metrics").text
+
+
+def test_gaps_are_no_instants_to_come(pair: Pair) -> None:
+    """From 95 minutes before to 1 minute before there are 95 instants, of which 5 have a snapshot."""
+    (run,) = scheduled_runs(Store(pair.ahead), {"prices": 60}, unix_second(NOW))
+    assert (run.at, run.missing) == (unix_second(NOW - MINUTE), 90)
+
+
+def test_a_snapshot_is_passed_over_until_its_time_has_come(pair: Pair) -> None:
+    store = Store(pair.ahead)
+    head = read_state(store, "markets")
+    assert head is not None
+    assert present(store, head, unix_second(AHEAD) - 60) == (head, 0)
+    before, first = present(store, head, unix_second(AHEAD) - 61)
+    assert (before.at, before.last_observed_at, first) == (*[unix_second(NOW - MINUTE)] * 2, unix_second(AHEAD))
+
+
+def test_positions_say_how_to_go_on(pair: Pair) -> None:
+    with pytest.raises(SnapshotRefused, match=rf"remove positions --start {shown(AHEAD)}. takes it out\."):
+        run_once(JOBS["positions"], SOURCE, Store(pair.ahead), NOW)
+
+
+def test_a_snapshot_of_more_than_a_minute_ahead_is_refused_with_both_times(store: Store) -> None:
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=70)
+    with pytest.raises(SnapshotRefused, match=rf"as of {shown(at)} lies ahead of ClickHouse's clock, which shows 2.*Z"):
+        run_once(JOBS["prices"], SOURCE, store, at)
+    assert read_ledger(store).heads == {}
+    assert run_once(JOBS["prices"], SOURCE, store, at - timedelta(seconds=30)) is Outcome.DONE
