@@ -14,7 +14,14 @@ from analytics_service.exports.folder import ExportFolder, FileContent
 from analytics_service.exports.views import ExportedView
 from analytics_service.market.instants import instant, next_month
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, oldest_change, require_unchanged
+from analytics_service.store.ledger import (
+    MOST_AHEAD,
+    Head,
+    Ledger,
+    oldest_change,
+    require_unchanged,
+    without_future,
+)
 from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
 
@@ -69,12 +76,13 @@ class Export:
 
         Superseded when a rewrite was announced meanwhile.
         """
-        heads = _heads(view, ledger_without_rewrites(self._store).heads)
+        ledger = without_future(self._store, ledger_without_rewrites(self._store))
+        heads = _heads(view, ledger.heads)
         definitions = int(self._store.frame("export_definitions")["version"][0])
         since, until = (self._selection.since, self._selection.until) if view.time else (0, FOREVER)
         versions = {family: (head.version, head.runs) for family, head in heads.items()}
         columns = crc32(repr(view.columns).encode())
-        as_of = FileContent(since, min(until, _reach(view, heads)), definitions, versions, columns)
+        as_of = FileContent(since, min(until, _reach(view, heads, ledger)), definitions, versions, columns)
         suffix, files = self._selection.suffix, set()
         months = self._store.frame("export_months", view.parts(suffix), since=as_of.start, until=as_of.end)
         self._reporter.stage(view.name, int(months["rows"].sum()))
@@ -126,9 +134,10 @@ def _heads(view: ExportedView, heads: Mapping[str, Head]) -> Mapping[str, Head]:
     return {family: head for family, head in heads.items() if not view.history or family == view.history.family}
 
 
-def _reach(view: ExportedView, heads: Mapping[str, Head]) -> int:
-    """The instant from which on a view has no rows for readers: later ones of a history are of runs that have not
-    ended."""
+def _reach(view: ExportedView, heads: Mapping[str, Head], ledger: Ledger) -> int:
+    """The instant from which on a view has no rows for readers: later ones are of runs that have not ended, or from the
+    future."""
+    latest = ledger.now + MOST_AHEAD
     if view.history is None:
-        return FOREVER
-    return max((head.last_observed_at + 1 for head in heads.values()), default=0)
+        return latest if ledger.ahead else FOREVER
+    return min(latest, max((head.last_observed_at for head in heads.values()), default=-1)) + 1

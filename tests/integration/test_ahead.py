@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 import falcon.testing
@@ -11,12 +12,13 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SnapshotRefused
+from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.market.instants import floored, shown, unix_second
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import scheduled_runs
-from analytics_service.store.ledger import present, read_ledger, read_state
+from analytics_service.store.ledger import present, read_ledger, read_state, without_future
 from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
@@ -24,6 +26,8 @@ from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import LOCAL, FreshHeads
 from tests.integration.databases import database, make_views
+from tests.integration.handmade import RealSource
+from tests.integration.imports import Progress, asked, assets_file, import_files, prices_file
 
 MINUTE = timedelta(minutes=1)
 NOW = floored(datetime.now(UTC), MINUTE)
@@ -108,6 +112,7 @@ def test_every_answer_is_that_of_a_store_without_the_snapshot(path: str, pair: P
         "SELECT * FROM position_now ORDER BY ALL",
         "SELECT * FROM events ORDER BY ALL",
         "SELECT * FROM loan ORDER BY ALL",
+        "SELECT * FROM account_events ORDER BY ALL",
     ],
 )
 def test_every_view_is_that_of_a_store_without_the_snapshot(query: str, pair: Pair) -> None:
@@ -154,3 +159,14 @@ def test_a_snapshot_of_more_than_a_minute_ahead_is_refused_with_both_times(store
         run_once(JOBS["prices"], SOURCE, store, at)
     assert read_ledger(store).heads == {}
     assert run_once(JOBS["prices"], SOURCE, store, at - timedelta(seconds=30)) is Outcome.DONE
+
+
+def test_imported_values_of_later_today_are_no_fault_and_shown_by_the_minute(store: Store, tmp_path: Path) -> None:
+    """An import takes observations of up to a day ahead, such as the close of today."""
+    run_once(JOBS["prices"], RealSource("1"), store, NOW - 5 * MINUTE)
+    rows = [("token;0xa", unix_second(NOW + minutes * MINUTE), "1.5") for minutes in (-10, 300)]
+    request = asked(PRICE_FILES, prices_file(tmp_path, rows), assets=assets_file(tmp_path))
+    import_files(store, request, NOW, Progress())
+    ledger = without_future(store, read_ledger(store))
+    assert (ledger.heads["prices"].at, ledger.ahead) == (unix_second(NOW - 5 * MINUTE), {})
+    assert ledger.heads["prices"].last_observed_at == ledger.now - ledger.now % 60

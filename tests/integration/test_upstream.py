@@ -19,6 +19,7 @@ from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWA
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.terms import LAUNCH
 from analytics_service.sources.upstream.source import UpstreamSource
+from analytics_service.store.admission import read_claim, simulated_spec
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
@@ -142,6 +143,12 @@ def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pai
 def test_every_history_is_that_of_upstream(path: str, query: str, pair: Pair) -> None:
     theirs, ours = pair.answers(path, query)
     assert ours == theirs
+
+
+def test_a_follower_of_a_simulated_deployment_is_simulated(pair: Pair) -> None:
+    assert simulated_spec(read_claim(pair.follower.store).side) == "http://upstream"
+    health, own = pair.answers("/api/v1/status/health", "")
+    assert health["data"]["simulated"] is own["data"]["simulated"] is True
 
 
 def test_a_backfill_asks_for_pages_of_prices_and_rates(pair: Pair) -> None:
