@@ -4,31 +4,38 @@ Events are stored up to the family's newest snapshot, so an older snapshot needs
 snapshot is the previous complete snapshot plus the events in between. So it is exact in whatever order snapshots are
 taken, and its cost does not grow with the number of events. Loans originated are the events of action borrow;
 liquidations are the debt repaid in events of action liquidate (rule 2.20). Flash loans are summed separately. What the
-source states as the sum over all events takes the place of the sum of events.
+source states as the sum over all events takes the place of the sum of events. Where values were imported, sums go on
+from them: of each asset and of all assets the last imported value, plus the events after its second.
 """
 
 import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
+from analytics_service.errors import SnapshotRefused
 from analytics_service.market.events import Action, Event, Totals
-from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.kinds import Usd
-from analytics_service.market.values import EXACT, LIMIT, ZERO, quantized_below_limit
+from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.kinds import TIME_LIMIT, Usd
+from analytics_service.market.values import LIMIT, ZERO, less, quantized_below_limit, rounded
 from analytics_service.sources.base import Source
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered
 from analytics_service.store.loans import (
     SUMMED,
     SUMMED_BY_ASSET,
     EventSum,
+    ImportedSum,
     Sums,
+    above_imported,
     flash_rows,
     is_lending,
     lending_frame,
+    named_sum,
+    plus,
     read_event_sums,
+    read_imported_sums,
     read_sums,
     sums_by_asset,
 )
@@ -50,25 +57,31 @@ def collect(batch: Batch) -> list[Snapshot]:
     newest = batch.head.at if batch.head else 0
     begins = [previous, *ends[:-1]]
     events = _new_events(source, newest, max(newest, ends[-1]))
-    stored = read_event_sums(store, begins, min(newest, ends[-1])) if previous < newest else []
+    imported = read_imported_sums(store, [*begins, ends[-1]], TIME_LIMIT - 1)
+    bounds = sorted({*begins, *(value.second for value in imported if value.second < ends[-1])})
+    stored = read_event_sums(store, bounds, min(newest, ends[-1])) if previous < newest else []
     stated = [_stated(source.totals(at)) for at in instants]
     # An asset that can be borrowed has a history even before its first loan or liquidation.
     listed = stated[-1].get(Action.BORROW) or [
         market.asset_id for market in source.markets(instants[-1]) if market.debt
     ]
-    sums = _plus(read_sums(store, previous) if previous else {}, (), listed)
+    sums = plus(read_sums(store, previous) if previous else {}, (), listed=listed)
     histories = numbered(store, account_event_frame(events), newest)
     lending = [event for event in events if is_lending(event) and unix_second(event.at) > newest]
     rows = lending_frame(lending)
     written, snapshots = 0, []
     for at, begin, end, totals in zip(instants, begins, ends, stated, strict=True):
         first, last = _count_until(lending, begin), _count_until(lending, end)
-        added = [event_sum for event_sum in stored if event_sum.since == begin]
-        sums = {**_plus(sums, [*added, *_event_sums(lending[first:last], begin)]), **totals}
+        added = [event_sum for event_sum in stored if begin <= event_sum.since < end]
+        base = [value for value in imported if value.since == begin]
+        _require_no_less(sums, base)
+        _require_stated_no_less(plus(sums, (), base), totals, at)
+        sums = {**plus(sums, [*added, *_event_sums(lending[first:last])], base), **totals}
         until = _count_until(events, max(end, newest))
         dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
         snapshots.append(Snapshot(at, observations_of(sums_by_asset(sums), at), flash_rows(sums), dated))
         written = until
+    _require_no_less(sums, [value for value in imported if value.since == ends[-1]])
     return snapshots
 
 
@@ -105,10 +118,10 @@ def _count_until(events: Sequence[Event], second: int) -> int:
     return bisect_left(events, second + 1, key=lambda event: unix_second(event.at))
 
 
-def _event_sums(events: Iterable[Event], since: int) -> list[EventSum]:
-    """The values of summed events after a unix second, as they are stored. Events of unknown value do not count."""
+def _event_sums(events: Iterable[Event]) -> list[EventSum]:
+    """The values of summed events, as they are stored. Events of unknown value do not count."""
     return [
-        EventSum(event.action, event.asset_id, since, Usd.encode(event.usd))
+        EventSum(event.action, event.asset_id, unix_second(event.at) - 1, Usd.encode(event.usd))
         for event in events
         if event.action in SUMMED and event.usd is not None
     ]
@@ -126,13 +139,23 @@ def _stated(totals: Totals) -> Sums:
     return stated
 
 
-def _plus(sums: Sums, added: Iterable[EventSum], listed: Iterable[str] = ()) -> Sums:
-    """Sums with `added` values, and with zeros for listed assets that have none."""
-    zeros = {action: {TOTAL: ZERO} for action in SUMMED}
-    zeros |= {action: dict.fromkeys((TOTAL, *listed), ZERO) for action in SUMMED_BY_ASSET}
-    totals = {action: {**zeros[action], **sums.get(action, {})} for action in SUMMED}
-    for event_sum in added:
-        by_asset = totals[event_sum.action]
-        for asset_id in (TOTAL, event_sum.asset_id) if event_sum.action in SUMMED_BY_ASSET else (TOTAL,):
-            by_asset[asset_id] = EXACT.add(by_asset.get(asset_id, ZERO), event_sum.usd)
-    return totals
+def _require_no_less(sums: Sums, imported: Iterable[ImportedSum]) -> None:
+    """SnapshotRefused if values imported for later than a snapshot are less than its sums."""
+    for value in imported:
+        usd = sums.get(value.action, {}).get(value.asset_id, ZERO)
+        if usd > value.least:
+            raise SnapshotRefused(above_imported(value.action, value.asset_id, usd, value.least, value.second))
+
+
+def _require_stated_no_less(before: Sums, stated: Sums, at: datetime) -> None:
+    """SnapshotRefused if the source states less than the store has from before."""
+    for action in SUMMED_BY_ASSET:
+        for asset_id, usd in stated.get(action, {}).items():
+            least = before[action].get(asset_id, ZERO)
+            if usd < least:
+                name = SUMMED_BY_ASSET[action].slug
+                raise SnapshotRefused(
+                    f"{named_sum(action, asset_id)} never falls: {rounded(usd):f} USD, as the source states for "
+                    f"{shown(at)}, is {less(least, usd)} less than the store's {rounded(least):f} before. Import the "
+                    f"earlier values again, less that offset, or take them out with `analytics-service remove {name}`."
+                )

@@ -35,17 +35,24 @@ def disagreement(files: Sequence[ReadFile], names: AssetNames, found: tuple[str,
     )
 
 
+def cited(files: Sequence[ReadFile], names: AssetNames, asset_id: str, second: int) -> str:
+    """The last row of an asset at a second, in words. Reads the files again."""
+    *_, place = (_place(*row) for row in _rows(files, names, (asset_id, second, None)))
+    return place
+
+
 def _place(file: ReadFile, row: Mapping[str, Any]) -> str:
     written = file.table.delimiter.join(row[field] for field in file.table.fields)
     return file.table.cite((row["line"], written))
 
 
 def _rows(
-    files: Sequence[ReadFile], names: AssetNames, found: tuple[str, int, int]
+    files: Sequence[ReadFile], names: AssetNames, found: tuple[str, int, int | None]
 ) -> Iterator[tuple[ReadFile, Mapping[str, Any]]]:
-    """The rows of an asset at an instant, in order, with their fields as they are written."""
+    """The rows of an asset at an instant, or at all of a second, in order, with their fields as they are written."""
     asset_id, second, tick = found
-    at = (pl.col("asset") == names.code_of(asset_id)) & (pl.col("observed_at") == second) & (pl.col("tick") == tick)
+    at = (pl.col("asset") == names.code_of(asset_id)) & (pl.col("observed_at") == second)
+    at &= tick is None or pl.col("tick") == tick
     for file in files:
         for rows in placed_rows(file, names):
             yield from ((file, row) for row in rows.filter(at).iter_rows(named=True))

@@ -1,7 +1,8 @@
 """What events of files come to in the store: their values, the sums of loans and liquidations, the histories of
 addresses.
 
-Sums are those of all events, so they are made anew from the first event of the import on.
+Sums are those of all events, so they are made anew from the first event of the import on. They go on from imported
+values, which stay as they are.
 """
 
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analytics_service.errors import SourceRefused
+from analytics_service.errors import ImportRefused, SourceRefused
 from analytics_service.imports.publishing import names_of, number_of, resumable, retries
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
@@ -32,11 +33,15 @@ from analytics_service.store.loans import (
     SUMMED,
     SUMMED_BY_ASSET,
     SummedEvent,
+    above_imported,
     flash_frame,
     is_lending,
     lending_frame,
+    plus,
     read_event_sums,
+    read_imported_sums,
     read_lending_since,
+    total_of,
 )
 from analytics_service.store.observations import (
     OBSERVATIONS,
@@ -119,27 +124,44 @@ def _summed(
     """The sums after the last event, and the observations of the histories of sums from the first event on: wherever
     an event changes them, wherever there was an observation, and of all series at the last second."""
     names = {history: action for action, history in SUMMED_BY_ASSET.items()}
-    sums: dict[_Series, Decimal] = defaultdict(lambda: ZERO)
-    for part in read_event_sums(store, [0], first - 1) if first else ():
-        _add(sums, part.action, part.asset_id, part.usd)
+    sums = _sums_before(store, first)
     changes: dict[int, list[SummedEvent]] = defaultdict(list)
     due: dict[int, set[_Series]] = defaultdict(set)
+    imported: dict[int, dict[_Series, Decimal]] = defaultdict(dict)
     for event in _all_summed(store, events, first):
         changes[event.second].append(event)
         due[event.second] |= {*_TOTALS, (event.action, event.asset_id)}
-    for history, asset_id, second in read_observed_since(store, list(names), first):
+    for history, asset_id, second, usd in read_observed_since(store, list(names), first):
         due[second].add((names[history], asset_id))
+        if usd is not None:
+            imported[second][names[history], asset_id] = usd
     rows: list[tuple[History, str, int, Decimal]] = []
     for second in sorted({*due, last}):
+        given = imported[second]
+        for (action, asset_id), usd in given.items():
+            if sums[action, asset_id] > usd:
+                raise ImportRefused(above_imported(action, asset_id, sums[action, asset_id], usd, second))
         for event in changes[second]:
             _add(sums, event.action, event.asset_id, event.usd)
-        series = {*sums, *_TOTALS} if second == last else due[second]
+        sums.update(given)
+        for action in {action for action, _ in given}:
+            sums[action, TOTAL] = total_of({asset_id: usd for (of, asset_id), usd in sums.items() if of == action})
+        series = ({*sums, *_TOTALS} if second == last else due[second]) - given.keys()
         rows += [
             (SUMMED_BY_ASSET[action], asset_id, second, sums[action, asset_id])
             for action, asset_id in sorted(series)
             if action in SUMMED_BY_ASSET
         ]
     return sums, observation_frame(rows)
+
+
+def _sums_before(store: Store, first: int) -> dict[_Series, Decimal]:
+    """The sums before a second: of stored events, after the last imported value where there is one."""
+    imported = read_imported_sums(store, [0], first - 1) if first else []
+    bounds = sorted({0, *(value.second for value in imported)})
+    sums = plus({}, read_event_sums(store, bounds, first - 1) if first else (), imported)
+    series = {(action, asset_id): usd for action, by_asset in sums.items() for asset_id, usd in by_asset.items()}
+    return defaultdict(lambda: ZERO, series)
 
 
 def _add(sums: dict[_Series, Decimal], action: Action, asset_id: str, usd: Decimal) -> None:

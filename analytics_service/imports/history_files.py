@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics_service.imports.assets_file import differ, listed_assets, notes_on_symbols, registered_assets
 from analytics_service.imports.disagreeing import disagreement
+from analytics_service.imports.falling import first_fall, refusal
 from analytics_service.imports.layout import lay_out
 from analytics_service.imports.merging import merged
 from analytics_service.imports.names import AssetNames
@@ -77,7 +78,8 @@ def load_history(
     files in their order. `at` is the present instant: observations more than a day later are refused.
 
     Writes only files of rejected rows, with `keep_rejected`. SourceRefused when the store holds simulated data (rule
-    8.7), ImportRefused when a file can be read in two ways or not at all, or (without `skip_invalid`) a row is bad.
+    8.7), ImportRefused when a file can be read in two ways or not at all, a cumulative history would
+    fall, or (without `skip_invalid`) a row is bad.
     """
     preset, registered = request.preset, registered_assets(store)
     listed = listed_assets(request.assets, registered)
@@ -98,6 +100,8 @@ def load_history(
         raise disagreement(files, names, found)
     require_dollars(files)
     require_rows(files, rows.height, rejected_files)
+    if fall := first_fall(store, preset, rows):
+        raise refusal(preset, fall, files, names)
     used = set(rows["asset"].unique())
     made = [asset for asset in names.new.values() if asset.id in used]
     described = {asset.id for asset in registered.values() if asset.is_described}

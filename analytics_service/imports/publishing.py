@@ -18,6 +18,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused, StoreUnavailable
 from analytics_service.imports.assets_file import differ
+from analytics_service.imports.falling import first_fall
 from analytics_service.imports.history_files import Loaded, Summary
 from analytics_service.imports.merging import WINDOW
 from analytics_service.imports.presets import Preset
@@ -91,6 +92,11 @@ def publish(
         already_stored = BatchWriter(store, loaded.preset, staged, version, retry).write(loaded.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
         retry(lambda: _require_as_described(store, loaded.new))
+        if retry(lambda: first_fall(store, loaded.preset, loaded.rows)):
+            raise ImportRefused(
+                f"Another run has just written {loaded.preset.name} that the import would make fall, so nothing was "
+                "written. Run the same command again: it will say by how much."
+            )
         run = _run(loaded, version)
         rewrite.publish(store, staged, [retry(lambda: _with_replaced(store, run))], retry)
     return loaded.summary(already_stored)

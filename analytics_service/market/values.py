@@ -37,6 +37,11 @@ def rounded(value: Decimal) -> Decimal:
     return _normalize(quantized(value))
 
 
+def less(value: Decimal, other: Decimal) -> str:
+    """The exact difference of two values, in words."""
+    return f"{rounded(EXACT.subtract(value, other)):f}"
+
+
 def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
     """USD value of an amount in denom units (rule 4.2). The price is that of 10^decimals denom units."""
     return rounded(exact_value(amount, decimals, price))

@@ -18,8 +18,8 @@ class History:
     """A kind of history: the rows of tables `observation` and `cell` with its name, and a view of that name for people.
 
     `value` is the view's column of values, `kind` their kind in the store, and `meaning` describes a value, with its
-    unit. A history has one or two paths: `by_asset` serves a series for each asset, `total` the single series over all
-    assets, which has an empty asset id.
+    unit. Values of a `cumulative` one never fall. A history has one or two paths: `by_asset` serves a series for each
+    asset, `total` the single series over all assets, which has an empty asset id.
     """
 
     name: str
@@ -29,6 +29,7 @@ class History:
     kind: Kind = field(default_factory=Ratio)
     by_asset: HistoryRoute | None = None
     total: HistoryRoute | None = None
+    cumulative: bool = False
 
     @property
     def slug(self) -> str:
@@ -75,6 +76,7 @@ LOANS = History(
     total=HistoryRoute(
         "/analytics/market/history/loans-originated", "Value of all loans since the first, in USD of their time."
     ),
+    cumulative=True,
 )
 LIQUIDATIONS = History(
     "liquidations",
@@ -88,6 +90,7 @@ LIQUIDATIONS = History(
         "/analytics/market/history/liquidations",
         "Value of all debt that liquidations have repaid since the first, in USD of their time.",
     ),
+    cumulative=True,
 )
 TVL = History(
     "tvl",

@@ -8,12 +8,13 @@ import polars as pl
 
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.fields import row_of
+from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import Amount, AssetId, Text, Time, Usd
-from analytics_service.market.values import ZERO
+from analytics_service.market.values import EXACT, ZERO, less, rounded, total
 from analytics_service.store.columns import Columns, SnapshotRows, SnapshotTable, encoded
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import LIQUIDATIONS, LOANS
-from analytics_service.store.observations import TOTAL, Values, read_values
+from analytics_service.store.observations import SECONDS_AT_ONCE, TOTAL, Values, read_values
 
 EVENT: Columns = {
     "at": Time("Instant of the event, rounded up to whole seconds"),
@@ -62,6 +63,19 @@ class EventSum:
     asset_id: str
     since: int
     usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSum:
+    """The last value of a series that imports have brought in an interval after `since` (unix second), at `second`, and
+    the least of the interval. Sums go on from the last."""
+
+    action: Action
+    asset_id: str
+    since: int
+    second: int
+    usd: Decimal
+    least: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +135,25 @@ def _read_flash(store: Store, at: int) -> Decimal:
 def read_event_sums(store: Store, instants: Sequence[int], until: int) -> list[EventSum]:
     """Sums of the stored events after the first of the instants (ascending unix seconds) up to `until`, inclusive."""
     kinds = [_KINDS[action] for action in SUMMED]
-    rows = store.frame("event_sums", kinds=kinds, instants=list(instants), after=instants[0], until=until)
-    return [
-        EventSum(_ACTIONS[row["kind"]], row["asset_id"], row["since"], Usd.encode(row["usd"]))
-        for row in rows.iter_rows(named=True)
-    ]
+    sums = []
+    for start in range(0, len(instants), SECONDS_AT_ONCE):
+        batch, following = instants[start : start + SECONDS_AT_ONCE], instants[start + SECONDS_AT_ONCE :][:1]
+        end = min([until, *following])
+        rows = store.frame("event_sums", kinds=kinds, instants=list(batch), after=batch[0], until=end)
+        sums += [
+            EventSum(_ACTIONS[row["kind"]], row["asset_id"], row["since"], Usd.encode(row["usd"]))
+            for row in rows.iter_rows(named=True)
+        ]
+    return sums
+
+
+def read_imported_sums(store: Store, instants: Sequence[int], until: int) -> list[ImportedSum]:
+    """The last imported value of each series in each interval between instants (ascending unix seconds), the last of
+    which ends at `until`, inclusive."""
+    actions = {history.name: action for action, history in SUMMED_BY_ASSET.items()}
+    seconds = list(instants)
+    rows = store.frame("imported_sums", histories=list(actions), instants=seconds, after=seconds[0], until=until)
+    return [ImportedSum(actions[history], *values) for history, *values in rows.iter_rows()]
 
 
 def read_lending_since(store: Store, since: int) -> list[SummedEvent]:
@@ -135,3 +163,43 @@ def read_lending_since(store: Store, since: int) -> list[SummedEvent]:
         SummedEvent(row["id"], _ACTIONS[row["kind"]], row["asset_id"], row["second"], Usd.encode(row["usd"]))
         for row in rows.iter_rows(named=True)
     ]
+
+
+def plus(
+    sums: Sums, added: Iterable[EventSum], imported: Iterable[ImportedSum] = (), listed: Iterable[str] = ()
+) -> Sums:
+    """Sums with `added` values, which go on from `imported` ones, and with zeros for listed assets that have none."""
+    zeros = {action: {TOTAL: ZERO} for action in SUMMED}
+    zeros |= {action: dict.fromkeys((TOTAL, *listed), ZERO) for action in SUMMED_BY_ASSET}
+    totals = {action: {**zeros[action], **sums.get(action, {})} for action in SUMMED}
+    begun: dict[tuple[Action, str], int] = {}
+    for value in imported:
+        totals[value.action][value.asset_id] = value.usd
+        begun[value.action, value.asset_id] = value.second
+    for event_sum in added:
+        by_asset = totals[event_sum.action]
+        for asset_id in (TOTAL, event_sum.asset_id) if event_sum.action in SUMMED_BY_ASSET else (TOTAL,):
+            if event_sum.since >= begun.get((event_sum.action, asset_id), 0):
+                by_asset[asset_id] = EXACT.add(by_asset.get(asset_id, ZERO), event_sum.usd)
+    for action in SUMMED_BY_ASSET:
+        totals[action][TOTAL] = total_of(totals[action])
+    return totals
+
+
+def total_of(by_asset: Mapping[str, Decimal]) -> Decimal:
+    """The total, or the sum over assets if that is more, because imports brought values of assets only."""
+    return max(by_asset[TOTAL], total(usd for asset_id, usd in by_asset.items() if asset_id))
+
+
+def above_imported(action: Action, asset_id: str, usd: Decimal, imported: Decimal, second: int) -> str:
+    """Why a sum before an imported value (unix second) cannot be stored, and what to do."""
+    return (
+        f"{named_sum(action, asset_id)} never falls: it would be {rounded(usd):f} USD before {shown(instant(second))}, "
+        f"and an import has {rounded(imported):f} then, {less(usd, imported)} less. Import values that are higher by "
+        f"that offset, or take them out with `analytics-service remove {SUMMED_BY_ASSET[action].slug}`."
+    )
+
+
+def named_sum(action: Action, asset_id: str) -> str:
+    """A series of sums, as people call it."""
+    return f"{SUMMED_BY_ASSET[action].slug} of {asset_id or 'all assets'}"

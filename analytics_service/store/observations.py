@@ -37,7 +37,7 @@ NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
 # Observations in one query: their ids are a parameter, which may be 128 KiB long.
 _AT_ONCE = 500
 # Seconds in one query, which are shorter than ids.
-_SECONDS_AT_ONCE = 5_000
+SECONDS_AT_ONCE = 5_000
 
 # The values of a snapshot by history and asset id.
 Values = Mapping[History, Mapping[str, Decimal]]
@@ -115,19 +115,25 @@ def read_around(store: Store, histories: Sequence[History], first: int, last: in
     )
 
 
-def read_observed_since(store: Store, histories: Sequence[History], since: int) -> list[tuple[History, str, int]]:
-    """History, asset id and unix second of each observation of some histories at or after a unix second."""
+def read_observed_since(
+    store: Store, histories: Sequence[History], since: int
+) -> list[tuple[History, str, int, Decimal | None]]:
+    """History, asset id and unix second of each observation of histories of loans at or after a unix second; with its
+    value if it was imported as such, None if it was made from events."""
     named = {history.name: history for history in histories}
     rows = store.frame("observed_since", histories=list(named), since=since)
-    return [(named[name], asset_id, second) for name, asset_id, second in rows.iter_rows()]
+    return [
+        (named[name], asset_id, second, value if is_imported else None)
+        for name, asset_id, second, value, is_imported in rows.iter_rows()
+    ]
 
 
 def read_prices_at(store: Store, asset_id: str, seconds: Sequence[int]) -> dict[int, Decimal]:
     """The last price of an asset at or before each of some unix seconds; seconds before its first are left out."""
     prices: dict[int, Decimal] = {}
     ordered = sorted(set(seconds))
-    for start in range(0, len(ordered), _SECONDS_AT_ONCE):
-        batch = ordered[start : start + _SECONDS_AT_ONCE]
+    for start in range(0, len(ordered), SECONDS_AT_ONCE):
+        batch = ordered[start : start + SECONDS_AT_ONCE]
         rows = store.frame("prices_at", asset_id=asset_id, seconds=batch, first=batch[0], last=batch[-1])
         prices |= dict(rows.iter_rows())
     return prices

@@ -14,6 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SourceRefused
 from analytics_service.imports.event_files import EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
+from analytics_service.imports.presets import PRESETS
 from analytics_service.imports.presets import PRICES as PRICE
 from analytics_service.market.events import Action
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -99,6 +100,23 @@ def test_events_make_the_histories_and_the_present_state(priced: Store, settings
         ("borrow", "1000000000000000000", "3", "3", "tx1310"),
     ]
     assert history.json["count"] == 3
+
+
+def test_events_go_on_from_imported_sums(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    """1000 at 599 s, then 25 at 600 s; 1100 at 1330 s, whatever came before, then 3. In whatever parts events come;
+    those that exceed an imported value are refused."""
+    path = tmp_path / "sums.csv"
+    path.write_text(f"ts,value\n{START + 599},1000\n{START + 1330},1100\n")
+    preset = next(preset for preset in PRESETS if preset.name == "loans-originated")
+    imports.import_files(priced, imports.asked(preset, path), AT, imports.Progress())
+    later: list[Row] = [(1340, ALICE, "borrow", "AAA", "1", "")]
+    for number, rows in enumerate([later, EVENTS[1:3], EVENTS]):
+        bring(priced, tmp_path, rows, f"part{number}.csv")
+    client = client_of(settings, priced)
+    assert series(client, "loans-originated") == {"": ["1025", "1103", None]}
+    assert series(client, "loans-originated/by-asset")["token;0xa"] == ["3", "9", None]
+    with pytest.raises(ImportRefused, match=r"all assets never falls: it would be 1128 USD .* has 1100 then, 28 less"):
+        bring(priced, tmp_path, [(700, BOB, "borrow", "AAA", "50", "100")], "above.csv")
 
 
 def test_an_event_without_price_or_value_is_of_unknown_value(priced: Store, settings: Settings, tmp_path: Path) -> None:

@@ -1,0 +1,157 @@
+"""Cumulative histories never fall: snapshots go on from imported sums, and what would be lower is refused."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import ImportRefused, SnapshotRefused
+from analytics_service.imports.presets import PRESETS
+from analytics_service.market.events import Action, Event, Sum, Totals
+from analytics_service.market.instants import multiples
+from analytics_service.store.connection import Store
+from analytics_service.store.loans import Loans, read_loans
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.integration import imports
+from tests.integration.handmade import HUGE, NOON, HandMade, market
+
+JOB = JOBS["loans"]
+MINUTE = timedelta(minutes=1)
+SECOND = int(NOON.timestamp())
+LOANS_FILES = next(preset for preset in PRESETS if preset.name == "loans-originated")
+A, B = "token;0xa", "token;0xb"
+MARKETS = [market(A, apr="0.1"), market(B, apr="0.1")]
+
+
+def event(minutes: float, usd: str, asset_id: str = A) -> Event:
+    """An event some minutes after noon."""
+    return Event(f"{minutes}", Action.BORROW, asset_id, "0xabc", NOON + minutes * MINUTE, HUGE, Decimal(usd))
+
+
+def source(*events: Event) -> HandMade:
+    return HandMade(markets_=MARKETS, events_=list(events))
+
+
+def loans(source: HandMade, store: Store, minutes: int) -> Loans:
+    """The loans in the snapshot of some minutes after noon."""
+    run_once(JOB, source, store, NOON + minutes * MINUTE)
+    return read_loans(store, SECOND + 60 * minutes)
+
+
+def bring(store: Store, folder: Path, *rows: tuple[str, int, str], name: str = "loans.csv") -> None:
+    """Import loans originated: asset, minutes after noon and value of each. The sum over all assets has no name."""
+    path = folder / name
+    header, *lines = ("asset,ts,value", *(f"{asset},{SECOND + 60 * minute},{value}" for asset, minute, value in rows))
+    if not any(asset for asset, _, _ in rows):
+        header, lines = header.removeprefix("asset,"), [line.removeprefix(",") for line in lines]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    request = imports.asked(LOANS_FILES, path, assets=imports.assets_file(folder))
+    imports.import_files(store, request, NOON, imports.Progress())
+
+
+def stored(settings: Settings, asset_id: str = "") -> list[tuple[int, object]]:
+    """All loans of an asset: minutes after noon and value."""
+    condition = f"history = 'loans_originated' AND asset_id = '{asset_id}'"
+    rows = imports.query(
+        settings,
+        f"SELECT (toUnixTimestamp(observed_at) - {SECOND}) / 60, value FROM observation FINAL WHERE {condition} "
+        "ORDER BY observed_at",
+    )
+    return [(int(str(minute)[:-2]), value) for minute, value in rows]
+
+
+def test_sums_go_on_from_the_last_imported_value_of_each_series(store: Store, tmp_path: Path) -> None:
+    """Events up to a series' last imported second are in that value; later ones are added."""
+    bring(store, tmp_path, (A, -11, "200"), (A, -10, "300"), (B, -8, "184"))
+    bring(store, tmp_path, ("", -11, "400"), ("", -8, "489"), name="total.csv")
+    at_source = source(event(-20, "1"), event(-9, "5"), event(-8, "7", B), event(-5, "20", B), event(0.5, "3"))
+    assert loans(at_source, store, 0) == Loans(Decimal(509), {A: Decimal(305), B: Decimal(204)})
+    assert loans(at_source, store, 1) == Loans(Decimal(512), {A: Decimal(308), B: Decimal(204)})
+
+
+def test_an_import_of_the_total_leaves_assets_to_the_source(store: Store, tmp_path: Path) -> None:
+    bring(store, tmp_path, ("", -10, "484000000"))
+    assert loans(source(event(-20, "1"), event(-5, "800000")), store, 0) == Loans(
+        Decimal(484_800_000), {A: Decimal(800_001), B: Decimal(0)}
+    )
+
+
+def test_a_total_that_was_not_imported_is_the_sum_over_assets(store: Store, tmp_path: Path) -> None:
+    bring(store, tmp_path, (A, -10, "300"))
+    assert loans(source(event(-5, "20"), event(-4, "4", B)), store, 0).total == 324
+
+
+def test_values_imported_after_a_snapshot_are_gone_on_from(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """A source was away for some minutes. A backfill of them goes from one imported value to the next."""
+    at_source = source(event(-5, "20"), event(1.5, "2"), event(3.5, "8"))
+    loans(at_source, store, 0)
+    bring(store, tmp_path, ("", 1, "50"), ("", 3, "60"))
+    assert loans(at_source, store, 4).total == 68
+    assert backfill(JOB, at_source, store, multiples(NOON, NOON + 4 * MINUTE, MINUTE)) == 3
+    # That of minutes 1 and 3 is the imported one.
+    assert [value for _, value in stored(settings)] == [20, 50, 52, 60, 68]
+
+
+def test_a_snapshot_above_a_value_imported_for_later_is_refused(store: Store, tmp_path: Path) -> None:
+    bring(store, tmp_path, ("", -1, "484"))
+    at_source = source(event(-8, "500"), event(-0.5, "1"))
+    assert loans(at_source, store, 0).total == 501
+    with pytest.raises(SnapshotRefused, match=r"would be 500 USD before .* an import has 484 then, 16 less"):
+        backfill(JOB, at_source, store, multiples(NOON - 6 * MINUTE, NOON - 5 * MINUTE, MINUTE))
+
+
+def test_a_source_that_states_less_is_refused_with_the_offset(store: Store, tmp_path: Path) -> None:
+    class Stating(HandMade):
+        def totals(self, at: datetime) -> Totals:
+            return Totals(Sum(self.usd, {A: self.usd}))
+
+        usd = Decimal(300)
+
+    bring(store, tmp_path, (A, -10, "484"))
+    at_source = Stating(markets_=MARKETS)
+    with pytest.raises(
+        SnapshotRefused, match=r"of all assets never falls: 300 USD, .* is 184 less than the store's 484"
+    ):
+        loans(at_source, store, 0)
+    at_source.usd = Decimal(500)
+    assert loans(at_source, store, 1).total == 500
+    at_source.usd = Decimal(499)
+    with pytest.raises(SnapshotRefused, match=r"of all assets never falls: .* is 1 less than the store's 500"):
+        loans(at_source, store, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (
+            [(A, 1, "30"), (B, 1, "9"), (A, 2, "29.5")],
+            "a would fall from 30 USD .* line 4: '.*29.5' is 0.5 less",
+        ),
+        ([(A, 3, "19")], f"of {A} would fall from 20 USD .* line 2.* is 1 less than what the store has from before"),
+        (
+            [(A, -9, "12"), (A, -3, "21")],
+            f"of {A} would fall from 21 USD .* line 3.* is 1 more than what the store has",
+        ),
+    ],
+)
+def test_an_import_that_would_fall_is_refused_with_its_row(
+    store: Store, settings: Settings, tmp_path: Path, rows: list[tuple[str, int, str]], reason: str
+) -> None:
+    """Within itself, after what the store has, and before it: 20 at noon and two minutes later."""
+    at_source = source(event(-5, "20"))
+    loans(at_source, store, 0)
+    loans(at_source, store, 2)
+    with pytest.raises(ImportRefused, match=reason):
+        bring(store, tmp_path, *rows)
+    assert stored(settings, A) == [(0, 20), (2, 20)]
+
+
+def test_an_import_may_correct_what_the_store_has(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """The values that it replaces do not count."""
+    bring(store, tmp_path, (A, 1, "10"), (A, 2, "20"), (A, 3, "30"))
+    bring(store, tmp_path, (A, 1, "25"), (A, 2, "27"), name="higher.csv")
+    bring(store, tmp_path, (A, 1, "1"), (A, 2, "2"), (A, 3, "3"), name="lower.csv")
+    assert stored(settings, A) == [(1, 1), (2, 2), (3, 3)]
