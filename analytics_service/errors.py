@@ -104,6 +104,12 @@ class SourceRefused(AnalyticsError):
     exit_code = 2
 
 
+class AssetRefused(AnalyticsError):
+    """An asset cannot be changed in this way; nothing has been written."""
+
+    exit_code = 2
+
+
 class ImportRefused(AnalyticsError):
     """A file of history cannot be imported as it is; nothing has been written."""
 

@@ -14,7 +14,7 @@ from analytics_service.imports.opening import open_table
 from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.instants import shown
+from analytics_service.market.instants import shown, unix_second
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_events_since
 from analytics_service.store.retries import Reporter
@@ -68,6 +68,8 @@ def load_events(
     require_rows(files, len(rows), rejected_files)
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
     stored = _stored(store, rows)
+    merged = {_id_now(event): event_id for event_id, event in stored.items()}
+    rows = [replace(event, id=merged.get(event.id, event.id)) for event in rows]
     distinct = _distinct(stored, rows)
     known = read - rejected - sum(event.id not in stored for event in distinct)
     events = valued(store, distinct, assets) if store is not None else distinct
@@ -82,6 +84,13 @@ def _stored(store: Store | None, events: Sequence[Event]) -> Mapping[str, Event]
     """The stored events of the addresses of events, by id."""
     addresses = sorted({event.address for event in events})
     return {event.id: event for event in read_events_since(store, addresses, 0)} if store is not None else {}
+
+
+def _id_now(event: Event) -> str:
+    """The id that a file without ids gives an event now: it names the asset, whose own id a merge may have changed."""
+    second, *parts = event.id.split(";")
+    is_made = second == f"{unix_second(event.at)}" and len(parts) > 6
+    return ";".join((second, *parts[:4], event.asset_id, *parts[6:])) if is_made else event.id
 
 
 def _distinct(stored: Mapping[str, Event], events: Sequence[Event]) -> list[Event]:

@@ -13,8 +13,8 @@ from analytics_service.market.kinds import Amount, AssetId, Text, Time, Usd
 from analytics_service.market.values import EXACT, ZERO, less, rounded, total
 from analytics_service.store.columns import Columns, SnapshotRows, SnapshotTable, encoded
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import LIQUIDATIONS, LOANS
-from analytics_service.store.observations import SECONDS_AT_ONCE, TOTAL, Values, read_values
+from analytics_service.store.histories import LIQUIDATIONS, LOANS, History
+from analytics_service.store.observations import SECONDS_AT_ONCE, TOTAL, Values, made_from_events, read_values
 
 EVENT: Columns = {
     "at": Time("Instant of the event, rounded up to whole seconds"),
@@ -89,6 +89,11 @@ class SummedEvent:
     usd: Decimal
 
 
+def kind_of(history: History) -> str:
+    """The kind of the events that a history sums up."""
+    return next(_KINDS[action] for action, summed in SUMMED_BY_ASSET.items() if summed is history)
+
+
 def is_lending(event: Event) -> bool:
     """Whether an event belongs to lending. Some lending events are summed."""
     return event.action in _KINDS and event.leg is not Leg.COLLATERAL
@@ -152,7 +157,8 @@ def read_imported_sums(store: Store, instants: Sequence[int], until: int) -> lis
     which ends at `until`, inclusive."""
     actions = {history.name: action for action, history in SUMMED_BY_ASSET.items()}
     seconds = list(instants)
-    rows = store.frame("imported_sums", histories=list(actions), instants=seconds, after=seconds[0], until=until)
+    bound: dict[str, object] = {"histories": list(actions), "instants": seconds, "after": seconds[0], "until": until}
+    rows = store.frame("imported_sums", made_from_events(), **bound)
     return [ImportedSum(actions[history], *values) for history, *values in rows.iter_rows()]
 
 

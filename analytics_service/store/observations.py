@@ -13,6 +13,7 @@ from analytics_service.store.cells import look_back
 from analytics_service.store.columns import Row, encoded
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES, History
+from analytics_service.store.sql import named_query
 
 OBSERVATIONS = "observation"
 # The asset id of a sum over all assets.
@@ -115,13 +116,18 @@ def read_around(store: Store, histories: Sequence[History], first: int, last: in
     )
 
 
+def made_from_events() -> Mapping[str, str]:
+    """The part of queries that tells sums of events from imported ones."""
+    return {"made_from_events": named_query("made_from_events", ())}
+
+
 def read_observed_since(
     store: Store, histories: Sequence[History], since: int
 ) -> list[tuple[History, str, int, Decimal | None]]:
     """History, asset id and unix second of each observation of histories of loans at or after a unix second; with its
     value if it was imported as such, None if it was made from events."""
     named = {history.name: history for history in histories}
-    rows = store.frame("observed_since", histories=list(named), since=since)
+    rows = store.frame("observed_since", made_from_events(), histories=list(named), since=since, after=0)
     return [
         (named[name], asset_id, second, value if is_imported else None)
         for name, asset_id, second, value, is_imported in rows.iter_rows()

@@ -24,8 +24,10 @@ from dataclasses import replace
 import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed
-from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
+from analytics_service.market.assets import Asset
+from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, asset_frame
 from analytics_service.store.cells import Touched, compute_touched
+from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.corrections import HEARTBEAT_SECONDS, PUTTING_IN_PLACE, Correction, beating, in_turn
 from analytics_service.store.events import ACCOUNT_EVENTS
@@ -98,6 +100,17 @@ class Staging:
         """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
         self._store.insert(self.removed, observations.select("history", "asset_id", "observed_at"))
 
+    def rename(self, old: str, new: str) -> None:
+        """Make the events of an asset those of another."""
+        for table in self._events:
+            parts = {"table": table, "staged": table + self._suffix}
+            self._store.run("rename_in_events", parts, old=old, new=new, version=self.version)
+
+    def undefine(self, asset: Asset) -> None:
+        """Take out the definitions of an asset."""
+        marked = asset_frame([asset]).with_columns(kind=pl.lit(""))
+        self.insert(ASSETS, versioned(marked, self.version))
+
     def forget(self, runs: Sequence[Run]) -> None:
         """Take runs out of the ledger, and so what they wrote into tables of snapshots."""
         self._forgotten += runs
@@ -120,7 +133,8 @@ class Staging:
         if (own := self._queued) is not None:
             spans = [(run.first_observed_at, run.last_observed_at) for run in [*runs, *self._forgotten]]
             spans += [(changed["first"], changed["until"])] if changed["added"] or changed["removed"] else []
-            own.first_at, own.last_at = min(spans)[0], max(last for _, last in spans)
+            own.first_at = min((first for first, _ in spans), default=0)
+            own.last_at = max((last for _, last in spans), default=0)
             own.rows, own.stage = max(own.rows, changed["added"]) + changed["removed"], PUTTING_IN_PLACE
             own.tell(self._store)
 
@@ -196,10 +210,13 @@ class Staging:
         seen, so that answers already given do not change (rule 8.2). Definitions written since the run began stay as
         they are."""
         version = self.version if self.family == ASSETS_FAMILY else new_version(self._store)
+        staged = ASSETS + self._suffix
         self._store.execute(
-            f"INSERT INTO {ASSETS} SELECT * REPLACE ({version} AS version) FROM {ASSETS}{self._suffix} "
-            f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
+            f"INSERT INTO {ASSETS} SELECT * REPLACE ({version} AS version) FROM {staged} "
+            f"WHERE kind != '' AND id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
+        if self._store.frame("rows_of_asset", table=staged, column="kind", asset_id="")["rows"].item():
+            self._delete("take_out_assets", staged=staged)
 
 
 def make_head_anew(store: Store, family: str) -> None:

@@ -20,12 +20,5 @@ WHERE history IN {histories:Array(String)}
         AND at > toDateTime({after:UInt32}, 'UTC')
         AND kind IN ('job', 'backfill')
   )
-  AND version NOT IN
-  (
-      SELECT version
-      FROM snapshot
-      WHERE family = 'loans'
-        AND at > toDateTime({after:UInt32}, 'UTC')
-        AND kind = 'import'
-  )
+  AND version NOT IN ({made_from_events})
 GROUP BY history, asset_id, since

@@ -4,7 +4,7 @@ SELECT
     asset_id,
     toUnixTimestamp(observed_at) AS second,
     value,
-    version NOT IN (SELECT version FROM snapshot WHERE family = 'loans' AND at > toDateTime(0, 'UTC')) AS is_imported
+    toBool(version NOT IN ({made_from_events})) AS is_imported
 FROM observation FINAL
 WHERE history IN {histories:Array(String)}
   AND observed_at >= toDateTime({since:UInt32}, 'UTC')
