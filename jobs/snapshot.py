@@ -11,16 +11,17 @@ import polars as pl
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import DAY, shown, unix_second
+from analytics_service.market.listing import redefined
 from analytics_service.market.markets import Market
 from analytics_service.market.prices import Price
 from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
-from analytics_service.store.assets import ASSETS, changed_assets, read_assets
+from analytics_service.store.assets import ASSETS, asset_frame, read_assets
 from analytics_service.store.columns import TIMES, SnapshotRows, versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Origin, Run, completed_before
+from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite
 from analytics_service.store.observations import NO_OBSERVATIONS, OBSERVATIONS
 from analytics_service.store.runs import Beginning, RunWriter
 
@@ -125,7 +126,11 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
     writer = RunWriter(store, beginning, runs, is_rewrite=is_rewrite)
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
-    assets = changed_assets(store, _definitions(store, snapshots, beginning.present))
+    stored = read_assets(store) if any(snapshot.assets for snapshot in snapshots) else {}
+    listings = [(snapshot.at, snapshot.assets) for snapshot in snapshots]
+    newest = beginning.present.instant if beginning.present else None
+    changed = redefined(stored, listings, newest, store.price_max_age)
+    assets = asset_frame(changed)
     claim(store, beginning.claimed, taking.origin)
     with store.together(f"a run of {beginning.family}"):
         for table, rows in _tables(snapshots):
@@ -133,6 +138,9 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
         if not is_rewrite:
             writer.insert(ASSETS, assets)
             writer.add(observations)
+            if any(asset.id in stored and asset.ended_at != stored[asset.id].ended_at for asset in changed):
+                # Answers about the past show no value after an end.
+                record_rewrite(store, [beginning.family], beginning.version, finished=1)
     if is_rewrite:
         family, version, expected = beginning.family, beginning.version, observations.height
         with rewrite.staging(store, family, version, what=taking.kind, expected=expected) as staged:
@@ -182,12 +190,3 @@ def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
         version=beginning.version,
         simulated=taking.origin.simulated,
     )
-
-
-def _definitions(store: Store, snapshots: Sequence[Snapshot], head: Head | None) -> list[Asset]:
-    """The newest definition of each asset. Snapshots of the past add assets, but do not redefine them."""
-    newest = {asset.id: asset for snapshot in snapshots for asset in snapshot.assets}
-    if newest and head and snapshots[-1].at < head.instant:
-        stored = read_assets(store)
-        return [asset for asset in newest.values() if asset.id not in stored]
-    return list(newest.values())

@@ -14,6 +14,7 @@ from analytics_service.processes.memory import imported_for_good
 
 # Every command in the order of the help, with its module in this package and its name in the module.
 _COMMANDS = {
+    "assets": "assets:assets",
     "backup": "backups:backup",
     "example": "example:example",
     "export": "exports:export",

@@ -62,6 +62,12 @@ class Settings:
         values.WholeNumber(1, 86_400),
         "Seconds that the source may take for one answer; then there is no snapshot.",
     )
+    price_max_age: int = _setting(
+        86_400,
+        values.WholeNumber(1, 1_000_000_000),
+        "Seconds for which an asset goes on that its source does not list any more. Then it ended when it was listed "
+        "last.",
+    )
     addresses_file: Path | None = _setting(
         None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."
     )

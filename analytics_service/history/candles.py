@@ -4,7 +4,7 @@ All arithmetic is exact. A value times the seconds for which it held (an area) c
 so an area is kept as two numbers: whole units, and multiples of 10^-18.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import polars as pl
@@ -25,19 +25,30 @@ class Aggregate(StrEnum):
 
 
 _COLUMN = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}
+NO_ENDS: Mapping[str, int] = {}
+# Later than all observations.
+_NEVER = 2**32
 _WIDE = pl.Int128()
 _TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (2, 1, 0))
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 
 
 def points(
-    agg: Aggregate, parts: Sequence[FrameRange], ids: Sequence[str], begins: Sequence[int], until: int, *, carry: bool
+    agg: Aggregate,
+    parts: Sequence[FrameRange],
+    ids: Sequence[str],
+    begins: Sequence[int],
+    until: int,
+    *,
+    carry: bool,
+    ended: Mapping[str, int] = NO_ENDS,
 ) -> tuple[pl.DataFrame, int | None]:
     """The points of the buckets between `begins` (unix s), series by series, from observations before `until`; and the
     time of the last observation among these series before the page's end, unix seconds; None if there is none.
 
     Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are decimal strings or numbers; null before the first
-    observation, in buckets that begin at `until` or later, and without `carry` in all buckets without observations.
+    observation, in buckets that begin at `until` or later, or after the end of the series (`ended`, unix s by id), and
+    without `carry` in all buckets without observations.
     Cost: for last values proportional to the buckets, else to the rows in their range.
     """
     ends = [min(end, until) for end in begins[1:]]
@@ -51,12 +62,27 @@ def points(
             value = value.set(held["second"] < pl.Series(begins[:-1], dtype=pl.Int64)[bucket], None)
         shown = value.to_frame("v")
     elif agg is Aggregate.MEAN:
-        shown = _mean(parts, ids, begins, ends, held.with_columns(value=value), carry=carry)
+        lasts = pl.Series([ended.get(asset_id, _NEVER) + 1 for asset_id in ids], dtype=pl.Int64)
+        held = held.with_columns(value=value, until=lasts[layout(len(ids), len(ends))[0]])
+        shown = _mean(parts, ids, begins, ends, held, carry=carry)
     else:
         columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
         summaries = candles(parts, ids, begins, [*columns, "count"])
         shown = _candles(summaries, value, columns, carry=carry)
+    if not ended.keys().isdisjoint(ids):
+        shown = _without_ended(shown, ids, begins, ended)
     return shown, newest if isinstance(newest, int) and newest >= 0 else None
+
+
+def _without_ended(
+    shown: pl.DataFrame, ids: Sequence[str], begins: Sequence[int], ended: Mapping[str, int]
+) -> pl.DataFrame:
+    """Without the points of buckets that begin after the end of their series."""
+    series, bucket = layout(len(ids), len(begins) - 1)
+    lasts = pl.Series([ended.get(asset_id, _NEVER) for asset_id in ids], dtype=pl.Int64)
+    goes_on = pl.lit(pl.Series(begins[:-1], dtype=pl.Int64)[bucket] <= lasts[series])
+    values = shown.with_columns(pl.when(goes_on).then(pl.col(name)) for name in shown.columns)
+    return values.with_columns(pl.col("n").fill_null(0)) if "n" in shown.columns else values
 
 
 def _candles(summaries: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:
@@ -82,11 +108,12 @@ def _mean(
     carry: bool,
 ) -> pl.DataFrame:
     """The area of each bucket from the series' first observation on, divided by its seconds. `held` has the values at
-    the buckets' ends."""
+    the buckets' ends, and `until` when the series has ended."""
     starts = [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
     before = last(parts, ids, starts)
     bucket = layout(len(ids), len(ends))[1]
     start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))
+    end = pl.DataFrame([end.alias("end"), held["until"]]).select(pl.min_horizontal("end", "until")).to_series()
     close = held["value"].cast(DECIMAL)
     frame = candles(parts, ids, begins, ["first_at", "units", "rest"]).with_columns(
         close=close,

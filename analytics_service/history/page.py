@@ -6,7 +6,7 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.candles import Aggregate, points
+from analytics_service.history.candles import NO_ENDS, Aggregate, points
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.formats.json import JSON
@@ -85,8 +85,17 @@ class Page:
     as_of: int | None
 
 
-def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str], *, single: bool) -> Page:
-    """A page as of a head: a series for each asset, or with `single` the total over all; `symbols` are by asset id.
+def read_page(
+    reader: HistoryReader,
+    query: Query,
+    head: Head,
+    symbols: Mapping[str, str],
+    *,
+    single: bool,
+    ended: Mapping[str, int] = NO_ENDS,
+) -> Page:
+    """A page as of a head: a series for each asset, or with `single` the total over all; `symbols` are by asset id, and
+    so are the ends of those that have `ended`, unix seconds.
 
     Cost: that of HistoryReader.parts and of the points. ParameterInvalid for too many buckets or points; EntityNotFound
     for an id without this history; Superseded when the history was rewritten since the head.
@@ -95,7 +104,7 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     ids = [TOTAL] if single else _chosen(query, pinned.series, symbols)
     begins, until = query.begins, min(query.end, pinned.newest) + 1
     parts = reader.parts(pinned, ids, begins, until, all_columns=query.agg is not Aggregate.LAST)
-    values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry)
+    values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry, ended=ended)
     shown = shortened(values, query.digits)
     body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
     if query.last >= head.newest:

@@ -11,11 +11,10 @@ from analytics_service.imports.opening import open_table, within_memory
 from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.store.admission import claim, read_claim, require_admitted
-from analytics_service.store.assets import ASSETS, changed_assets, read_assets
-from analytics_service.store.columns import versioned
+from analytics_service.store.assets import changed_assets, read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED, new_version
-from analytics_service.store.rewrite import show_assets
+from analytics_service.store.ledger import IMPORTED
+from analytics_service.store.rewrite import define
 
 _COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
@@ -42,8 +41,7 @@ def define_assets(store: Store, path: Path) -> int:
     changed = changed_assets(store, assets)
     if changed.height:
         claim(store, read_claim(store), IMPORTED)
-        store.insert(ASSETS, versioned(changed, new_version(store)))
-        show_assets(store)
+        define(store, changed)
     return changed.height
 
 
@@ -57,10 +55,19 @@ def registered_assets(store: Store | None) -> Mapping[str, Asset]:
 
 
 def listed_assets(path: Path | None, registered: Mapping[str, Asset]) -> list[Asset]:
-    """The assets of a file, each with the key that it has in the store, which may be in another case (rule 3.4)."""
+    """The assets of a file, each with the key that it has in the store, which may be in another case (rule 3.4), and
+    with its end."""
     assets = read_assets_file(path) if path else []
     ids = as_stored([asset.id for asset in assets], registered)
-    return [replace(asset, group_key=split_id(stored)[1]) for asset, stored in zip(assets, ids, strict=True)]
+    return [
+        replace(
+            asset,
+            group_key=split_id(asset_id)[1],
+            listed_until=stored.listed_until if (stored := registered.get(asset_id)) else None,
+            ended_at=stored.ended_at if stored else None,
+        )
+        for asset, asset_id in zip(assets, ids, strict=True)
+    ]
 
 
 def read_assets_file(path: Path) -> list[Asset]:

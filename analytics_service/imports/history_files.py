@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import differ, listed_assets, notes_on_symbols, registered_assets
 from analytics_service.imports.disagreeing import disagreement
 from analytics_service.imports.falling import first_fall, refusal
@@ -18,6 +19,7 @@ from analytics_service.imports.presets import Preset
 from analytics_service.imports.reading import HistoryRequest, ReadFile, read_history, require_dollars
 from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_state
 from analytics_service.store.observations import read_series
@@ -100,6 +102,7 @@ def load_history(
         raise disagreement(files, names, found)
     require_dollars(files)
     require_rows(files, rows.height, rejected_files)
+    _require_going_on(rows, registered)
     if fall := first_fall(store, preset, rows):
         raise refusal(preset, fall, files, names)
     used = set(rows["asset"].unique())
@@ -110,6 +113,18 @@ def load_history(
     symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
     notes = notes_on_symbols(new, registered.values())
     return Loaded(preset, files, rows, rejected_files, new, kept, symbols, notes, offered)
+
+
+def _require_going_on(rows: pl.DataFrame, registered: Mapping[str, Asset]) -> None:
+    """ImportRefused when an asset has ended before one of its rows, which nobody would be shown."""
+    for asset_id, last in rows.group_by("asset").agg(pl.col("observed_at").max()).iter_rows():
+        asset = registered.get(asset_id)
+        if asset and asset.ended_at and last > unix_second(asset.ended_at):
+            raise ImportRefused(
+                f"{asset.symbol} ({asset_id}) ended at {shown(asset.ended_at)}, and there are values up to "
+                f"{shown(instant(last))}, so nothing was written. `analytics-service assets end '{asset_id}' --undo` "
+                "takes the end back; or leave these values out."
+            )
 
 
 def _begun(store: Store | None, preset: Preset) -> Mapping[str, Collection[str]]:

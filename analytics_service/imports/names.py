@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from analytics_service.imports.assets_file import asset_fault, token_of
-from analytics_service.market.assets import Asset, AssetGroup, id_key, split_id, unknown_asset
+from analytics_service.market.assets import Asset, AssetGroup, by_symbol, id_key, split_id, unknown_asset
 from analytics_service.store.observations import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
@@ -62,7 +62,10 @@ class AssetNames:
         self._named: dict[tuple[str, str, str | None], Named] = {}
         self._keys: dict[str, str] = {}
         self._symbols: dict[str, dict[str, list[str]]] = {}
-        for asset in registered:
+        known = list(registered)
+        # Of symbols that no present asset has.
+        self._former = by_symbol(known)
+        for asset in known:
             self._know(asset)
         described = list(listed)
         for asset in described:
@@ -74,6 +77,8 @@ class AssetNames:
         # A store may have an asset in two cases; then each is meant by its own id.
         self._keys[asset.id] = asset.id
         self._keys.setdefault(id_key(asset.id), asset.id)
+        if asset.ended_at:
+            return
         spellings = self._symbols.setdefault(asset.symbol.casefold(), {})
         ids = spellings.setdefault(asset.symbol, [])
         if asset.id not in ids:
@@ -113,6 +118,7 @@ class AssetNames:
             return self._made(token_of(symbol, name, decimals))
         spellings = self._symbols.get(name.casefold(), {})
         ids = spellings.get(name) or [asset_id for same in spellings.values() for asset_id in same]
+        ids = ids or self._former.get(name.casefold(), [])
         if len(ids) == 1:
             return ids[0]
         if ids:

@@ -1,7 +1,8 @@
 """Assets and their ids."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated
@@ -27,7 +28,8 @@ class AssetKind(StrEnum):
 class Asset:
     """An asset's identity, metadata and classification.
 
-    A source may give only one of the links `origin_asset` and `receipt_asset`: see `linked`.
+    A source may give only one of the links `origin_asset` and `receipt_asset`: see `linked`. It says nothing of the
+    fields without a kind, which the store has, and which are not compared.
     """
 
     group: AssetGroup
@@ -46,6 +48,10 @@ class Asset:
         str | None, AssetId("Id of the asset that a receipt or liquid-staking token represents")
     ] = None
     receipt_asset: Annotated[str | None, AssetId("Id of the receipt token of a regular asset")] = None
+    listed_until: datetime | None = field(default=None, compare=False)
+    ended_at: datetime | None = field(default=None, compare=False)
+    """The last instant of its values, if it has ended."""
+    former_symbols: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def id(self) -> str:
@@ -90,18 +96,28 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def ids_of(symbols: Iterable[str], symbols_by_id: Mapping[str, str], parameter: str = "symbols") -> list[str]:
-    """The ids of the assets with these symbols, in any case (rule 2.18); `symbols_by_id` has all symbols, and the
-    request gives them in the `parameter`.
+def by_symbol(assets: Iterable[Asset]) -> Mapping[str, list[str]]:
+    """The ids that each symbol, in lower case, stands for: those of present assets, or if no present asset has it those
+    of assets that ended with it or had it before (rule 2.18)."""
+    present: dict[str, list[str]] = {}
+    former: dict[str, list[str]] = {}
+    for asset in assets:
+        (former if asset.ended_at else present).setdefault(asset.symbol.casefold(), []).append(asset.id)
+        for symbol in {symbol.casefold() for symbol in asset.former_symbols} - {asset.symbol.casefold()}:
+            former.setdefault(symbol, []).append(asset.id)
+    return {**former, **present}
+
+
+def ids_of(symbols: Iterable[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
+    """The ids of the assets with these symbols, in any case (rule 2.18); `assets` are all, by id, and the request gives
+    the symbols in the `parameter`.
 
     EntityNotFound for a symbol of no asset; ParameterInvalid for a symbol of several assets.
     """
-    by_symbol: dict[str, list[str]] = {}
-    for asset_id, symbol in symbols_by_id.items():
-        by_symbol.setdefault(symbol.casefold(), []).append(asset_id)
+    ids = by_symbol(assets.values())
     asset_ids = []
     for symbol in symbols:
-        matches = by_symbol.get(symbol.casefold(), [])
+        matches = ids.get(symbol.casefold(), [])
         if not matches:
             raise EntityNotFound(f"{parameter}: {symbol[:100]!r} is the symbol of no asset.")
         if len(matches) > 1:
@@ -112,6 +128,17 @@ def ids_of(symbols: Iterable[str], symbols_by_id: Mapping[str, str], parameter: 
             )
         asset_ids += matches
     return asset_ids
+
+
+def id_of(name: str, assets: Mapping[str, Asset], parameter: str) -> str:
+    """The id of the asset of an id in any case, or of a symbol; the request gives it in the `parameter`. Errors are
+    those of `ids_of`."""
+    if ";" not in name:
+        return ids_of([name], assets, parameter)[0]
+    (asset_id,) = as_stored([name], assets)
+    if asset_id not in assets:
+        raise EntityNotFound(f"{parameter}: {name[:100]!r} names no asset.")
+    return asset_id
 
 
 @lru_cache(maxsize=10_000)

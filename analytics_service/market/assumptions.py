@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.market.assets import Asset, as_stored, ids_of
+from analytics_service.errors import ParameterInvalid
+from analytics_service.market.assets import Asset, id_of
 from analytics_service.market.kinds import AssetId, Price
 from analytics_service.market.values import EXACT, quantized_below_limit, rounded
 
@@ -46,7 +46,7 @@ def assumed(
     """
     result: dict[str, Decimal] = {}
     for change in changes:
-        asset_id = _id_of(change.name, assets)
+        asset_id = id_of(change.name, assets, _PARAMETER)
         if asset_id in result:
             raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} names an asset that has a price there already")
         if change.is_percent and asset_id not in prices:
@@ -64,13 +64,3 @@ def assumed_prices(
     """The named assets, and those whose prices follow theirs, in the order of ids."""
     ids = {*named, *(asset_id for asset_id, price in after.items() if before.get(asset_id) != price)}
     return [AssumedPrice(asset_id, before.get(asset_id), after[asset_id]) for asset_id in sorted(ids)]
-
-
-def _id_of(name: str, assets: Mapping[str, Asset]) -> str:
-    if ";" not in name:
-        symbols = {asset_id: asset.symbol for asset_id, asset in assets.items()}
-        return ids_of([name], symbols, _PARAMETER)[0]
-    (asset_id,) = as_stored([name], assets)
-    if asset_id not in assets:
-        raise EntityNotFound(f"{_PARAMETER}: {name[:100]!r} names no asset.")
-    return asset_id

@@ -80,7 +80,9 @@ def with_receipt_prices(
     for market in markets:
         asset = assets.get(market.asset_id)
         receipt = asset.receipt_asset if asset else None
-        if market.lend and receipt and receipt not in prices and market.asset_id in quoted:
+        token = assets.get(receipt) if receipt else None
+        has_ended = token is not None and token.ended_at is not None
+        if market.lend and receipt and receipt not in prices and market.asset_id in quoted and not has_ended:
             prices[receipt] = receipt_price(quoted[market.asset_id], market.lend)
     return prices
 

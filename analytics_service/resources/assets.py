@@ -2,6 +2,7 @@
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
+from analytics_service.market.assets import Asset
 from analytics_service.market.positions import SwapContract
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, SWAP_TARGETS, PricedAsset, Quote
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
@@ -11,6 +12,10 @@ from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
 _Route = tuple[str, tuple[str, ...]]
+
+
+def _assets(view: View, arguments: Arguments) -> list[Asset]:
+    return [asset for asset in view.assets.values() if not asset.ended_at]
 
 
 def _prices(view: View, arguments: Arguments) -> list[PricedAsset]:
@@ -40,9 +45,9 @@ def _route(view: View, arguments: Arguments) -> _Route:
 PATHS = (
     StatePath(
         "assets",
-        "Every asset, in the order of ids.",
+        "Every asset that has not ended, in the order of ids.",
         Many(ASSET_INFO),
-        lambda view, arguments: list(view.assets.values()),
+        _assets,
         ("prices",),
     ),
     StatePath(

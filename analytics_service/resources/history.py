@@ -73,19 +73,19 @@ class HistoryPath(SnapshotPath):
         """The page, whose symbols are those of the view. A large one waits for its turn."""
         query, head = arguments["page"], view.head(*self.families)
         if arguments.get("symbols"):
-            query = replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.symbols)])
+            query = replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.described)])
         symbols = view.symbols if self._has_symbols(arguments) else {}
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():
-            return read_page(self._reader, query, head, symbols, single=self.single)
+            return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
 
     def body(self, record: Page, view: View, arguments: Arguments) -> bytes:
         """The page: in an envelope, unless its format is a file's."""
         return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """Symbols come from the definitions of assets."""
-        return (ASSETS_FAMILY,) if self._has_symbols(arguments) and view.shows_assets else ()
+        """Symbols and ends come from the definitions of assets."""
+        return (ASSETS_FAMILY,) if not self.single and view.shows_assets else ()
 
     def as_of(self, record: Page, view: View, arguments: Arguments) -> dict[str, int]:
         """The newest instant of the family up to the end of the page."""
@@ -96,6 +96,10 @@ class HistoryPath(SnapshotPath):
         query: Query = arguments["page"]
         is_closed = query.is_closed(view.head(*self.families).last_observed_at)
         return query.last + 1 + SETTLING_SECONDS if is_closed else None
+
+    def _ends(self, view: View) -> Mapping[str, int]:
+        """The ends of assets. What adds up all events so far goes on, and so adds up to the total."""
+        return {} if self.single or self._reader.history.family == "loans" else view.ends
 
     def _has_symbols(self, arguments: Arguments) -> bool:
         """Whether symbols name series, or are shown."""

@@ -15,7 +15,7 @@ from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailabl
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventList, EventQuery
-from analytics_service.market.instants import instant, shown
+from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
@@ -93,15 +93,25 @@ class View:
         return self.heads.has(ASSETS_FAMILY)
 
     @Part
+    def described(self) -> dict[str, Asset]:
+        """Every asset, by id. Without a snapshot to show assets with, these are the present definitions."""
+        return self.assets if self.shows_assets else read_assets(self._store)
+
+    @Part
     def symbols(self) -> dict[str, str]:
-        """The symbol of each asset, by id. Without a snapshot to show assets with, these are the present symbols."""
-        assets = self.assets if self.shows_assets else read_assets(self._store)
-        return {asset_id: asset.symbol for asset_id, asset in assets.items()}
+        """The symbol of each asset, by id."""
+        return {asset_id: asset.symbol for asset_id, asset in self.described.items()}
+
+    @Part
+    def ends(self) -> dict[str, int]:
+        """The ends of the assets that have ended, unix seconds, by id."""
+        return {asset_id: unix_second(asset.ended_at) for asset_id, asset in self.described.items() if asset.ended_at}
 
     @Part
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
-        """The oracle's last price of each asset with a price, and the time since which it holds."""
-        ids = list(self.assets)
+        """The oracle's last price of each asset with a price, and the time since which it holds. That of an asset that
+        has ended is unknown."""
+        ids = [asset_id for asset_id, asset in self.assets.items() if not asset.ended_at]
         return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
     @Part
@@ -220,12 +230,19 @@ class PastView(View):
 
     @Part
     def assets(self) -> dict[str, Asset]:
-        """Every asset, by id, in the order of ids, even if there were no prices yet."""
+        """Every asset, by id, in the order of ids, even if there were no prices yet. An end is often found later, so
+        ends are those known now, if they are earlier than the snapshot."""
         head = self.heads.head(ASSETS_FAMILY)
         if not head.version:
             return {}
         reaching = head.reaching if isinstance(head, PastHead) else head.version
         assets = read_assets(self._store, head.version, reaching)
+        if isinstance(head, PastHead):
+            present = read_assets(self._store)
+            for asset_id, asset in assets.items():
+                ended_at = present[asset_id].ended_at
+                is_over = ended_at is not None and unix_second(ended_at) < head.at
+                assets[asset_id] = replace(asset, ended_at=ended_at if is_over else None)
         require_unchanged(self._store, head)
         return linked(assets)
 

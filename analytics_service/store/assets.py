@@ -1,12 +1,13 @@
 """Definitions of assets in the store."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from analytics_service.market.assets import Asset, id_key, split_id
 from analytics_service.market.fields import columns_of, record_of
-from analytics_service.market.kinds import AssetId
+from analytics_service.market.kinds import AssetId, Time
 from analytics_service.store.columns import Columns, decoded, encoded_records
 from analytics_service.store.connection import Store
 
@@ -14,7 +15,14 @@ from analytics_service.store.connection import Store
 ASSETS = "asset"
 ASSETS_FAMILY = "prices"
 _NEWEST = 2**64 - 1
-COLUMNS: Columns = {"id": AssetId("Asset id, <group>;<group_key>"), **columns_of(Asset)}
+_LISTED = "Instant of the last snapshot in which its source listed it; in 2106 while it does; null if none did"
+_ENDED = "Instant after which the asset has no values any more; null while it goes on"
+COLUMNS: Columns = {
+    "id": AssetId("Asset id, <group>;<group_key>"),
+    **columns_of(Asset),
+    "listed_until": Time(_LISTED, nullable=True),
+    "ended_at": Time(_ENDED, nullable=True),
+}
 
 
 def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict[str, Asset]:
@@ -37,6 +45,11 @@ def asset_frame(assets: Sequence[Asset]) -> pl.DataFrame:
     return encoded_records(assets, COLUMNS)
 
 
+def read_spans(store: Store) -> dict[str, tuple[int, int]]:
+    """The first and the last second with a value, by asset id. Reads all observations."""
+    return {asset_id: (first, last) for asset_id, first, last in store.frame("observed_spans").iter_rows()}
+
+
 def ids_in_several_cases(store: Store) -> list[list[str]]:
     """Asset ids that differ only in case (rule 3.4), in all tables except those of positions."""
     by_key: dict[str, set[str]] = {}
@@ -46,6 +59,8 @@ def ids_in_several_cases(store: Store) -> list[list[str]]:
     return [sorted(spellings) for _, spellings in sorted(by_key.items()) if len(spellings) > 1]
 
 
-def _asset(row: dict[str, object]) -> Asset:
+def _asset(row: dict[str, Any]) -> Asset:
     group, key = split_id(str(row["id"]))
-    return record_of(Asset, decoded(row, COLUMNS), group=group, group_key=key)
+    values = decoded(row, COLUMNS)
+    found = {name: values[name] for name in ("listed_until", "ended_at")}
+    return record_of(Asset, values, group=group, group_key=key, former_symbols=tuple(row["former_symbols"]), **found)

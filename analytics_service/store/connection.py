@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from typing import BinaryIO, cast
 
 import polars as pl
@@ -98,6 +99,7 @@ class Store:
         self._measure = measure
         self.database = settings.clickhouse_database
         self.line = Line(_AT_ONCE)
+        self.price_max_age = timedelta(seconds=settings.price_max_age)
         self._settings = settings
         self._failover = Failover(settings)
         # By URL of the server.

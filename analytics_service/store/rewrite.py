@@ -232,6 +232,12 @@ def make_head_anew(store: Store, family: str) -> None:
     store.execute(named_query("raise_head", parts))
 
 
+def define(store: Store, assets: pl.DataFrame) -> None:
+    """Write definitions, a batch without `version`, and make them visible at once."""
+    store.insert(ASSETS, versioned(assets, new_version(store)))
+    show_assets(store)
+
+
 def show_assets(store: Store) -> None:
     """Make added definitions visible, including those of assets without prices and those added before there were
     prices: the head of prices, the family that assets are shown with, gets a version above theirs. Nothing else of

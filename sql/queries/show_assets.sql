@@ -1,12 +1,15 @@
 -- Raises the version of a family's head, unless it is above those of all definitions: with a row of the ledger of its own,
 -- which brings no observations and is of the source of the newest run. It begins where the oldest import does, because
--- imports bring such definitions.
+-- imports bring such definitions; without imports, at the newest observation.
 INSERT INTO snapshot (family, at, kind, first_observed_at, last_observed_at, source, version, simulated)
 SELECT
     family,
     max(s.at),
     'assets',
-    least(max(s.last_observed_at), (SELECT min(first_observed_at) FROM snapshot WHERE kind = 'import')),
+    least(
+        max(s.last_observed_at),
+        ifNull((SELECT minOrNull(first_observed_at) FROM snapshot WHERE kind = 'import'), max(s.last_observed_at))
+    ),
     max(s.last_observed_at),
     argMax(if(s.kind = 'import', '', s.source), s.version),
     {version:UInt64},

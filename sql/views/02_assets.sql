@@ -1,6 +1,6 @@
 -- Assets and their prices.
 
-CREATE OR REPLACE VIEW assets{on_cluster}
+CREATE OR REPLACE VIEW all_assets{on_cluster}
 (
     asset_id String COMMENT 'Asset id, <group>;<group_key>',
     symbol String COMMENT 'Symbol of a standard unit',
@@ -8,13 +8,15 @@ CREATE OR REPLACE VIEW assets{on_cluster}
     kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
     decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
     origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents; else empty',
-    receipt_id String COMMENT 'Id of the receipt token of the asset; empty if it has none'
+    receipt_id String COMMENT 'Id of the receipt token of the asset; empty if it has none',
+    ended_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant after which the asset has no values any more; null while it goes on'
 )
 AS WITH defined AS
 (
     SELECT
         id,
-        argMax((symbol, name, kind, decimals_denom, ifNull(origin_asset, ''), ifNull(receipt_asset, '')), version) AS a
+        argMax(
+            (symbol, name, kind, decimals_denom, ifNull(origin_asset, ''), ifNull(receipt_asset, ''), ended_at), version) AS a
     FROM asset
     GROUP BY id
 )
@@ -25,7 +27,8 @@ SELECT
     d.a.3 AS kind,
     d.a.4 AS decimals,
     d.a.5 AS origin_id,
-    if(d.a.6 != '', d.a.6, r.receipt) AS receipt_id
+    if(d.a.6 != '', d.a.6, r.receipt) AS receipt_id,
+    CAST(d.a.7, 'Nullable(DateTime64(3, \'UTC\'))') AS ended_at
 FROM defined AS d
 LEFT JOIN
 (
@@ -35,7 +38,22 @@ LEFT JOIN
     GROUP BY origin
 ) AS r ON r.origin = d.id
 SETTINGS join_use_nulls = 0
-COMMENT 'Every asset as it is defined now';
+COMMENT 'Every asset that there is or was, as it is defined now';
+
+CREATE OR REPLACE VIEW assets{on_cluster}
+(
+    asset_id String COMMENT 'Asset id, <group>;<group_key>',
+    symbol String COMMENT 'Symbol of a standard unit',
+    name String COMMENT 'Full name',
+    kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
+    decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
+    origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents; else empty',
+    receipt_id String COMMENT 'Id of the receipt token of the asset; empty if it has none'
+)
+AS SELECT * EXCEPT ended_at
+FROM all_assets
+WHERE ended_at IS NULL
+COMMENT 'Every asset that has not ended, as it is defined now';
 
 CREATE OR REPLACE VIEW price_at{on_cluster}
 AS WITH
@@ -54,6 +72,7 @@ least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTE
     WHERE family = 'prices' AND kind != 'assets'
     HAVING NOT throwIf(min(first_observed_at) > instant, 'This time is before the first price')
 ) AS moment,
+ended AS (SELECT asset_id FROM all_assets WHERE ended_at < instant),
 quoted AS
 (
     SELECT asset_id, toFloat64(argMax(value, last_at)) AS price, max(last_at) AS observed_at
@@ -72,6 +91,7 @@ quoted AS
         FROM observation FINAL
         WHERE history = 'price' AND observed_at >= toStartOfFifteenMinutes(moment) AND observed_at <= moment
     )
+    WHERE asset_id NOT IN (SELECT asset_id FROM ended)
     GROUP BY asset_id
 )
 SELECT
@@ -92,7 +112,7 @@ FROM
 
         SELECT o.receipt_id, l.redemption * q.price, q.observed_at, 1
         FROM quoted AS q
-        INNER JOIN assets AS o ON o.asset_id = q.asset_id
+        INNER JOIN all_assets AS o ON o.asset_id = q.asset_id
         INNER JOIN
         (
             SELECT asset_id, redeemed_by_each(principal, receipt_supply) AS redemption
@@ -104,7 +124,8 @@ FROM
     ORDER BY follows
     LIMIT 1 BY asset_id
 ) AS p
-LEFT JOIN assets AS a ON a.asset_id = p.asset_id
+LEFT JOIN all_assets AS a ON a.asset_id = p.asset_id
+WHERE p.asset_id NOT IN (SELECT asset_id FROM ended)
 SETTINGS join_use_nulls = 0
 COMMENT 'The price of each asset as of an instant: FROM price_at(time = \'2026-03-01 12:00:00\')';
 

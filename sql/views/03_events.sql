@@ -24,7 +24,7 @@ SELECT
     if(e.usd = 0 AND e.amount != 0, NULL, toFloat64(e.usd)) AS usd,
     e.id AS id
 FROM event AS e FINAL
-LEFT JOIN assets AS a ON a.asset_id = e.asset_id
+LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
 WHERE e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of the markets';
@@ -79,7 +79,7 @@ SELECT
     e.tx_hash AS tx_hash,
     e.uuid AS id
 FROM account_event AS e FINAL
-LEFT JOIN assets AS a ON a.asset_id = e.asset_id
+LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
 WHERE e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of every address';

@@ -68,7 +68,7 @@ merged AS
         anyIf(p.liquidation, id.2) AS liquidation,
         ifNull(toFloat64(anyIf(p.quote, id.2)), anyIf(p.redeemed, NOT id.2) * toFloat64(anyIf(p.quote, NOT id.2))) AS price
     FROM parts AS p
-    LEFT JOIN assets AS o ON o.asset_id = p.asset_id
+    LEFT JOIN all_assets AS o ON o.asset_id = p.asset_id
     ARRAY JOIN arrayFilter(i -> i.1 != '', [(toString(p.asset_id), true), (ifNull(o.receipt_id, ''), false)]) AS id
     -- Of several runs for an instant the last one counts. Those from the future do not until their time has come.
     WHERE (p.observed_at, p.version) IN
@@ -103,6 +103,6 @@ SELECT
     in_units(m.posted_at_most, a.decimals) AS collateral_cap,
     in_units(m.owed_at_most, a.decimals) AS borrow_cap
 FROM merged AS m
-LEFT JOIN assets AS a ON a.asset_id = m.asset_id
+LEFT JOIN all_assets AS a ON a.asset_id = m.asset_id
 SETTINGS join_use_nulls = 1
 COMMENT 'Every asset\'s markets at {when}, valued at the prices of that snapshot';

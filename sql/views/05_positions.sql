@@ -60,7 +60,7 @@ SELECT
     toDateTime64(i.since, 3, 'UTC') AS since
 FROM amounts AS i
 LEFT JOIN price_at(time = {time:String}) AS p ON p.asset_id = i.asset_id
-LEFT JOIN assets AS a ON a.asset_id = i.asset_id
+LEFT JOIN all_assets AS a ON a.asset_id = i.asset_id
 SETTINGS join_use_nulls = 1
 COMMENT 'Every item that addresses had at an instant: FROM position_at(time = \'2026-03-01 12:00:00\')';
 

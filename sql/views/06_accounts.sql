@@ -113,7 +113,7 @@ FROM
     SELECT i.address AS address, i.kind AS kind, i.usd IS NULL AS unknown, ifNull(i.usd, 0) AS usd
     FROM position_now AS i
     WHERE kind NOT IN ('account', 'lend_collateralized')
-      AND NOT (kind = 'wallet' AND asset_id IN (SELECT receipt_id FROM assets))
+      AND NOT (kind = 'wallet' AND asset_id IN (SELECT receipt_id FROM all_assets))
 ) AS p
 GROUP BY address
 COMMENT 'What every address has and owes now, each item once';

@@ -34,7 +34,7 @@ moving AS
 (
     SELECT p.asset_id
     FROM price_at(time = {time:String}) AS p
-    LEFT JOIN assets AS o ON o.receipt_id = p.asset_id
+    LEFT JOIN all_assets AS o ON o.receipt_id = p.asset_id
     WHERE p.asset_id = {asset_id:String} OR (p.follows AND o.asset_id = {asset_id:String})
 ),
 accounts AS

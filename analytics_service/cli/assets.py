@@ -1,0 +1,183 @@
+"""`assets`: which assets the store has, when they end, and their symbols."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from analytics_service.cli.context import load_settings, open_store, open_store_to_read, patient, store_location
+from analytics_service.cli.options import TIMES, data_dir_option, time_option
+from analytics_service.cli.report_forms import aligned
+from analytics_service.errors import AssetRefused, EntityNotFound, ParameterInvalid
+from analytics_service.history.times import Edge
+from analytics_service.imports.assets_file import asset_fault
+from analytics_service.market.assets import Asset, id_of, unknown_asset
+from analytics_service.market.instants import instant, shown
+from analytics_service.market.listing import is_listed
+from analytics_service.store.assets import asset_frame, read_assets, read_spans
+from analytics_service.store.connection import Store
+from analytics_service.store.rewrite import define
+
+SECOND = timedelta(seconds=1)
+_HEADINGS = ("id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended")
+asset_argument = click.argument("asset", metavar="ASSET")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would change; stop there.")
+
+
+@click.group()
+def assets() -> None:
+    """List assets, end them, or rename them.
+
+    ASSET is an id, or a symbol that no other asset has. Example:
+
+    \b
+        analytics-service assets list
+    """
+
+
+@assets.command("list")
+@data_dir_option
+def assets_list(**overrides: Any) -> None:
+    """List every asset with its symbols, who described it, when it has values, and its end.
+
+    Example:
+
+    \b
+        analytics-service assets list
+    """
+    with opened(dry_run=True, overrides=overrides) as store:
+        stored, spans = read_assets(store), read_spans(store)
+    undefined = {asset_id: replace(unknown_asset(asset_id), symbol_denom="") for asset_id in spans}
+    rows = [_row(asset, spans) for _, asset in sorted({**undefined, **stored}.items())]
+    for line in aligned([_HEADINGS, *rows], right={4}):
+        click.echo(line)
+
+
+@assets.command("end", epilog=TIMES)
+@asset_argument
+@time_option(Edge.AT, "Its last instant.  [default: that of its last value]")
+@click.option("--undo", is_flag=True, help="Take its end back.")
+@dry_run_option
+@data_dir_option
+def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **overrides: Any) -> None:
+    """End an asset that no source lists any more.
+
+    Its histories have no values after its end, and it is in no list and no sum of the present. An asset of a source
+    ends by itself when the source has not listed it for ANALYTICS_PRICE_MAX_AGE. Example:
+
+    \b
+        analytics-service assets end native;luna --at 2026-05-13T02:14Z
+    """
+    if undo and at:
+        raise click.UsageError("--undo takes the end back, so there is no use for --at.")
+    with opened(dry_run=dry_run, overrides=overrides) as store:
+        found = find(store, asset)
+        changed = _going_on(found) if undo else _ended(store, found, at)
+        report(store, changed, dry_run)
+    until = f"has no values after {shown(changed.ended_at)}" if changed.ended_at else "has not ended"
+    click.echo(f"{named(changed)} {until}.")
+
+
+@assets.command("rename")
+@asset_argument
+@click.argument("symbol")
+@click.option("--name", help="Its full name.  [default: as it is, or the symbol]")
+@dry_run_option
+@data_dir_option
+def assets_rename(asset: str, symbol: str, name: str | None, dry_run: bool, **overrides: Any) -> None:
+    """Give an asset that no source describes another symbol.
+
+    It is still found by its former symbol, as long as no other asset has or had that. Example:
+
+    \b
+        analytics-service assets rename native;matic POL --name Polygon
+    """
+    with opened(dry_run=dry_run, overrides=overrides) as store:
+        found = find(store, asset)
+        _require_free(store, found, symbol)
+        name = name or (symbol if found.name == found.symbol else found.name)
+        report(store, replace(found, symbol=symbol, name=name), dry_run)
+    click.echo(f"{named(found)} is {symbol} ({name}).")
+
+
+@contextmanager
+def opened(*, dry_run: bool, overrides: Mapping[str, Any]) -> Iterator[Store]:
+    """The store to write to, or for a dry run to read. AssetRefused if there is nothing in it."""
+    settings = patient(load_settings(**overrides))
+    with open_store_to_read(settings) if dry_run else open_store(settings) as store:
+        if store is None:
+            raise AssetRefused(f"There is nothing in {store_location(settings)}.")
+        yield store
+
+
+def find(store: Store, name: str) -> Asset:
+    """The asset of an id, or of a symbol. AssetRefused if there is none, or several."""
+    stored = read_assets(store)
+    try:
+        return stored[id_of(name, stored, "ASSET")]
+    except (EntityNotFound, ParameterInvalid) as error:
+        raise AssetRefused(f"{error} `analytics-service assets list` lists them.") from None
+
+
+def report(store: Store, changed: Asset, dry_run: bool) -> None:
+    """Write a changed definition; a dry run says that it does not."""
+    if dry_run:
+        click.echo("Dry run: nothing was written. This would be so:")
+    else:
+        define(store, asset_frame([changed]))
+
+
+def named(asset: Asset) -> str:
+    return f"{asset.symbol} ({asset.id})"
+
+
+def _row(asset: Asset, spans: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    described = "a file" if asset.is_described else "nobody"
+    if asset.listed_until:
+        described = "the source" if is_listed(asset) else f"the source, until {shown(asset.listed_until)}"
+    observed = [shown(instant(second)) for second in spans.get(asset.id, ())] or ["", ""]
+    ended = shown(asset.ended_at) if asset.ended_at else ""
+    decimals = str(asset.decimals_denom) if asset.is_described else ""
+    former = " ".join(sorted(asset.former_symbols))
+    return asset.id, asset.symbol, former, asset.kind, decimals, described, *observed, ended
+
+
+def _ended(store: Store, asset: Asset, at: datetime | None) -> Asset:
+    """The asset with an end. AssetRefused if a source lists it, or if it has no value to end with."""
+    if is_listed(asset):
+        raise AssetRefused(
+            f"The source lists {named(asset)}, so its next snapshot would take the end back. When the source has not "
+            f"listed it for {store.price_max_age // SECOND:,} s (ANALYTICS_PRICE_MAX_AGE), it ends by itself."
+        )
+    span = read_spans(store).get(asset.id)
+    at = at or asset.listed_until or (instant(span[1]) if span else None)
+    if at is None:
+        raise AssetRefused(f"{named(asset)} has no values. Name its end with --at.")
+    if at > datetime.now(UTC):
+        raise AssetRefused(f"{shown(at)} lies in the future.")
+    return replace(asset, ended_at=at.replace(microsecond=0))
+
+
+def _going_on(asset: Asset) -> Asset:
+    """The asset without its end, also in later snapshots that do not list it. AssetRefused if it has none."""
+    if asset.ended_at is None:
+        raise AssetRefused(f"{named(asset)} has not ended.")
+    return replace(asset, ended_at=None, listed_until=None)
+
+
+def _require_free(store: Store, asset: Asset, symbol: str) -> None:
+    """AssetRefused if the asset cannot have the symbol."""
+    if is_listed(asset):
+        raise AssetRefused(
+            f"The source describes {named(asset)}, so its next snapshot would rename it back. When the source renames "
+            "it, its former symbol is still found."
+        )
+    if fault := asset_fault(symbol, asset.group_key, "0"):
+        raise AssetRefused(f"{symbol!r} cannot be a symbol: {fault}.")
+    others = [other for other in read_assets(store).values() if not other.ended_at and other.id != asset.id]
+    same = [other for other in others if other.symbol.casefold() == symbol.casefold()]
+    if same:
+        raise AssetRefused(f"{symbol} is the symbol of {', '.join(other.id for other in same)}.")

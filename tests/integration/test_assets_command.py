@@ -1,0 +1,152 @@
+"""`analytics-service assets`, and what its changes do to files and requests."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import falcon.testing
+import pytest
+from click.testing import CliRunner
+
+from analytics_service.app import create_app
+from analytics_service.cli.main import cli
+from analytics_service.config.settings import Settings
+from analytics_service.errors import ImportRefused
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.store.assets import read_assets
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.doubles import FreshHeads
+from tests.integration import imports
+from tests.integration.handmade import NOON, HandMade
+
+SECOND = 1_735_689_600
+DAY = 86_400
+LISTED = Asset(AssetGroup.NATIVE, "luna", "Luna", "LUNA", "uluna", 6, 2)
+
+
+@pytest.fixture
+def command(settings: Settings, store: Store, tmp_path: Path) -> Any:
+    """AAA has two daily values from 2025 on, BBB one; each command answers with its exit code and its output."""
+    rows = [("AAA", SECOND, "1"), ("AAA", SECOND + DAY, "2"), ("BBB", SECOND, "3")]
+    imports.run(store, imports.prices_file(tmp_path, rows))
+
+    def run(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(cli, ["assets", *arguments], env=settings.to_environment({}))
+        return result.exit_code, result.output
+
+    return run
+
+
+def ask(settings: Settings, store: Store, path: str, query: str) -> falcon.testing.Result:
+    client = falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FreshHeads(store)))
+    return client.simulate_get(f"/api/v1/{path}", query_string=query)
+
+
+def prices(settings: Settings, store: Store, symbol: str) -> Any:
+    query = f"symbols={symbol}&start={SECOND}&end={SECOND + 2 * DAY}&period=d"
+    answer = ask(settings, store, "assets/price-history", query)
+    if answer.status_code != 200:
+        return answer.json["error"]["kind"]
+    return [point["v"] for point in answer.json["data"]["series"][0]["points"]]
+
+
+def test_list_shows_who_described_each_asset_and_when_it_has_values(command: Any, store: Store) -> None:
+    quotes = {"native;luna": Decimal(1), "native;who": Decimal(2)}
+    run_once(JOBS["prices"], HandMade(assets_=[LISTED], prices_=quotes), store, NOON)
+    command("rename", "AAA", "ZZZ")
+    command("end", "BBB")
+    code, output = command("list")
+    assert code == 0
+    cells = [[cell for cell in line.split("  ") if cell] for line in output.splitlines()]
+    shown, last = "2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z"
+    noon = "2025-03-01T12:00:00Z"
+    assert [[cell.strip() for cell in row] for row in cells] == [
+        ["id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended"],
+        ["native;luna", "LUNA", "regular", "6", "the source", noon, noon],
+        ["native;who", "who", "regular", "nobody", noon, noon],
+        ["token;0xa", "ZZZ", "AAA", "regular", "18", "a file", shown, last],
+        ["token;0xb", "BBB", "regular", "6", "a file", shown, shown, shown],
+    ]
+
+
+def test_an_end_is_that_of_the_last_value_or_as_said_and_can_be_undone(
+    command: Any, settings: Settings, store: Store
+) -> None:
+    assert prices(settings, store, "BBB") == ["3", "3", None]
+    assert command("end", "token;0XB", "--dry-run")[1].startswith("Dry run: nothing was written.")
+    assert prices(settings, store, "BBB") == ["3", "3", None]
+    assert command("end", "bbb") == (0, "BBB (token;0xb) has no values after 2025-01-01T00:00:00Z.\n")
+    assert prices(settings, store, "BBB") == ["3", None, None]
+    assert ask(settings, store, "assets", "").json["count"] == 1
+    assert command("end", "AAA", "--at", "2025-01-01T12:00Z")[0] == 0
+    assert prices(settings, store, "AAA") == ["1", None, None]
+    assert command("end", "BBB", "--undo") == (0, "BBB (token;0xb) has not ended.\n")
+    assert prices(settings, store, "BBB") == ["3", "3", None]
+
+
+def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
+    command: Any, settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    command("end", "BBB")
+    later = imports.prices_file(tmp_path, [("BBB", SECOND + DAY, "5")], "later.csv")
+    with pytest.raises(ImportRefused, match=r"ended at 2025-01-01.*assets end 'token;0xb' --undo"):
+        imports.run(store, later)
+    earlier = imports.prices_file(tmp_path, [("BBB", SECOND - DAY, "4")], "earlier.csv")
+    imports.run(store, earlier)
+    assert prices(settings, store, "BBB") == ["3", None, None]
+    command("end", "BBB", "--undo")
+    imports.run(store, later)
+    assert prices(settings, store, "BBB") == ["3", "5", None]
+
+
+def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
+    command: Any, settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    assert command("rename", "AAA", "POL", "--name", "Polygon", "--dry-run")[0] == 0
+    assert read_assets(store)["token;0xa"].symbol == "AAA"
+    assert command("rename", "AAA", "POL", "--name", "Polygon") == (0, "AAA (token;0xa) is POL (Polygon).\n")
+    assert prices(settings, store, "POL") == prices(settings, store, "aaa") == ["1", "2", None]
+    imports.run(store, imports.prices_file(tmp_path, [("AAA", SECOND, "7")], "again.csv"))
+    assert prices(settings, store, "AAA") == ["7", "2", None]
+    # Of a present asset and a former one, the present one has the symbol.
+    assert command("rename", "BBB", "AAA")[0] == 0
+    assert prices(settings, store, "AAA") == ["3", "3", None]
+    # Now it is the former symbol of both.
+    assert command("rename", "AAA", "CCC")[0] == 0
+    assert prices(settings, store, "AAA") == "query_parameter_invalid"
+
+
+def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(settings: Settings, store: Store) -> None:
+    for symbol, at in (("MATIC", NOON), ("POL", NOON.replace(hour=13))):
+        renamed = Asset(AssetGroup.NATIVE, "luna", "Luna", symbol, "uluna", 6, 2)
+        run_once(JOBS["prices"], HandMade(assets_=[renamed], prices_={"native;luna": Decimal(1)}), store, at)
+    query = f"start={int(NOON.timestamp())}&end={int(NOON.timestamp())}&period=h&symbols="
+    answers = [ask(settings, store, "assets/price-history", query + symbol) for symbol in ("MATIC", "POL")]
+    assert answers[0].text == answers[1].text
+    assert answers[0].status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["end", "LUNA"], "The source lists LUNA (native;luna), so its next snapshot would take the end back."),
+        (["rename", "LUNA", "LUNC"], "The source describes LUNA (native;luna), so its next snapshot would rename it"),
+        (["rename", "AAA", "luna"], "luna is the symbol of native;luna."),
+        (["rename", "AAA", "=1"], "'=1' cannot be a symbol"),
+        (["end", "XYZ"], "'XYZ' is the symbol of no asset. `analytics-service assets list` lists them."),
+        (["end", "token;0xF"], "'token;0xF' names no asset."),
+        (["end", "AAA", "--undo"], "AAA (token;0xa) has not ended."),
+        (["end", "AAA", "--at", "2099-01-01"], "lies in the future"),
+    ],
+)
+def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(
+    arguments: list[str], reason: str, command: Any, store: Store
+) -> None:
+    run_once(JOBS["prices"], HandMade(assets_=[LISTED], prices_={"native;luna": Decimal(1)}), store, NOON)
+    before = read_assets(store)
+    code, output = command(*arguments)
+    assert code == 2
+    assert reason in output
+    assert read_assets(store) == before

@@ -1,0 +1,171 @@
+"""Assets that ended: nothing is carried past their end, and they are in no list and no sum of the present."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+import falcon.testing
+import pytest
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.app import create_app
+from analytics_service.config.settings import Settings
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.markets import LendMarket, Market
+from analytics_service.market.prices import Price
+from analytics_service.store.assets import read_assets
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.doubles import FreshHeads
+from tests.integration.handmade import NOON, HandMade
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+SECOND = int(NOON.timestamp())
+A = Asset(AssetGroup.NATIVE, "a", "A", "AAA", "ua", 0, 0)
+B = Asset(AssetGroup.NATIVE, "b", "B", "BBB", "ub", 0, 0)
+
+
+@dataclass
+class Delisting(HandMade):
+    """Lists b, prices it and has a market of it, up to noon and from `again` on."""
+
+    again: datetime = NOON + 365 * DAY
+
+    def _listed(self, at: datetime) -> list[Asset]:
+        return [A, B] if at <= NOON or at >= self.again else [A]
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return self._listed(at)
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price(asset.id, at, Decimal(2 if at < NOON else 4)) for asset in self._listed(at)]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        return [Market(asset.id, LendMarket(Decimal(0), 10, 10), None, None) for asset in self._listed(at)]
+
+
+def take(store: Store, source: HandMade, *instants: datetime) -> None:
+    for at in instants:
+        for name in ("prices", "markets"):
+            run_once(JOBS[name], source, store, at)
+
+
+def client_of(settings: Settings, store: Store, now: datetime = NOON + 7 * DAY) -> falcon.testing.TestClient:
+    return falcon.testing.TestClient(create_app(settings, store, lambda: now, heads=FreshHeads(store)))
+
+
+def ask(client: falcon.testing.TestClient, path: str, **query: object) -> Any:
+    answer = client.simulate_get(f"/api/v1/{path}", query_string=urlencode(query))
+    assert answer.status_code == 200, answer.text
+    return answer.json["data"]
+
+
+def series(client: falcon.testing.TestClient, path: str, symbol: str = "BBB", **query: object) -> list[Any]:
+    data = ask(client, path, symbols=symbol, **query)
+    return data["series"][0]["points"]
+
+
+@pytest.fixture
+def ended(store: Store) -> Store:
+    """From an hour before noon to 25 hours after it: b was listed last at noon."""
+    take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY - HOUR, NOON + DAY)
+    return store
+
+
+RANGE = {"start": SECOND - 3600, "end": SECOND + 7200, "period": "h"}
+
+
+def test_no_aggregate_and_no_fill_goes_past_the_end(settings: Settings, ended: Store) -> None:
+    for memory in (0, 96):
+        client = client_of(replace(settings, history_memory=memory), ended)
+        for fill in ("previous", "none"):
+            for agg in ("last", "first", "min", "max", "mean"):
+                points = series(client, "assets/price-history", agg=agg, fill=fill, **RANGE)
+                assert [point["v"] for point in points] == ["2", "4", None, None], (agg, fill)
+            points = series(client, "assets/price-history", agg="ohlc", fill=fill, **RANGE)
+            candles = [(point["o"], point["c"], point["n"]) for point in points[1:]]
+            assert candles == [("4", "4", 1), (None, None, 0), (None, None, 0)]
+        assert [point["v"] for point in series(client, "assets/price-history", symbol="AAA", **RANGE)] == ["2", *"444"]
+
+
+def test_a_mean_covers_the_time_up_to_the_end(settings: Settings, ended: Store) -> None:
+    """Of the day of the end: 2 USD for an hour from 11:00 on, 4 USD for the second at noon."""
+    day = {"start": "2025-03-01", "end": "2025-03-01", "period": "d", "agg": "mean", "digits": 8}
+    expected = {"AAA": (2 * 3600 + 4 * 12 * 3600) / (13 * 3600), "BBB": (2 * 3600 + 4) / 3601}
+    for symbol, mean in expected.items():
+        (point,) = series(client_of(settings, ended), "assets/price-history", symbol=symbol, **day)
+        assert float(point["v"]) == pytest.approx(mean, abs=1e-6)
+
+
+def test_files_have_no_value_after_the_end(settings: Settings, ended: Store) -> None:
+    client = client_of(settings, ended)
+    text = client.simulate_get(
+        "/api/v1/assets/price-history", query_string=urlencode({**RANGE, "format": "csv", "symbols": "BBB"})
+    ).text
+    assert [line.split(",")[-1] for line in text.split()[1:]] == ["2", "4", "", ""]
+    deposits = ask(client, "markets/history/deposits", **RANGE)["series"]
+    assert {one["asset"]["id"]: [point["v"] for point in one["points"]] for one in deposits} == {
+        A.id: ["20", "40", "40", "40"],
+        B.id: ["20", "40", None, None],
+    }
+    assert [point["v"] for point in ask(client, "markets/history/tvl", **RANGE)["points"]] == ["40", "80", "40", "40"]
+
+
+@pytest.mark.usefixtures("views")
+def test_an_ended_asset_is_in_no_list_of_the_present(settings: Settings, ended: Store, client: Client) -> None:
+    app = client_of(settings, ended)
+    for path in ("assets", "assets/prices"):
+        listed = {str(item.get("asset_info", item)["asset"]["id"]) for item in ask(app, path)}
+        assert listed == {A.id}, path
+        before = ask(app, path, at=SECOND)
+        assert {str(item.get("asset_info", item)["asset"]["id"]) for item in before} == {A.id, B.id}
+        # It was found later that it had ended by then.
+        during = ask(app, path, at=SECOND + 2 * 3600)
+        assert {str(item.get("asset_info", item)["asset"]["id"]) for item in during} == {A.id}
+    for view, ids in {
+        "assets": [A.id],
+        "all_assets": [A.id, B.id],
+        "price_now": [A.id],
+        f"price_at(time = '{NOON:%Y-%m-%d %H:%M:%S}')": [A.id, B.id],
+        f"price_at(time = '{NOON + HOUR:%Y-%m-%d %H:%M:%S}')": [A.id],
+    }.items():
+        assert [row[0] for row in client.query(f"SELECT asset_id FROM {view} ORDER BY 1").result_rows] == ids, view
+
+
+def test_answers_that_were_given_before_the_end_was_found_are_made_again(settings: Settings, store: Store) -> None:
+    source = Delisting()
+    take(store, source, NOON - HOUR, NOON, NOON + HOUR, NOON + 2 * HOUR)
+    app = client_of(settings, store)
+
+    def shown() -> tuple[list[str], list[str | None]]:
+        past = [item["asset"]["id"] for item in ask(app, "assets", at=SECOND + 3600)]
+        points = series(app, "markets/history/deposits", **RANGE)
+        return past, [point["v"] for point in points]
+
+    assert shown() == ([A.id, B.id], ["20", "40", "0", "0"])
+    take(store, source, NOON + DAY)
+    assert shown() == ([A.id], ["20", "40", None, None])
+
+
+def test_an_asset_that_is_listed_again_goes_on(settings: Settings, ended: Store) -> None:
+    take(ended, Delisting(again=NOON + 2 * DAY), NOON + 2 * DAY)
+    assert read_assets(ended)[B.id].ended_at is None
+    assert len(ask(client_of(settings, ended), "assets")) == 2
+    days = {"start": SECOND, "end": SECOND + 2 * 86_400, "period": "d"}
+    points = series(client_of(settings, ended), "assets/price-history", **days)
+    assert [point["v"] for point in points] == ["4"] * 3
+
+
+def test_a_backfill_changes_no_end(settings: Settings, ended: Store) -> None:
+    backfill(JOBS["prices"], Delisting(), ended, [NOON - 3 * HOUR, NOON - 2 * HOUR, NOON + 2 * HOUR])
+    assert read_assets(ended)[B.id].ended_at == NOON
+
+
+def test_the_setting_says_how_long_an_asset_may_be_unlisted(settings: Settings, store: Store) -> None:
+    store.price_max_age = HOUR
+    take(store, Delisting(), NOON, NOON + HOUR)
+    assert read_assets(store)[B.id].ended_at == NOON
