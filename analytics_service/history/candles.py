@@ -69,7 +69,7 @@ def points(
         columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
         summaries = candles(parts, ids, begins, [*columns, "count"])
         shown = _candles(summaries, value, columns, carry=carry)
-    if not ended.keys().isdisjoint(ids):
+    if shown.height and not ended.keys().isdisjoint(ids):
         shown = _without_ended(shown, ids, begins, ended)
     return shown, newest if isinstance(newest, int) and newest >= 0 else None
 

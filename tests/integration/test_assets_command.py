@@ -39,14 +39,19 @@ def command(settings: Settings, store: Store, tmp_path: Path) -> Any:
     return run
 
 
-def ask(settings: Settings, store: Store, path: str, query: str) -> falcon.testing.Result:
-    client = falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FreshHeads(store)))
+@pytest.fixture
+def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
+    """One service, which keeps its answers: a command must make those that it changes again."""
+    return falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FreshHeads(store)))
+
+
+def ask(client: falcon.testing.TestClient, path: str, query: str) -> falcon.testing.Result:
     return client.simulate_get(f"/api/v1/{path}", query_string=query)
 
 
-def prices(settings: Settings, store: Store, symbol: str) -> Any:
+def prices(client: falcon.testing.TestClient, symbol: str) -> Any:
     query = f"symbols={symbol}&start={SECOND}&end={SECOND + 2 * DAY}&period=d"
-    answer = ask(settings, store, "assets/price-history", query)
+    answer = ask(client, "assets/price-history", query)
     if answer.status_code != 200:
         return answer.json["error"]["kind"]
     return [point["v"] for point in answer.json["data"]["series"][0]["points"]]
@@ -72,22 +77,22 @@ def test_list_shows_who_described_each_asset_and_when_it_has_values(command: Any
 
 
 def test_an_end_is_that_of_the_last_value_or_as_said_and_can_be_undone(
-    command: Any, settings: Settings, store: Store
+    command: Any, client: falcon.testing.TestClient, store: Store
 ) -> None:
-    assert prices(settings, store, "BBB") == ["3", "3", None]
+    assert prices(client, "BBB") == ["3", "3", None]
     assert command("end", "token;0XB", "--dry-run")[1].startswith("Dry run: nothing was written.")
-    assert prices(settings, store, "BBB") == ["3", "3", None]
+    assert prices(client, "BBB") == ["3", "3", None]
     assert command("end", "bbb") == (0, "BBB (token;0xb) has no values after 2025-01-01T00:00:00Z.\n")
-    assert prices(settings, store, "BBB") == ["3", None, None]
-    assert ask(settings, store, "assets", "").json["count"] == 1
+    assert prices(client, "BBB") == ["3", None, None]
+    assert ask(client, "assets", "").json["count"] == 1
     assert command("end", "AAA", "--at", "2025-01-01T12:00Z")[0] == 0
-    assert prices(settings, store, "AAA") == ["1", None, None]
+    assert prices(client, "AAA") == ["1", None, None]
     assert command("end", "BBB", "--undo") == (0, "BBB (token;0xb) has not ended.\n")
-    assert prices(settings, store, "BBB") == ["3", "3", None]
+    assert prices(client, "BBB") == ["3", "3", None]
 
 
 def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
-    command: Any, settings: Settings, store: Store, tmp_path: Path
+    command: Any, client: falcon.testing.TestClient, store: Store, tmp_path: Path
 ) -> None:
     command("end", "BBB")
     later = imports.prices_file(tmp_path, [("BBB", SECOND + DAY, "5")], "later.csv")
@@ -95,35 +100,37 @@ def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
         imports.run(store, later)
     earlier = imports.prices_file(tmp_path, [("BBB", SECOND - DAY, "4")], "earlier.csv")
     imports.run(store, earlier)
-    assert prices(settings, store, "BBB") == ["3", None, None]
+    assert prices(client, "BBB") == ["3", None, None]
     command("end", "BBB", "--undo")
     imports.run(store, later)
-    assert prices(settings, store, "BBB") == ["3", "5", None]
+    assert prices(client, "BBB") == ["3", "5", None]
 
 
 def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
-    command: Any, settings: Settings, store: Store, tmp_path: Path
+    command: Any, client: falcon.testing.TestClient, store: Store, tmp_path: Path
 ) -> None:
     assert command("rename", "AAA", "POL", "--name", "Polygon", "--dry-run")[0] == 0
     assert read_assets(store)["token;0xa"].symbol == "AAA"
     assert command("rename", "AAA", "POL", "--name", "Polygon") == (0, "AAA (token;0xa) is POL (Polygon).\n")
-    assert prices(settings, store, "POL") == prices(settings, store, "aaa") == ["1", "2", None]
+    assert prices(client, "POL") == prices(client, "aaa") == ["1", "2", None]
     imports.run(store, imports.prices_file(tmp_path, [("AAA", SECOND, "7")], "again.csv"))
-    assert prices(settings, store, "AAA") == ["7", "2", None]
+    assert prices(client, "AAA") == ["7", "2", None]
     # Of a present asset and a former one, the present one has the symbol.
     assert command("rename", "BBB", "AAA")[0] == 0
-    assert prices(settings, store, "AAA") == ["3", "3", None]
+    assert prices(client, "AAA") == ["3", "3", None]
     # Now it is the former symbol of both.
     assert command("rename", "AAA", "CCC")[0] == 0
-    assert prices(settings, store, "AAA") == "query_parameter_invalid"
+    assert prices(client, "AAA") == "query_parameter_invalid"
 
 
-def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(settings: Settings, store: Store) -> None:
+def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
     for symbol, at in (("MATIC", NOON), ("POL", NOON.replace(hour=13))):
         renamed = Asset(AssetGroup.NATIVE, "luna", "Luna", symbol, "uluna", 6, 2)
         run_once(JOBS["prices"], HandMade(assets_=[renamed], prices_={"native;luna": Decimal(1)}), store, at)
     query = f"start={int(NOON.timestamp())}&end={int(NOON.timestamp())}&period=h&symbols="
-    answers = [ask(settings, store, "assets/price-history", query + symbol) for symbol in ("MATIC", "POL")]
+    answers = [ask(client, "assets/price-history", query + symbol) for symbol in ("MATIC", "POL")]
     assert answers[0].text == answers[1].text
     assert answers[0].status_code == 200
 
