@@ -21,7 +21,7 @@ from analytics_service.store.assets import asset_frame, read_assets, read_spans
 from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import define
 
-SECOND = timedelta(seconds=1)
+_SECOND = timedelta(seconds=1)
 _HEADINGS = ("id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended")
 asset_argument = click.argument("asset", metavar="ASSET")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would change; stop there.")
@@ -76,7 +76,7 @@ def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **ove
     with opened(dry_run=dry_run, overrides=overrides) as store:
         found = find(store, asset)
         changed = _going_on(found) if undo else _ended(store, found, at)
-        report(store, changed, dry_run)
+        report(store, changed, "end", dry_run=dry_run)
     until = f"has no values after {shown(changed.ended_at)}" if changed.ended_at else "has not ended"
     click.echo(f"{named(changed)} {until}.")
 
@@ -99,7 +99,7 @@ def assets_rename(asset: str, symbol: str, name: str | None, dry_run: bool, **ov
         found = find(store, asset)
         _require_free(store, found, symbol)
         name = name or (symbol if found.name == found.symbol else found.name)
-        report(store, replace(found, symbol=symbol, name=name), dry_run)
+        report(store, replace(found, symbol=symbol, name=name), "rename", dry_run=dry_run)
     click.echo(f"{named(found)} is {symbol} ({name}).")
 
 
@@ -122,12 +122,12 @@ def find(store: Store, name: str) -> Asset:
         raise AssetRefused(f"{error} `analytics-service assets list` lists them.") from None
 
 
-def report(store: Store, changed: Asset, dry_run: bool) -> None:
+def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
     """Write a changed definition; a dry run says that it does not."""
     if dry_run:
         click.echo("Dry run: nothing was written. This would be so:")
     else:
-        define(store, asset_frame([changed]))
+        define(store, asset_frame([changed]), what)
 
 
 def named(asset: Asset) -> str:
@@ -150,7 +150,7 @@ def _ended(store: Store, asset: Asset, at: datetime | None) -> Asset:
     if is_listed(asset):
         raise AssetRefused(
             f"The source lists {named(asset)}, so its next snapshot would take the end back. When the source has not "
-            f"listed it for {store.price_max_age // SECOND:,} s (ANALYTICS_PRICE_MAX_AGE), it ends by itself."
+            f"listed it for {store.price_max_age // _SECOND:,} s (ANALYTICS_PRICE_MAX_AGE), it ends by itself."
         )
     span = read_spans(store).get(asset.id)
     at = at or asset.listed_until or (instant(span[1]) if span else None)

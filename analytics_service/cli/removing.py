@@ -22,7 +22,7 @@ from analytics_service.errors import EntityNotFound, ParameterInvalid, RemovalRe
 from analytics_service.exports.removing import Removal, Removed, count_removed, remove
 from analytics_service.exports.writing import FOREVER
 from analytics_service.history.times import Edge
-from analytics_service.market.assets import ids_of
+from analytics_service.market.assets import id_of
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
@@ -100,9 +100,9 @@ def remove_command(
 
 def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
     """The ids of the assets that --symbol names. RemovalRefused for a symbol of no asset, or of several."""
-    named = {asset_id: asset.symbol for asset_id, asset in read_assets(store).items()} if symbols else {}
+    stored = read_assets(store) if symbols else {}
     try:
-        return [id for name in symbols for id in ([name] if name in named else ids_of([name], named, "--symbol"))]
+        return [id_of(name, stored, "--symbol") for name in symbols]
     except (EntityNotFound, ParameterInvalid) as error:
         raise RemovalRefused(str(error)) from None
 

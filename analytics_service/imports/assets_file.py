@@ -41,7 +41,7 @@ def define_assets(store: Store, path: Path) -> int:
     changed = changed_assets(store, assets)
     if changed.height:
         claim(store, read_claim(store), IMPORTED)
-        define(store, changed)
+        define(store, changed, "import")
     return changed.height
 
 

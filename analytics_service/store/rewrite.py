@@ -232,10 +232,13 @@ def make_head_anew(store: Store, family: str) -> None:
     store.execute(named_query("raise_head", parts))
 
 
-def define(store: Store, assets: pl.DataFrame) -> None:
-    """Write definitions, a batch without `version`, and make them visible at once."""
-    store.insert(ASSETS, versioned(assets, new_version(store)))
-    show_assets(store)
+def define(store: Store, assets: pl.DataFrame, what: str) -> None:
+    """Write definitions, a batch without `version`, and make them visible at once: a correction, as `what` says."""
+    version = new_version(store)
+    with in_turn(store, ASSETS_FAMILY, version, what, assets.height) as correction:
+        store.insert(ASSETS, versioned(assets, version))
+        show_assets(store)
+        correction.rows = assets.height
 
 
 def show_assets(store: Store) -> None:

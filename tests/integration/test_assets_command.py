@@ -107,7 +107,7 @@ def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
 
 
 def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
-    command: Any, client: falcon.testing.TestClient, store: Store, tmp_path: Path
+    command: Any, client: falcon.testing.TestClient, settings: Settings, store: Store, tmp_path: Path
 ) -> None:
     assert command("rename", "AAA", "POL", "--name", "Polygon", "--dry-run")[0] == 0
     assert read_assets(store)["token;0xa"].symbol == "AAA"
@@ -121,6 +121,14 @@ def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
     # Now it is the former symbol of both.
     assert command("rename", "AAA", "CCC")[0] == 0
     assert prices(client, "AAA") == "query_parameter_invalid"
+    corrections = imports.query(settings, "SELECT what, stage, rows FROM correction FINAL ORDER BY began_ns")
+    assert corrections == [
+        ("import", "done", 3),
+        ("rename", "done", 1),
+        ("import", "done", 1),
+        ("rename", "done", 1),
+        ("rename", "done", 1),
+    ]
 
 
 def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(
