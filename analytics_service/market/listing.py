@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import EPOCH, instant
 from analytics_service.market.kinds import TIME_LIMIT
 
 # Until when an asset is listed that its source lists in the newest snapshot.
@@ -27,22 +27,25 @@ def redefined(
     An asset that is listed goes on; one that has not been listed for `max_age` ended when it was listed last. Imported
     assets, which no source ever listed, end in no snapshot, and a source that lists none at all says nothing.
     """
-    listed = {asset.id: (at, asset) for at, assets in listings for asset in assets}
-    if not listed:
+    described = {asset.id: asset for _, assets in listings for asset in assets}
+    seen = {asset.id: at for at, assets in listings for asset in assets}
+    if not seen:
         return []
-    if newest is not None and listings[-1][0] < newest:
-        changed = [_listed_before(stored.get(asset.id), asset, at) for at, asset in listed.values()]
+    at, last = listings[-1]
+    if newest is not None and at < newest:
+        changed = [_listed_before(stored.get(asset_id), described[asset_id], at) for asset_id, at in seen.items()]
     else:
-        at, last = listings[-1]
-        current = {asset.id: replace(asset, listed_until=LISTED) for asset in last}
-        others = {asset_id: asset for asset_id, (_, asset) in listed.items()}
-        seen = {asset_id: until for asset_id, (until, _) in listed.items()}
-        for asset_id, asset in stored.items():
+        for asset in stored.values():
             if asset.listed_until is not None:
-                until = min(asset.listed_until, newest or at)
-                seen[asset_id] = max(until, seen.get(asset_id, until))
-        unlisted = ((seen[asset_id], {**stored, **others}[asset_id]) for asset_id in seen.keys() - current.keys())
-        changed = [*current.values(), *(_unlisted(asset, until, at - until >= max_age) for until, asset in unlisted)]
+                seen[asset.id] = max(seen.get(asset.id, EPOCH), min(asset.listed_until, newest or at))
+        current = {asset.id for asset in last}
+        assets = {**stored, **described}
+        changed = [
+            replace(assets[asset_id], listed_until=LISTED)
+            if asset_id in current
+            else _unlisted(assets[asset_id], until, at - until >= max_age)
+            for asset_id, until in seen.items()
+        ]
     return [asset for asset in changed if asset.id not in stored or _all(asset) != _all(stored[asset.id])]
 
 
