@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from analytics_service.cli.assets_merge import merge
 from analytics_service.cli.context import load_settings, open_store, open_store_to_read, patient, store_location
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
 from analytics_service.cli.report_forms import aligned
@@ -29,7 +30,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would ch
 
 @click.group()
 def assets() -> None:
-    """List assets, end them, or rename them.
+    """List assets, merge two, end one, or rename it.
 
     ASSET is an id, or a symbol that no other asset has. Example:
 
@@ -101,6 +102,9 @@ def assets_rename(asset: str, symbol: str, name: str | None, dry_run: bool, **ov
         name = name or (symbol if found.name == found.symbol else found.name)
         report(store, replace(found, symbol=symbol, name=name), "rename", dry_run=dry_run)
     click.echo(f"{named(found)} is {symbol} ({name}).")
+
+
+assets.add_command(merge)
 
 
 @contextmanager

@@ -99,7 +99,7 @@ class HistoryPath(SnapshotPath):
 
     def _ends(self, view: View) -> Mapping[str, int]:
         """The ends of assets. What adds up all events so far goes on, and so adds up to the total."""
-        return {} if self.single or self._reader.history.family == "loans" else view.ends
+        return {} if self.single or self._reader.history.cumulative else view.ends
 
     def _has_symbols(self, arguments: Arguments) -> bool:
         """Whether symbols name series, or are shown."""
