@@ -15,12 +15,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+import polars as pl
+
 from analytics_service.errors import SnapshotRefused
 from analytics_service.market.events import Action, Event, Totals
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.kinds import TIME_LIMIT, Usd
+from analytics_service.market.markets import Market
 from analytics_service.market.values import LIMIT, ZERO, less, quantized_below_limit, rounded
-from analytics_service.sources.base import Source
+from analytics_service.store.columns import UNFIT
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered
 from analytics_service.store.loans import (
     SUMMED,
@@ -56,17 +59,17 @@ def collect(batch: Batch) -> list[Snapshot]:
     previous = batch.completed_before() or 0
     newest = batch.head.at if batch.head else 0
     begins = [previous, *ends[:-1]]
-    events = _new_events(source, newest, max(newest, ends[-1]))
+    events, rows_of_events = _new_events(batch, newest, max(newest, ends[-1]))
     imported = read_imported_sums(store, [*begins, ends[-1]], TIME_LIMIT - 1)
     bounds = sorted({*begins, *(value.second for value in imported if value.second < ends[-1])})
     stored = read_event_sums(store, bounds, min(newest, ends[-1])) if previous < newest else []
     stated = [_stated(source.totals(at)) for at in instants]
     # An asset that can be borrowed has a history even before its first loan or liquidation.
     listed = stated[-1].get(Action.BORROW) or [
-        market.asset_id for market in source.markets(instants[-1]) if market.debt
+        market.asset_id for market in batch.left_out.fit("markets", source.markets(instants[-1]), Market) if market.debt
     ]
     sums = plus(read_sums(store, previous) if previous else {}, (), listed=listed)
-    histories = numbered(store, account_event_frame(events), newest)
+    histories = numbered(store, rows_of_events, newest)
     lending = [event for event in events if is_lending(event) and unix_second(event.at) > newest]
     rows = lending_frame(lending)
     written, snapshots = 0, []
@@ -85,12 +88,22 @@ def collect(batch: Batch) -> list[Snapshot]:
     return snapshots
 
 
-def _new_events(source: Source, since: int, until: int) -> list[Event]:
-    """The source's events in (since, until], unix seconds: each once, at a whole second, oldest first."""
-    if since >= until:
-        return []
-    events = {event.id: _storable(event) for event in source.events(instant(since), instant(until))}
-    inside = [event for event in events.values() if since < unix_second(event.at) <= until]
+def _new_events(batch: Batch, since: int, until: int) -> tuple[list[Event], pl.DataFrame]:
+    """The source's events in (since, until], unix seconds: each once, at a whole second, oldest first; and their rows.
+    Those that cannot be stored are left out."""
+    events = batch.source.events(instant(since), instant(until)) if since < until else ()
+    try:
+        new = _inside(events, since, until)
+        return new, account_event_frame(new)
+    except UNFIT:
+        # Only now, because to look at all fields of all events takes longer than to store them.
+        new = _inside(batch.left_out.fit("events", events, Event), since, until)
+        return new, account_event_frame(new)
+
+
+def _inside(events: Iterable[Event], since: int, until: int) -> list[Event]:
+    storable = {event.id: _storable(event) for event in events}
+    inside = [event for event in storable.values() if since < unix_second(event.at) <= until]
     return sorted(inside, key=lambda event: event.at)
 
 
@@ -107,8 +120,8 @@ def _storable(event: Event) -> Event:
 
 
 def _fits(value: Decimal | None, limit: Decimal) -> bool:
-    if value is None:
-        return True
+    if not isinstance(value, Decimal):
+        return value is None
     stored = quantized_below_limit(value)
     return stored is not None and stored.copy_abs() < limit
 

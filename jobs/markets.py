@@ -33,8 +33,8 @@ def collect(batch: Batch) -> list[Snapshot]:
 
 
 def _snapshot(batch: Batch, at: datetime) -> Snapshot:
-    markets, prices = batch.markets(at), quoted(batch.prices(at))
-    assets = linked({asset.id: asset for asset in batch.source.assets(at)})
+    defined, redefined = batch.assets(at)
+    markets, prices, assets = batch.markets(at, redefined), quoted(batch.prices(at)), linked(defined)
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
     return Snapshot(at, observations_of(values_by_history(markets, values), at), states)

@@ -5,12 +5,15 @@ was written last. A digest counts only if its run is complete; a run that died m
 address without a digest that counts, all items are compared.
 """
 
+from datetime import datetime
+
 import polars as pl
 
 from analytics_service.errors import SnapshotRefused
 from analytics_service.market.assets import linked
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
+from analytics_service.market.positions import Position
 from analytics_service.market.prices import quoted
 from analytics_service.market.risk import Risk, risk_of
 from analytics_service.store.connection import Store
@@ -41,7 +44,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     second = unix_second(at)
     digests = read_digests(batch.store)
     _refuse_past(batch, second)
-    items, stated = item_frame(batch.source.positions(at)), batch.source.activity(at)
+    items, stated = _items(batch, at), batch.source.activity(at)
     # The risk of some positions would be taken for that of all.
     observations = NO_OBSERVATIONS if stated else observations_of(risk_by_history(_risk(batch, items)), at)
     changed = _changed(items, digests)
@@ -54,15 +57,28 @@ def collect(batch: Batch) -> list[Snapshot]:
     return [Snapshot(at, observations, activity_rows(items, stated), dated)]
 
 
+def _items(batch: Batch, at: datetime) -> pl.DataFrame:
+    """The items of all addresses. An address with one that cannot be stored keeps those in the store: without a single
+    one, its health would be another."""
+    unfit: list[Position] = []
+    items = item_frame(batch.source.positions(at), unfit)
+    if not unfit:
+        return items
+    faults = [(position, batch.left_out.faults("positions", position, Position)) for position in unfit]
+    kept = {position.address.lower() for position, of in faults if all(fault.path != "address" for fault in of)}
+    others = items.filter(~pl.col("address").is_in(kept))
+    return pl.concat([others, read_items(batch.store, [*kept], unix_second(at))])
+
+
 def _risk(batch: Batch, items: pl.DataFrame) -> Risk:
     """The risk of all accounts at the source's prices. SourceError if there are debts, but no markets or no prices."""
     (at,), source, borrowing = batch.instants, batch.source, borrowing_of(items)
     has_debts = "debt" in borrowing["kind"]
-    markets = {market.asset_id: market for market in (batch if has_debts else source).markets(at)}
+    assets, redefined = batch.assets(at)
+    markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
     book = book_of(borrowing, markets)
     prices = quoted(batch.prices(at)) if has_debts else {}
-    assets = linked({asset.id: asset for asset in source.assets(at)})
-    return risk_of(Valuation(book, Terms(assets, markets, source.config(at), source.ptoken(at)), prices))
+    return risk_of(Valuation(book, Terms(linked(assets), markets, source.config(at), source.ptoken(at)), prices))
 
 
 def _refuse_past(batch: Batch, at: int) -> None:

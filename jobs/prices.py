@@ -19,7 +19,7 @@ def collect(batch: Batch) -> list[Snapshot]:
         prices = price_frame(batch.prices(at))
         written.append(_new(batch, prices, unix_second(at), written))
         newest = max(prices["observed_at"])
-        snapshots.append(Snapshot(at, written[-1], assets=batch.source.assets(at), newest=newest))
+        snapshots.append(Snapshot(at, written[-1], assets=[*batch.assets(at)[0].values()], newest=newest))
     return snapshots
 
 

@@ -16,6 +16,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import told_ahead
 from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.runs import Beginning, Overtaken, begin
+from jobs.left_out import LeftOut
 from jobs.registry import JOBS, Job
 from jobs.snapshot import Batch, Taking, commit
 
@@ -41,12 +42,21 @@ class Outcome(StrEnum):
     SUPERSEDED = "not taken, because there is a later snapshot, and earlier ones cannot be added"
 
 
-def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = ONCE) -> Outcome:
+def run_once(
+    job: Job,
+    source: Source,
+    store: Store,
+    at: datetime,
+    retries: Retries = ONCE,
+    *,
+    left_out: LeftOut | None = None,
+) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
     A job that keeps no history takes no snapshot older than the newest, because no reader would see it.
-    StoreUnavailable and SourceError are retried; the last error is raised.
+    StoreUnavailable and SourceError are retried; the last error is raised. `left_out` knows what earlier runs left out.
     """
+    left_out = left_out or LeftOut()
     second = at.replace(microsecond=0)
 
     def attempt() -> Outcome:
@@ -57,7 +67,8 @@ def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retr
                 told = told_ahead(job.family, beginning.ahead, beginning.now)
                 raise SnapshotRefused(f"{told}. Until then none can be added, because they are stored as changes.")
             return Outcome.SUPERSEDED
-        return Outcome.DONE if _take(job, source, store, [second], "job", beginning) else Outcome.ALREADY_DONE
+        batch = Batch(job.family, source, store, [second], beginning.present, left_out)
+        return Outcome.DONE if _take(job, batch, "job", beginning) else Outcome.ALREADY_DONE
 
     policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
     return policy(lambda: _retry_overtaken(attempt, retries))
@@ -76,12 +87,15 @@ def backfill(
     it stopped when it is run again. SnapshotRefused for a job that keeps no history.
     """
     require_history(job)
-    written = 0
+    written, left_out = 0, LeftOut()
     for first in range(0, len(instants), _CHUNK):
         chunk = instants[first : first + _CHUNK]
 
         def attempt(chunk: Sequence[datetime] = chunk) -> int:
-            return _take(job, source, store, chunk, "backfill", _begin(job, store, chunk))
+            beginning = _begin(job, store, chunk)
+            return _take(
+                job, Batch(job.family, source, store, chunk, beginning.present, left_out), "backfill", beginning
+            )
 
         written += _retry_overtaken(attempt, ONCE)
         progress(len(chunk))
@@ -128,16 +142,17 @@ def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
     return begin(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
 
 
-def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str, beginning: Beginning) -> int:
-    """Collect and commit the missing snapshots of instants, oldest first. Returns their number.
+def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
+    """Collect and commit the missing snapshots of a batch, oldest first. Returns their number.
 
     Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.
     """
-    missing = [at for at in instants if unix_second(at) not in beginning.completed]
+    missing = [at for at in batch.instants if unix_second(at) not in beginning.completed]
     if missing:
-        batch = Batch(job.family, spelled(source, store, missing[-1]), store, missing, beginning.present)
-        snapshots = job.collect(batch)
-        commit(store, snapshots, Taking(kind, origin_of(source)), beginning)
+        batch = replace(batch, instants=missing, source=spelled(batch.source, batch.store, missing[-1]))
+        with batch.left_out:
+            snapshots = job.collect(batch)
+        commit(batch.store, snapshots, Taking(kind, origin_of(batch.source)), beginning)
     return len(missing)
 
 

@@ -25,6 +25,7 @@ from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
 from analytics_service.store.retries import ANY_FAILURE, Retries
+from jobs.left_out import LeftOut, Told
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
 
@@ -115,11 +116,13 @@ def build(
     logging.getLogger("apscheduler.executors").setLevel(logging.CRITICAL)
     scheduler = BackgroundScheduler(timezone=UTC, executors={"default": InstantExecutor()})
     ticks: dict[str, Tick] = {}
+    told: Told = {}
     for job in jobs:
         seconds = job.interval(settings)
         interval = timedelta(seconds=seconds)
         first = floored(now, interval)
-        ticks[job.name] = Tick(job, source, store, interval, Retries(seconds, wait=stop.wait), measure=measure)
+        retries = Retries(seconds, wait=stop.wait)
+        ticks[job.name] = Tick(job, source, store, interval, retries, told=told, measure=measure)
         scheduler.add_job(
             ticks[job.name],
             IntervalTrigger(seconds=seconds, start_date=EPOCH, timezone=UTC),
@@ -158,6 +161,7 @@ class Tick:
         interval: timedelta,
         retries: Retries,
         *,
+        told: Told | None = None,
         measure: Measure = _unmeasured,
     ) -> None:
         self._job = job
@@ -171,6 +175,7 @@ class Tick:
         self._unstarted = 0
         # The instant of the next run, if the clock was set back since the last run began.
         self._brought_forward: datetime | None = None
+        self._left_out = LeftOut(told)
         self._status = JobRun(job.family, scheduler_name(), int(interval.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
@@ -209,7 +214,7 @@ class Tick:
     def _measured(self, at: datetime) -> Outcome:
         begun, outcome = time.monotonic(), "failed"
         try:
-            reached = run_once(self._job, self._source, self._store, at, self._retries)
+            reached = run_once(self._job, self._source, self._store, at, self._retries, left_out=self._left_out)
             outcome = reached.name.lower()
             return reached
         finally:

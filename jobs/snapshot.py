@@ -1,20 +1,23 @@
 """The input of a job, its result, and the function that writes results to the store."""
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import polars as pl
 
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import DAY, shown, unix_second
+from analytics_service.market.instants import DAY, OLDEST, shown, unix_second
 from analytics_service.market.listing import redefined
-from analytics_service.market.markets import Market
+from analytics_service.market.markets import SIDES, Market
+from analytics_service.market.misfits import Misfit
 from analytics_service.market.prices import Price
-from analytics_service.market.rates import Rates
+from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
@@ -22,21 +25,23 @@ from analytics_service.store.assets import ASSETS, asset_frame, read_assets
 from analytics_service.store.columns import TIMES, SnapshotRows, versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite
+from analytics_service.store.markets import read_markets
 from analytics_service.store.observations import NO_OBSERVATIONS, OBSERVATIONS
 from analytics_service.store.runs import Beginning, RunWriter
-
-log = logging.getLogger(__name__)
+from jobs.left_out import LeftOut
 
 # How far a clock of the source may be ahead.
 _MAX_AHEAD = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """The instants (aware, whole seconds, oldest first) whose snapshots a job must take, with the source and the store.
 
     The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's family,
-    without snapshots from the future; None without a snapshot.
+    without snapshots from the future; None without a snapshot. Values of an asset or address that cannot be stored, or
+    cannot be true, are `left_out`: the rest of the snapshot counts, and what the store has of that asset or address
+    stays (rule 8.17).
     """
 
     family: str
@@ -44,43 +49,103 @@ class Batch:
     store: Store
     instants: Sequence[datetime]
     head: Head | None
+    left_out: LeftOut = field(default_factory=LeftOut)
 
-    def markets(self, at: datetime) -> Sequence[Market]:
-        """The source's markets at an instant. SourceError when it has none, but should."""
-        markets = self.source.markets(at)
+    def assets(self, at: datetime) -> tuple[Mapping[str, Asset], Set[str]]:
+        """The source's assets at an instant, by id, and those whose decimals have changed. These, and assets whose
+        definition cannot be stored, keep the definition that they had, and stay listed."""
+        assets: dict[str, Asset] = {}
+        changed: set[str] = set()
+        for asset in self.source.assets(at):
+            is_fit = not self.left_out.faults("assets", asset, Asset)
+            known = self._known.get(getattr(asset, "id", ""), asset if is_fit else None)
+            if is_fit and known and known.is_described and known.decimals_denom != asset.decimals_denom:
+                changed.add(asset.id)
+                self.left_out.note("assets", asset, _changed_decimals(known, asset))
+            elif is_fit:
+                known = self._known[asset.id] = asset
+            if known:
+                assets[known.id] = replace(known, listed_until=None, ended_at=None)
+        return assets, changed
+
+    @cached_property
+    def _known(self) -> dict[str, Asset]:
+        """The definitions of assets that are stored, and those first met in this batch."""
+        return read_assets(self.store)
+
+    def markets(self, at: datetime, redefined: Set[str]) -> Sequence[Market]:
+        """The source's markets at an instant. SourceError when it has none, but should.
+
+        In place of a side that cannot be stored, and of all sides of a redefined asset, it has what the store has:
+        without its collateral, an account would seem to be liquidatable.
+        """
+        unfit = [(market, self._unfit_sides(market, redefined)) for market in self.source.markets(at)]
+        stored = self._stored_markets(at) if any(sides for _, sides in unfit) else {}
+        kept = (_with_stored(market, sides, stored) if sides else market for market, sides in unfit if sides <= SIDES)
+        markets = [market for market in kept if market]
         if not markets and self.source.has_markets:
             raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
         return markets
 
+    def _unfit_sides(self, market: Market, redefined: Set[str]) -> Set[str]:
+        """The fields of a market that cannot be stored, beside SIDES its id, without which nothing of it can be."""
+        faults = self.left_out.faults("markets", market, Market)
+        return {fault.path.partition(".")[0] for fault in faults} or (SIDES if market.asset_id in redefined else set())
+
+    def _stored_markets(self, at: datetime) -> Mapping[str, Market]:
+        """The markets of the last complete snapshot before an instant."""
+        before = completed_before(self.store, "markets", unix_second(at))
+        return {} if before is None else read_markets(self.store, before)
+
     def rates(self, at: datetime) -> Rates:
         """The rates of the source's markets at an instant. SourceError when it has none."""
-        rates = self.source.rates(at)
+        stated = self.source.rates(at)
+        rates = Rates(self._aprs("lend rates", stated.lend), self._aprs("borrow rates", stated.borrow))
         if not (rates.lend or rates.borrow) and self.source.has_markets:
             raise SourceError(f"{self.source.spec} has no rates as of {shown(at)}.")
         return rates
 
+    def _aprs(self, part: str, aprs: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
+        fit = self.left_out.fit(part, [Apr(*item) for item in aprs.items()], Apr)
+        return {rate.asset_id: rate.apr for rate in fit}
+
     def prices(self, at: datetime) -> Sequence[Price]:
         """The source's prices at an instant. SourceError when it quotes none.
 
-        Prices that claim to be from more than a day later are left out: with them, later observations would count as
-        corrections of the past.
+        Those that claim to be from more than a day later are left out: with them, later observations would count as
+        corrections of the past. So are those that claim to be older than all prices.
         """
-        prices = [price for price in self.source.prices(at) if self._is_credible(price, at)]
+        fit = self.left_out.fit("prices", self.source.prices(at), Price)
+        prices = [price for price in fit if self._is_credible(price, at)]
         if not prices:
             raise SourceError(f"{self.source.spec} quotes no prices as of {shown(at)}.")
         return prices
 
-    @staticmethod
-    def _is_credible(price: Price, at: datetime) -> bool:
-        """Whether a price may have been observed when it claims to. Logs a warning if not."""
-        if price.observed_at <= at + _MAX_AHEAD:
+    def _is_credible(self, price: Price, at: datetime) -> bool:
+        """Whether a price may have been observed when it claims to."""
+        if min(OLDEST, at) <= price.observed_at <= at + _MAX_AHEAD:
             return True
-        log.warning("The price of %s is left out: it claims to be of %s.", price.asset_id, shown(price.observed_at))
+        time = shown(price.observed_at)
+        self.left_out.note("prices", price, Misfit("observed_at", time, f" is {time}, which cannot be true."))
         return False
 
     def completed_before(self) -> int | None:
         """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
         return completed_before(self.store, self.family, unix_second(self.instants[0]))
+
+
+def _with_stored(market: Market, sides: Set[str], stored: Mapping[str, Market]) -> Market | None:
+    """A market with what the store has of some of its sides; None if it then has no side at all."""
+    known = stored.get(market.asset_id)
+    kept: dict[str, Any] = {side: getattr(known, side, None) for side in sides}
+    market = replace(market, **kept)
+    return market if market.lend or market.collateral or market.debt else None
+
+
+def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
+    """What is wrong with the definition of an asset that is known with other decimals."""
+    now, was = asset.decimals_denom, known.decimals_denom
+    return Misfit("decimals_denom", now, f" is {now}, and was {was}; decimals never change. Its markets stay, too.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import polars as pl
 from analytics_service.imports.tables import FAULTS
 from analytics_service.imports.times import TimeRules, last_second, read_times
 from analytics_service.market.instants import instant, shown
-from analytics_service.market.kinds import RATE_LIMIT, Rate
+from analytics_service.market.kinds import LOWEST_RATE, RATE_LIMIT, Rate
 from analytics_service.store.histories import NET_TVL, UTILIZATION, History
 
 _MANY = "the row has more fields than columns; a field with the delimiter in it needs quotes"
@@ -87,7 +87,9 @@ def value_reasons(history: History, prefix: str) -> dict[str, pl.Expr]:
         f"the value {f'is above {RATE_LIMIT}' if is_rate else 'is not below 10^20'}": pl.col(f"{prefix}large")
         | ((value > RATE_LIMIT) & is_rate),
         "the value is not a number": value.is_null(),
-        "the value is negative": is_negative & (history is not NET_TVL),
+        f"the value is {f'below {LOWEST_RATE}' if is_rate else 'negative'}": value < LOWEST_RATE
+        if is_rate
+        else is_negative & (history is not NET_TVL),
     }
 
 

@@ -321,7 +321,7 @@ def _stored(layout: TableFields, name: str) -> pl.Expr:
     """A value; null where its switch says that 0 is none."""
     value = pl.col(f"{name} value").alias(name)
     switch = layout.switches.get(name)
-    return value if switch is None else pl.when(_flag(switch) | (value > 0)).then(value)
+    return value if switch is None else pl.when(_flag(switch) | (value != 0)).then(value)
 
 
 def _flag(column: str) -> pl.Expr:

@@ -54,7 +54,7 @@ class Asset:
     former_symbols: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def id(self) -> str:
+    def id(self) -> Annotated[str, AssetId("Asset id, <group>;<group_key>")]:
         """`<group>;<group_key>`, unique over all assets."""
         return f"{self.group};{self.group_key}"
 

@@ -6,6 +6,8 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 # Per second.
 MILLISECONDS, NANOSECONDS = 1_000, 1_000_000_000
 EPOCH = datetime.fromtimestamp(0, UTC)
+# Prices and events of before come from a time that is not known, or is in another unit.
+OLDEST = datetime(2009, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
 

@@ -23,9 +23,9 @@ DECIMAL = pl.Decimal(38, DECIMALS)
 """The Polars type of prices, rates and ratios."""
 AMOUNT_LIMIT = 2**256
 TIME_LIMIT = 2**32
-# The APY of the greatest APR has 44 digits before the decimal point.
-RATE_LIMIT = Decimal(100)
-_DIGITS = re.compile(r"[0-9]+")
+# The APY of the greatest APR has 44 digits before the decimal point. At the lowest, all is lost within a year.
+RATE_LIMIT, LOWEST_RATE = Decimal(100), Decimal(-1)
+_WHOLE = re.compile(r"-?[0-9]+")
 _WRAPPED = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
 
 
@@ -190,8 +190,8 @@ class _Whole(Kind):
 
     @staticmethod
     def read(selected: str, /) -> int:
-        if not _DIGITS.fullmatch(selected):
-            raise ValueError("must be a whole number that is not negative")
+        if not _WHOLE.fullmatch(selected):
+            raise ValueError("must be a whole number")
         return int(selected)
 
 
@@ -293,9 +293,9 @@ class Rate(Number):
 
     @staticmethod
     def encode(apr: Decimal, /) -> Decimal:
-        """The rounded APR. OutOfRange outside [0, 100]."""
-        if not apr.is_finite() or not 0 <= apr <= RATE_LIMIT:
-            raise OutOfRange(f"{apr} is not an APR: it must be a fraction from 0 to {RATE_LIMIT}.")
+        """The rounded APR. OutOfRange outside [-1, 100]."""
+        if not apr.is_finite() or not LOWEST_RATE <= apr <= RATE_LIMIT:
+            raise OutOfRange(f"{apr} is not an APR: it must be a fraction from {LOWEST_RATE} to {RATE_LIMIT}.")
         return quantized(apr)
 
 

@@ -86,6 +86,10 @@ class Market:
     debt: DebtMarket | None
 
 
+# The fields of an asset's markets.
+SIDES = frozenset({"lend", "collateral", "debt"})
+
+
 @dataclass(frozen=True, slots=True)
 class GlobalConfig:
     """Rules for all borrowing."""

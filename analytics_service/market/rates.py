@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Annotated
 
 from analytics_service.market.instants import DAY
-from analytics_service.market.kinds import Rate
+from analytics_service.market.kinds import AssetId, Rate
 from analytics_service.market.markets import DebtMarket, LendMarket, Market
 from analytics_service.market.values import EXACT, ZERO, fraction, quantized, total
 
@@ -22,6 +22,14 @@ class MarketRate:
 
     apr: Annotated[Decimal, Rate("Without compounding")]
     apy: Annotated[Decimal, Rate("Compounded every second")]
+
+
+@dataclass(frozen=True, slots=True)
+class Apr:
+    """The APR of a market."""
+
+    asset_id: Annotated[str, AssetId("Asset id")]
+    apr: Annotated[Decimal, Rate("Without compounding")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,9 @@ class Source(Protocol):
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
-        An oracle without a newer price repeats the last price; only new prices are written. Observations of more than a
-        day after `at` are left out. An asset that is left out has no value in the histories of markets.
+        An oracle without a newer price repeats the last price; only new prices are written. Observations of before
+        2009, or of more than a day after `at`, are left out. An asset that is left out has no value in the histories of
+        markets.
         """
         raise self._without("prices")
 

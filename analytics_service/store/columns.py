@@ -14,7 +14,7 @@ from analytics_service.store.connection import Store
 # Columns whose values identify the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
 # Raised for values that a column cannot hold, wrong types included.
-_UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, pl.exceptions.PolarsError)
+UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, pl.exceptions.PolarsError)
 # Columns with the time of an observation or an event.
 TIMES = ("observed_at", "at")
 
@@ -63,7 +63,7 @@ def _frame(data: Mapping[str, list[Any]], columns: Columns) -> pl.DataFrame:
 def _series(name: str, kind: Kind, values: list[Any], data: Mapping[str, list[Any]]) -> pl.Series:
     try:
         return _fit(name, kind, values)
-    except _UNFIT:
+    except UNFIT:
         for index, value in enumerate(values):
             _require_fit(name, kind, value, {key: data[key][index] for key in _NAMING if key in data})
         raise
@@ -73,7 +73,7 @@ def _require_fit(name: str, kind: Kind, value: Any, naming: Mapping[str, Any]) -
     """OutOfRange, identifying the row, for a value that the column cannot hold."""
     try:
         _fit(name, kind, [value])
-    except _UNFIT as error:
+    except UNFIT as error:
         whose = ", ".join(f"{key} {identifier}" for key, identifier in naming.items() if key != name)
         reason = error if isinstance(error, OutOfRange) else f"{value!r} cannot be stored: {error}"
         raise OutOfRange(f"{name}{f' of {whose}' if whose else ''}: {reason}") from error

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 from xxhash import xxh3_64_intdigest
 
-from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Text, Time
+from analytics_service.market.misfits import misfits
 from analytics_service.market.positions import (
     Account,
     Activity,
@@ -20,7 +20,7 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.store.columns import Columns, SnapshotRows, SnapshotTable, schema_of, select_list
+from analytics_service.store.columns import UNFIT, Columns, SnapshotRows, SnapshotTable, schema_of, select_list
 from analytics_service.store.connection import Store
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
@@ -83,21 +83,29 @@ _COUNTS: Columns = {
 _SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 
 
-def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
-    """All items of positions in the columns of ITEM, addresses in lower case. An empty position has no items."""
+def item_frame(positions: Iterable[Position], unfit: list[Position] | None = None) -> pl.DataFrame:
+    """All items of positions in the columns of ITEM, addresses in lower case. An empty position has no items.
+
+    Positions that cannot be stored are left out, and are added to `unfit` if that is given.
+    """
     remaining = iter(positions)
     frames = [pl.DataFrame(schema=_UNNUMBERED)]
     while batch := list(islice(remaining, _BATCH)):
-        rows = [item for position in batch for item in _named_items(position)]
-        frames.append(pl.DataFrame(rows, schema=_UNNUMBERED, orient="row"))
+        try:
+            frames.append(_unnumbered(batch))
+        except UNFIT:
+            # Only now, because to look at all fields of all positions would take longer than to store them.
+            faulty = [position for position in batch if any(misfits(position, Position))]
+            if unfit is None or not faulty:
+                raise
+            unfit += faulty
+            frames.append(_unnumbered(position for position in batch if not any(misfits(position, Position))))
     return pl.concat(frames).with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
 
 
-def _named_items(position: Position) -> list[_Item]:
-    try:
-        return list(_items(position))
-    except OutOfRange as error:
-        raise OutOfRange(f"The position of {position.address}: {error}") from error
+def _unnumbered(positions: Iterable[Position]) -> pl.DataFrame:
+    rows = [item for position in positions for item in _items(position)]
+    return pl.DataFrame(rows, schema=_UNNUMBERED, orient="row")
 
 
 def _items(position: Position) -> Iterator[_Item]:

@@ -17,7 +17,6 @@ from clickhouse_connect.driver.client import Client
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     NoSnapshot,
-    OutOfRange,
     SnapshotRefused,
     SourceError,
     StoreFailure,
@@ -44,7 +43,6 @@ from tests.integration.databases import database
 from tests.integration.handmade import (
     ARRANGEMENTS,
     CONFIG,
-    LARGEST,
     MARKETS,
     NOON,
     PTOKEN,
@@ -183,24 +181,6 @@ def test_a_reader_gets_the_snapshot_that_it_names(store: Store) -> None:
 def test_an_instant_without_a_snapshot_has_no_state(read: object, store: Store) -> None:
     with pytest.raises(NoSnapshot):
         read(store, SECOND)  # type: ignore[operator]
-
-
-def test_an_amount_that_would_wrap_around_is_refused(store: Store) -> None:
-    for amount in (-1, LARGEST + 1):
-        with pytest.raises(OutOfRange, match=r"below 2\^256"):
-            run_once(
-                JOBS["markets"], HandMade(markets_=[market("token;a", LendMarket(Decimal(0), amount, 0))]), store, NOON
-            )
-    assert read_heads(store) == {}
-
-
-@pytest.mark.parametrize(("side", "apr"), [("lend", "-0.1"), ("lend", "100.1"), ("debt", "100.1")])
-def test_a_rate_that_no_answer_could_show_is_refused_by_its_market(side: str, apr: str, store: Store) -> None:
-    lend = market("token;a", LendMarket(Decimal(apr), 1, 1))
-    source = HandMade(markets_=[lend if side == "lend" else market("token;a", apr=apr)])
-    with pytest.raises(OutOfRange, match=f"^apr of asset_id token;a: {apr} is not an APR"):
-        run_once(JOBS["markets"], source, store, NOON)
-    assert read_heads(store) == {}
 
 
 def test_the_store_refuses_null_where_a_column_has_none(store: Store) -> None:

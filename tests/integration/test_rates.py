@@ -14,7 +14,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ImportRefused, OutOfRange
+from analytics_service.errors import ImportRefused
 from analytics_service.imports.history_files import Summary
 from analytics_service.imports.presets import PRICES, RATES
 from analytics_service.market.assets import Asset, AssetGroup
@@ -51,11 +51,6 @@ def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) ->
     assert rates(store, BORROW_RATES, *ids) == {"native;all": Decimal("99.5"), "token;debt": Decimal("0.1")}
 
 
-def test_a_rate_above_the_limit_is_refused(store: Store) -> None:
-    with pytest.raises(OutOfRange, match="is not an APR"):
-        run_once(JOBS["rates"], HandMade(markets_=[market("token;a", apr="101")]), store, NOON)
-
-
 def test_a_backfill_adds_what_is_missing(store: Store) -> None:
     source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
     run_once(JOBS["rates"], source, store, NOON)
@@ -85,14 +80,14 @@ def test_an_import_registers_assets_and_writes_both_rates(store: Store, settings
         tmp_path,
         "100,AAA,0xAbC0,18,True,True,3.7e-05,0.25,99",
         "100,BBB,0xb,6,True,False,0.5,0.0,99",
-        "200,AAA,0xAbC0,18,True,False,0.01,0.125,99",
+        "200,AAA,0xAbC0,18,True,False,-0.01,0.125,99",
         "300,AAA,0xAbC0,18,False,false,0,0,99",
     )
     assert imported(store, path) == Summary(4, 4, 0, 0, {"lend_rate": 4, "borrow_rate": 3})
     assert stored(settings, "lend_rate") == {
         (AAA, 100): Decimal("0.000037"),
         (BBB, 100): Decimal("0.5"),
-        (AAA, 200): Decimal("0.01"),
+        (AAA, 200): Decimal("-0.01"),
         (AAA, 300): Decimal(0),
     }
     assert stored(settings, "borrow_rate") == {
@@ -142,7 +137,7 @@ def test_one_address_in_two_spellings_is_one_asset(store: Store, settings: Setti
 
 LEND, BORROW = (f"column current_{side}_rate: the value" for side in ("liquidity", "variable_borrow"))
 BAD = {
-    "100,AAA,0xa,18,True,True,-0.1,0.25,99": f"{LEND} is negative",
+    "100,AAA,0xa,18,True,True,-1.1,0.25,99": f"{LEND} is below -1",
     "100,AAA,0xa,18,True,True,0.1,100.5,99": f"{BORROW} is above 100",
     "100,AAA,0xa,18,True,True,1e30,0.25,99": f"{LEND} is above 100",
     "100,AAA,0xa,18,True,True,0.1,,99": f"{BORROW} is empty",

@@ -198,7 +198,7 @@ def test_supply_identities_are_exact(drawn: list[tuple[int, int, int, Decimal]])
     assert exact(supply.tvl.net_tvl) == exact(supply.tvl.tvl) - exact(supply.borrow_debt.balance)
 
 
-@pytest.mark.parametrize("apr", ["0", "0.000000000000000001", "0.0432", "100"])
+@pytest.mark.parametrize("apr", ["-1", "-0.005", "0", "0.000000000000000001", "0.0432", "100"])
 def test_the_apy_compounds_the_apr_every_second_of_a_365_day_year(apr: str) -> None:
     """The expected value is e to the power of n * ln(1 + apr/n), with 200 digits."""
     with localcontext(prec=200):
@@ -252,7 +252,7 @@ NOT_PRICES = ["1E+20", ROUNDS_TO_LIMIT, "1E+400", "-1E-18", "Infinity", "NaN", "
     [
         (kinds.Price, r"is not a price: it must be finite, not negative and below 10\^20", NOT_PRICES),
         (Number, r"must be finite and below 10\^20", ["1E+20", f"-{ROUNDS_TO_LIMIT}", "1E+400", "NaN"]),
-        (Rate, "must be a fraction from 0 to 100", ["-0.01", "100.01", "NaN"]),
+        (Rate, "must be a fraction from -1 to 100", ["-1.01", "100.01", "NaN"]),
     ],
 )
 def test_numbers_that_the_store_cannot_hold_are_refused(kind: type[Number], message: str, numbers: list[str]) -> None:

@@ -199,7 +199,7 @@ BAD: dict[str, tuple[Sound, str]] = {
     "no rules": (Sound(config_=None), "error: config: a value is None; it must be a GlobalConfig."),  # type: ignore[arg-type]
     "a route as text": (
         Sound(swaps_=(SwapContract(ALICE, {"uatom": "uusdt"}),)),  # type: ignore[dict-item]
-        f"error: swaps: routes.uatom of {ALICE} is a str; it must be a tuple.",
+        f"error: swaps: routes.uatom of {ALICE} is 'uusdt', a str; it must be a tuple.",
     ),
     "a rate above 100": (lend(apr=Decimal(400)), "error: markets: lend.apr of token;0xdac: 400 is not an APR"),
     # Assets.
@@ -329,7 +329,7 @@ def test_a_past_that_changes_is_an_error_and_a_present_a_warning() -> None:
     ("at", "what"),
     [
         (1795780800000, "is an int; it must be an aware datetime."),
-        ("2026-03-01", "is a str; it must be an aware datetime."),
+        ("2026-03-01", "is '2026-03-01', a str; it must be an aware datetime."),
         (datetime(2026, 2, 1), "is 2026-02-01 00:00:00, without a time zone. Use UTC."),  # noqa: DTZ001
     ],
 )
@@ -339,7 +339,8 @@ def test_a_time_that_is_none_is_told_with_everything_else(at: object, what: str)
             return [replace(EVENTS[0], at=at)]  # type: ignore[arg-type]
 
     assert said(Timeless(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2)))) == [
-        f"error: events: at of 400 {what}",
+        f"error: events: at of 400 {what} It is left out.",
+        "note: events: there are none, so loans originated, liquidations and the histories of addresses are empty.",
         "warning: config: liquidation_fee is more than 1, which is 100 %: the rules (2). It is a fraction.",
     ]
 
@@ -364,9 +365,20 @@ def test_a_fault_is_told_once() -> None:
     """Not for each instant, and not as a past that changes, although NaN is not equal to itself."""
     assert said(Sound(usd={ATOM.id: Decimal("NaN"), USDT.id: Decimal(1)}))[:1] == [
         "error: prices: usd of native;uatom: NaN is not a price: it must be finite, not negative and below "
-        "10^20. The whole snapshot is lost."
+        "10^20. It is left out."
     ]
     assert len([line for line in said(Sound(usd={ATOM.id: Decimal("NaN")})) if "NaN" in line]) == 1
+
+
+def test_decimals_that_change_are_an_error() -> None:
+    class Redefined(Sound):
+        def assets(self, at: datetime) -> Sequence[Asset]:
+            return [replace(ATOM, decimals_denom=6 if at > NOW - DAY else 12), USDT, RECEIPT]
+
+    assert said(Redefined())[0] == (
+        "error: assets: other decimals_denom as of 2026-02-28T12:00:00Z: native;uatom. Decimals never change: what "
+        "comes with others is left out."
+    )
 
 
 def test_the_newest_prices_as_those_of_the_past_are_told() -> None:

@@ -67,9 +67,8 @@ def test_a_value_keeps_every_digit(kind: Kind, stored: Any, value: object) -> No
 @pytest.mark.parametrize(
     ("kind", "stored", "message"),
     [
-        (Amount(), "-1", "must be a whole number that is not negative"),
-        (Amount(), "1.0", "must be a whole number that is not negative"),
-        (Amount(), "1_000", "must be a whole number that is not negative"),
+        (Amount(), "1.0", "must be a whole number"),
+        (Amount(), "1_000", "must be a whole number"),
         (Number(), "1,5", r"must be a decimal number, such as 1572\.5"),
         (Word(of=Action), "lending", "must be one of borrow_flash_loan, return_flash_loan, "),
     ],

@@ -174,14 +174,14 @@ def changed(document: Any, place: str, value: Any = None) -> Any:
 
 DELETE = object()
 MALFORMED = [
-    ("lend[0].state.principal_sum", "1.5", '"1.5" must be a whole number that is not negative.'),
+    ("lend[0].state.principal_sum", "1.5", '"1.5" must be a whole number.'),
     ("lend[0].state.receipt_total_supply", str(2**256), f"{2**256} is not an amount"),
     ("lend[0].state.receipt_total_supply", True, "a boolean must be a number, or text."),
     ("lend[0].state.receipt_total_supply", "1" * 201, '"111'),
     ("lend[0].state.receipt_total_supply", DELETE, "it is missing."),
     ("lend[0].state.receipt_total_supply", None, "it is null."),
     ("lend[0].state", [], "an array is not an object."),
-    ("lend[0].rate.apr", "-0.1", "-0.1 is not an APR: it must be a fraction from 0 to 100."),
+    ("lend[0].rate.apr", "-1.1", "-1.1 is not an APR: it must be a fraction from -1 to 100."),
     ("lend[0].rate.apr", "NaN", "NaN is not an APR"),
     ("lend", "x", '"x" is not an array.'),
     ("borrow.collaterals[0].config.enabled", "true", '"true" must be true or false.'),

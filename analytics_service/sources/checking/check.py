@@ -22,38 +22,52 @@ from analytics_service.sources.checking.findings import (
     Records,
     difference,
     error,
-    misfit,
+    fitting,
     note,
     sentence,
     warning,
 )
-from analytics_service.sources.checking.judging import judge, judge_past_prices, judge_unmoved_prices
+from analytics_service.sources.checking.judging import judge, judge_decimals, judge_past_prices, judge_unmoved_prices
 
 # How long ago the past instants are; a source with history is asked for its beginning, too.
 _AGO = (timedelta(hours=1), timedelta(days=1))
 _FIRST = timedelta(days=30)
+# What a record costs that cannot be stored, where it does not cost the whole snapshot.
+_ITSELF = "It is left out."
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
     """What a source has under a name: records of the type `of`, for a job. `without` says what is not shown when there
-    are none; else there is no snapshot."""
+    are none; else there is no snapshot. `cost` is that of a record that cannot be stored."""
 
     name: str
     of: Any
     job: str = "prices"
     without: str = ""
+    cost: str = "The whole snapshot is lost."
 
 
-PRICES = SourcePart("prices", Price)
-EVENTS = SourcePart("events", Event, "loans", "loans originated, liquidations and the histories of addresses are empty")
+ASSETS = SourcePart("assets", Asset, cost=_ITSELF)
+PRICES = SourcePart("prices", Price, cost=_ITSELF)
+EVENTS = SourcePart(
+    "events",
+    Event,
+    "loans",
+    "loans originated, liquidations and the histories of addresses are empty",
+    cost=_ITSELF,
+)
 POSITIONS = SourcePart(
-    "positions", Position, "positions", "every address is without accounts, deposits and wallet, and there is no risk"
+    "positions",
+    Position,
+    "positions",
+    "every address is without accounts, deposits and wallet, and there is no risk",
+    cost=_ITSELF,
 )
 PARTS = (
-    SourcePart("assets", Asset),
+    ASSETS,
     PRICES,
-    SourcePart("markets", Market, "markets"),
+    SourcePart("markets", Market, "markets", cost=_ITSELF),
     SourcePart("config", GlobalConfig, "markets"),
     EVENTS,
     SourcePart("ptoken", Ptoken, "ptoken"),
@@ -62,8 +76,11 @@ PARTS = (
     SourcePart("swaps", SwapContract, "routes", "there are no swap routes"),
 )
 # The attributes of a source; spec is looked at when it is opened.
-_FLAGS = tuple(SourcePart(name, bool) for name in ("simulated", "has_markets", "at_ends"))
-_ATTRIBUTES = (*_FLAGS, SourcePart("since", datetime | None), SourcePart("history", timedelta | None))
+_TYPES = dict.fromkeys(("simulated", "has_markets", "at_ends"), bool) | {
+    "since": datetime | None,
+    "history": timedelta | None,
+}
+_ATTRIBUTES = tuple(SourcePart(name, of, cost="") for name, of in _TYPES.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +125,10 @@ class _Check:
         # The past instants, the newest first.
         self.instants: list[datetime] = []
         self._answers: dict[tuple[SourcePart, datetime], Records] = {}
-        # Parts that had no answer, or one that cannot be stored, those whose past is not that of its time, and those
-        # that were slow: each is told once.
+        # Parts that had no answer, or one that cannot be stored, causes why records cannot be stored, parts whose past
+        # is not that of its time, and those that were slow: each is told once.
         self._refusing: set[SourcePart] = set()
+        self._told: set[Any] = set()
         self._unsteady: set[SourcePart] = set()
         self._slow: set[SourcePart] = set()
 
@@ -119,9 +137,7 @@ class _Check:
         now, length = self._plan.now, None
         for part in _ATTRIBUTES:
             answer = yield from self._ask(part, now)
-            if fault := misfit(part.name, answer or (), part.of):
-                yield fault
-            elif answer and part.name == "history":
+            if answer and part.name == "history":
                 length = answer[0]
         if length and not timedelta() <= length <= now - EPOCH:
             yield error(f"history is {length}. It must not be negative, nor begin before 1970.")
@@ -150,6 +166,8 @@ class _Check:
             if part in (EVENTS, POSITIONS) or part in self._refusing:
                 continue
             answer = yield from self._first(part, at)
+            if part is ASSETS and answer is not None:
+                yield from judge_decimals(at, self._answers[ASSETS, self._plan.now], answer)
             if answer is None or part is not PRICES:
                 continue
             if not answer:
@@ -198,22 +216,20 @@ class _Check:
                 return
 
     def _first(self, part: SourcePart, at: datetime) -> Asking:
-        """Ask for a part as of an instant, and remember the answer if it can be stored."""
+        """Ask for a part as of an instant, and remember the answer."""
         began = self._plan.clock()
         answer = yield from self._ask(part, at)
         if answer is not None and at == self._plan.now:
             yield f"  {part.name:<12} {len(answer):>9,} in {self._plan.clock() - began:.2f} s"
-        fault = misfit(part.name, answer or (), part.of)
-        if fault:
-            yield fault
-        if answer is None or fault:
+        if answer is None:
             self._refusing.add(part)
             return None
         self._answers[part, at] = answer
         return answer
 
     def _ask(self, part: SourcePart, at: datetime, after: datetime = EPOCH) -> Asking:
-        """Ask for a part as of an instant; for events later than another one."""
+        """Ask for a part as of an instant; for events later than another one. Returns the records that can be stored;
+        None if one that cannot costs the whole snapshot."""
         began = self._plan.clock()
         try:
             answer = getattr(self._source, part.name)
@@ -244,4 +260,5 @@ class _Check:
                 f"{part.name}: an answer took {seconds:.0f} s, and may take {limit} s "
                 f"(ANALYTICS_{'SOURCE_TIMEOUT' if part is EVENTS else f'{part.job.upper()}_EVERY'})."
             )
-        return records
+        fit = yield from fitting(part.name, records, part.of, part.cost, self._told)
+        return fit if part.cost == _ITSELF or len(fit) == len(records) else None

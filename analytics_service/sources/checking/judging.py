@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -11,20 +11,19 @@ from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import Action
 from analytics_service.market.fields import columns_of, row_of
-from analytics_service.market.instants import shown
+from analytics_service.market.instants import OLDEST, shown
 from analytics_service.market.kinds import Rate, Ratio
 from analytics_service.market.markets import NO_CONFIG
+from analytics_service.market.misfits import listed, named
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
-from analytics_service.sources.checking.findings import Finding, Records, error, listed, named, note, warning
+from analytics_service.sources.checking.findings import Finding, Records, error, note, warning
 from analytics_service.store.loans import is_lending
 
 _DAY = timedelta(days=1)
 # How far a clock of the source may be ahead without a word.
 _CLOCKS = timedelta(minutes=1)
-# Instants before this one come from a wrong unit of time.
-_OLDEST = datetime(2009, 1, 1, tzinfo=UTC)
 # USD per standard unit that no asset is worth, and USD value that no market has.
 _HIGHEST_PRICE, _HIGHEST_VALUE = Decimal(10) ** 7, Decimal(10) ** 13
 _LOWEST_PRICE = Decimal(10) ** -12
@@ -68,6 +67,16 @@ def judge(at: datetime, answers: Mapping[str, Records]) -> Iterator[Finding]:
         yield from rules(at, SourceAnswers(answers))
 
 
+def judge_decimals(at: datetime, now: Sequence[Asset], then: Sequence[Asset]) -> Iterator[Finding]:
+    """Assets whose decimals as of an instant are not those of now."""
+    decimals = {asset.id: asset.decimals_denom for asset in now}
+    if changed := [asset.id for asset in then if asset.decimals_denom != decimals.get(asset.id, asset.decimals_denom)]:
+        yield error(
+            f"assets: other decimals_denom as of {shown(at)}: {listed(changed)}. Decimals never change: what comes "
+            "with others is left out."
+        )
+
+
 def judge_past_prices(at: datetime, prices: Sequence[Price]) -> Iterator[Finding]:
     """Prices that claim to be later than the instant that they were asked for."""
     if late := [price for price in prices if price.observed_at > at + _CLOCKS]:
@@ -103,7 +112,7 @@ def _identities(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
         yield warning(f"assets: the origin_asset is not among the assets: {listed(lost)}.")
     for part, name in (("prices", "observed_at"), ("events", "at")):
         times = [(named(record), getattr(record, name)) for record in answers[part]]
-        if old := [f"{record} ({shown(at)})" for record, at in times if at < _OLDEST]:
+        if old := [f"{record} ({shown(at)})" for record, at in times if at < OLDEST]:
             yield error(f"{part}: impossible {name}: {listed(old)}. Is it in another unit than seconds?")
     for part in ("prices", "markets", "events", "ptoken"):
         ids = [record.asset_id for record in answers[part] if record.asset_id != NO_CONFIG.ptoken]
@@ -123,7 +132,7 @@ def _prices(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     """Times, ranges and units of prices, and the assets that have none."""
     prices = answers["prices"]
     yield from judge_past_prices(at, prices)
-    if stale := [price.asset_id for price in prices if _OLDEST <= price.observed_at < at - _DAY]:
+    if stale := [price.asset_id for price in prices if OLDEST <= price.observed_at < at - _DAY]:
         yield warning(f"prices: more than a day old: {listed(stale)}. Is observed_at the true time?")
     if odd := [price for price in prices if not _LOWEST_PRICE <= price.usd <= _HIGHEST_PRICE]:
         yield warning(

@@ -10,7 +10,7 @@ import polars as pl
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, OutOfRange, SchemaError, SettingError, SourceError
-from analytics_service.market.assets import Asset, split_id
+from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.fields import columns_of, record_of
 from analytics_service.market.instants import shown, unix_second
@@ -25,6 +25,8 @@ from analytics_service.store.connection import Store
 from analytics_service.store.positions import KINDS, POSITION_COLUMNS, position_of
 
 _HELP = "`analytics-service example source-views` prints all views with their columns."
+# Views whose rows are each of an asset, or an event. A value that cannot be read stays as it is, and costs only these.
+_APART = (views.ASSET, views.PRICE, views.MARKET, views.EVENT)
 # Columns that identify a row in a message, as far as it has them.
 _NAMING = ("asset_id", "id", "address", "contract", "pool", "kind", "observed_at", "at")
 
@@ -55,7 +57,7 @@ class SqlSource(Source):
         """The assets of `source_asset`, the same at every instant."""
         assets = []
         for row in self._rows(views.ASSET, at):
-            group, key = split_id(row["asset_id"])
+            group, _, key = row["asset_id"].partition(";")
             assets.append(record_of(Asset, row | {"decimals_denom": row["decimals"]}, group=group, group_key=key))
         return assets
 
@@ -155,13 +157,18 @@ class SqlSource(Source):
             raise SourceError(f"{self._spec}: the view {view.name} cannot be read: {error}") from error
 
     def _decoded(self, view: SourceView, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used."""
+        """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used, except in
+        views of _APART."""
         values: dict[str, Any] = {}
 
         def fill(name: str, value: Callable[[Any], Any], of: Any) -> None:
             try:
                 values[name] = value(of)
-            except (ValueError, OutOfRange) as error:
+            except (ValueError, TypeError, OutOfRange) as error:
+                # A default made from a value that stayed as it is raises TypeError.
+                if view in _APART and (name in row or isinstance(error, TypeError)):
+                    values[name] = row.get(name)
+                    return
                 whose = ", ".join(f"{key} {values[key]}" for key in _NAMING if values.get(key) not in (None, ""))
                 of = f" of {whose}" if whose else ""
                 reason = str(error).rstrip(".")
