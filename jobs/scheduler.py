@@ -25,6 +25,7 @@ from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
 from analytics_service.store.retries import ANY_FAILURE, Retries
+from analytics_service.store.runs import begin
 from jobs.left_out import LeftOut, Told
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 _CLOCK_SECONDS = 1.0
 # A clock that is set back by less delays runs by less, so this is ignored.
 _SLACK = timedelta(seconds=1)
+# What a scheduler leaves to another one on the same store: a part of the interval, and at most so many seconds.
+_HEAD_START, _LONGEST_HEAD_START = 0.5, 10.0
 # Called with the name of a job, the outcome of a run, and its seconds; None if the run did not begin.
 Measure = Callable[[str, str, float | None], None]
 
@@ -171,6 +174,8 @@ class Tick:
         self._retries = retries
         self._measure = measure
         self._last: datetime | None = None
+        # Whether another scheduler had completed the last instant first. Then it may do so with the next one, too.
+        self._comes_second = False
         # Instants since the last run that were already counted as skipped or missed.
         self._unstarted = 0
         # The instant of the next run, if the clock was set back since the last run began.
@@ -185,10 +190,16 @@ class Tick:
         self._brought_forward = None
         if last and at - last > self._interval:
             # While the process stood still, APScheduler coalesces all due runs into a single run, and reports nothing.
-            for _ in range((at - last) // self._interval - 1 - counted):
+            missing = self._missing(last, at)
+            for _ in range(missing - counted):
                 self._measure(name, "missed", None)
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
-            log.warning("%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy)
+            if missing:
+                log.warning(
+                    "%s: missing snapshots between %s and %s: %d%s.", name, shown(last), shown(at), missing, remedy
+                )
+        if self._comes_second:
+            self._retries.wait(min(_HEAD_START * self._interval.total_seconds(), _LONGEST_HEAD_START))
         try:
             if self._measured(at) is Outcome.DONE:
                 log.info("%s: snapshot of %s is complete.", name, shown(at))
@@ -197,6 +208,15 @@ class Tick:
             raise
         finally:
             write_status(self._store, [self.status(unix_second(self._brought_forward or at + self._interval))])
+
+    def _missing(self, last: datetime, at: datetime) -> int:
+        """How many instants between two have no snapshot; of those that have one, another scheduler took it."""
+        between = range(unix_second(last), unix_second(at), int(self._interval.total_seconds()))[1:]
+        try:
+            completed = begin(self._store, self._job.family, between[0], between[-1]).completed
+        except AnalyticsError:
+            completed = frozenset()
+        return len(set(between) - completed)
 
     def count_unstarted(self, outcome: str) -> None:
         """Count an instant whose run never began: `skipped` or `missed`."""
@@ -216,6 +236,7 @@ class Tick:
         try:
             reached = run_once(self._job, self._source, self._store, at, self._retries, left_out=self._left_out)
             outcome = reached.name.lower()
+            self._comes_second = reached is not Outcome.DONE
             return reached
         finally:
             seconds = time.monotonic() - begun

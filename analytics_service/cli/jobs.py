@@ -45,7 +45,8 @@ def jobs() -> None:
 def jobs_run(**overrides: Any) -> None:
     """Run all jobs on schedule, until SIGTERM.
 
-    Two schedulers may run side by side: what one has completed the other leaves alone. Example:
+    Two schedulers may run side by side. The one that came second gives the first a head start of half an interval, at
+    most 10 seconds, and takes only what is not there by then. Example:
 
     \b
         analytics-service jobs run --source simulated:7

@@ -49,7 +49,8 @@ class WatchedSource(SimulatedSource):
 
 def tick_of(store: Store, watch: Callable[[datetime], object] = lambda at: None, **options: Any) -> Tick:
     """Runs of prices each minute."""
-    return Tick(JOBS["prices"], WatchedSource(watch), store, MINUTE, Retries(), **options)
+    retries = Retries(wait=options.pop("wait", lambda seconds: None))
+    return Tick(JOBS["prices"], WatchedSource(watch), store, MINUTE, retries, **options)
 
 
 def run_until_stopped(
@@ -148,7 +149,7 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
     first, second = asked
     assert second - first >= timedelta(seconds=2)
     assert store.instants == [first.timestamp(), second.timestamp()]
-    assert "no snapshots between" in caplog.text
+    assert "missing snapshots between" in caplog.text
     assert "set back" not in caplog.text
 
 
@@ -215,13 +216,42 @@ def test_instants_that_pass_while_the_process_stands_still_are_counted_once_and_
     tick(NOON + 4 * MINUTE)
     assert counted == ["done", "missed", "missed", "missed", "done"]
     assert [record.message for record in caplog.records if record.levelno > logging.INFO] == [
-        "prices: no snapshots between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z; "
+        "prices: missing snapshots between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z: 3; "
         "`analytics-service jobs backfill prices` adds them."
     ]
     tick.count_unstarted("skipped")
     tick(NOON + 7 * MINUTE)
     tick(NOON + 8 * MINUTE)
     assert counted[5:] == ["skipped", "missed", "done", "done"]
+
+
+def test_a_scheduler_gives_one_that_was_faster_a_head_start_until_that_one_stops() -> None:
+    """The other one takes the first two instants, and the second one only during the head start."""
+    store, asked, waited = FakeStore(), list[datetime](), list[float]()
+    store.completed = {int(NOON.timestamp())}
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 1:
+            store.completed.add(int(NOON.timestamp()) + 60)
+
+    tick = tick_of(store, asked.append, wait=wait)
+    for minute in range(4):
+        tick(NOON + minute * MINUTE)
+    assert (asked, waited) == ([NOON + 2 * MINUTE, NOON + 3 * MINUTE], [10, 10])
+
+
+def test_gaps_that_another_scheduler_has_filled_are_none(caplog: pytest.LogCaptureFixture) -> None:
+    counted: list[str] = []
+    store = FakeStore()
+    tick = tick_of(store, measure=lambda job, outcome, seconds: counted.append(outcome))
+    tick(NOON)
+    store.completed |= {int(NOON.timestamp()) + 60 * minute for minute in (1, 2, 3, 6)}
+    tick(NOON + 4 * MINUTE)
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+    tick(NOON + 7 * MINUTE)
+    assert "prices: missing snapshots between 2025-03-01T12:04:00Z and 2025-03-01T12:07:00Z: 1;" in caplog.text
+    assert counted == ["done", "done", "missed", "done"]
 
 
 def test_runs_that_never_began_are_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
