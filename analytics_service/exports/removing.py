@@ -120,7 +120,8 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
     path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")
     reporter.stage(f"Writing {path.name}", removed.observations[history])
     with NewFile(path, mode=0o666) as new:
-        for chunk in store.stream("export_rows", parts, FORMATS["csv"], since=0, until=FOREVER):
+        bounds = {"since": removed.first, "until": removed.last + 1}
+        for chunk in store.stream("export_rows", parts, FORMATS["csv"], **bounds):
             reporter.advance(chunk.count(b"\n"))
             new.file.write(chunk)
         new.keep()

@@ -1,5 +1,7 @@
--- The rows of a history's view that a rewrite takes out.
-SELECT v.*
-FROM {view} AS v
-INNER JOIN (SELECT asset_id, observed_at FROM {removed} WHERE history = '{view}') AS r
-    ON v.asset_id = r.asset_id AND v.observed_at = toDateTime64(r.observed_at, 3, 'UTC')
+-- The rows of a history's view that a rewrite takes out, of a range of time.
+SELECT *
+FROM {view}
+WHERE asset_id IN (SELECT asset_id FROM {removed} WHERE history = '{view}')
+  AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND (asset_id, toDateTime(observed_at, 'UTC')) IN
+    (SELECT asset_id, observed_at FROM {removed} WHERE history = '{view}')
