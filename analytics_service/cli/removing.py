@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
+from analytics_service.store.ledger import any_simulated, read_ledger
 from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
 
@@ -93,7 +95,10 @@ def remove_command(
         else:
             with explaining_stop(_STOPPED):
                 removed = remove(store, removal, folder, bars)
+        is_simulated = any_simulated(read_ledger(store).origins)
         bars.close()
+    # No file may join simulated data.
+    removed = replace(removed, files={}) if is_simulated else removed
     for line in _report(name, removal, removed, dry_run=dry_run):
         click.echo(line)
 

@@ -15,6 +15,7 @@ import polars as pl
 from analytics_service.errors import AnalyticsError
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version
+from analytics_service.store.retries import Retries
 
 log = logging.getLogger(__name__)
 
@@ -61,17 +62,19 @@ class Correction:
 
 
 @contextmanager
-def in_turn(store: Store, family: str, version: int, what: str, expected: int) -> Iterator[Correction]:
+def in_turn(
+    store: Store, family: str, version: int, retry: Retries, *, what: str, expected: int
+) -> Iterator[Correction]:
     """Let all others know of a rewrite during the block, which begins when those before it have ended. What a job
     rewrites does not wait."""
-    own = Correction(new_version(store), family, version, what, store.author, expected)
-    own.tell(store)
+    own = Correction(retry(lambda: new_version(store)), family, version, what, store.author, expected)
+    retry(lambda: own.tell(store))
     with beating(lambda: own.tell(store)):
         try:
             if what != "job":
-                _wait(store, own)
+                _wait(store, own, retry)
             own.stage = STAGING
-            own.tell(store)
+            retry(lambda: own.tell(store))
             yield own
             own.stage = DONE
         finally:
@@ -82,14 +85,14 @@ def in_turn(store: Store, family: str, version: int, what: str, expected: int) -
                     own.tell(store)
 
 
-def _wait(store: Store, own: Correction, pause: Callable[[float], None] = time.sleep) -> None:
+def _wait(store: Store, own: Correction, retry: Retries) -> None:
     is_told = False
-    while ahead := [other for other in running_corrections(store) if other.precedes(own)]:
+    while ahead := [other for other in retry(lambda: running_corrections(store)) if other.precedes(own)]:
         if not is_told:
             first = ahead[0]
             log.warning("Waiting for another correction: %s of %s (%s).", first.what, first.family, first.command)
             is_told = True
-        pause(HEARTBEAT_SECONDS)
+        time.sleep(HEARTBEAT_SECONDS)
 
 
 def running_corrections(store: Store) -> list[Correction]:

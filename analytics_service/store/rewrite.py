@@ -259,7 +259,7 @@ def staging(
     dropped. `what` the rewrite does is shown to people, and `expected` are its rows, as far as known: DiskFull without
     room for these.
     """
-    with in_turn(store, family, version, what, expected) as correction:
+    with in_turn(store, family, version, retry, what=what, expected=expected) as correction:
         Recovery(store).look()
         retry(lambda: drop_abandoned(store))
         staged = Staging(store, family, version, correction)
