@@ -15,7 +15,7 @@ from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import quoted
-from analytics_service.market.risk import Risk, risk_of
+from analytics_service.market.risk import Risk, near_risk, risk_of
 from analytics_service.store.connection import Store
 from analytics_service.store.markets import risk_by_history
 from analytics_service.store.observations import NO_OBSERVATIONS, observations_of
@@ -76,9 +76,10 @@ def _risk(batch: Batch, items: pl.DataFrame) -> Risk:
     has_debts = "debt" in borrowing["kind"]
     assets, redefined = batch.assets(at)
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
-    book = book_of(borrowing, markets)
     prices = quoted(batch.prices(at)) if has_debts else {}
-    return risk_of(Valuation(book, Terms(linked(assets), markets, source.config(at), source.ptoken(at)), prices))
+    terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
+    book = book_of(near_risk(borrowing, terms, prices), markets)
+    return risk_of(Valuation(book, terms, prices))
 
 
 def _refuse_past(batch: Batch, at: int) -> None:

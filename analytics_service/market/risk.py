@@ -1,6 +1,6 @@
 """Risk of a snapshot: how much collateral and debt is in accounts of which health (rule 6.8)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -9,10 +9,11 @@ from typing import Annotated
 import polars as pl
 
 from analytics_service.market.assumptions import AssumedPrice
-from analytics_service.market.book import Side, Valuation
+from analytics_service.market.book import NEAR, Side, Terms, Valuation
 from analytics_service.market.health_bands import BadDebt, HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.kinds import Count, Number, Usd
-from analytics_service.market.values import ONE, rounded
+from analytics_service.market.shares import with_receipt_prices
+from analytics_service.market.values import EXACT, ONE, ZERO, rounded
 
 # Accounts of less health can be liquidated.
 LIQUIDATION = ONE
@@ -94,6 +95,31 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
         by_debt=by_asset("debt"),
         prices=prices,
     )
+
+
+def near_risk(
+    items: pl.DataFrame, terms: Terms, quoted: Mapping[str, Decimal], bound: Decimal = AT_RISK
+) -> pl.DataFrame:
+    """The items (see `book_of`) of all accounts whose health is below a bound, and of few others, in a quarter of the
+    time of a book of all. Stakes only add to health, and amounts are rounded down to whole denom units."""
+    prices = with_receipt_prices(quoted, terms.assets, terms.markets.values())
+    sides: list[tuple[str, str, float, float]] = []
+    for asset_id, market in terms.markets.items():
+        asset, price = terms.assets.get(asset_id), prices.get(asset_id, ZERO)
+        unit = EXACT.scaleb(price, -asset.decimals_denom) if asset else ZERO
+        if (posted := market.collateral) and posted.shares:
+            ltv = posted.config.liquidation_ltv
+            sides.append(("collateral", asset_id, posted.balance / posted.shares, -float(unit * ltv)))
+        if (owed := market.debt) and owed.shares:
+            sides.append(("debt", asset_id, owed.balance / owed.shares, float(unit * bound)))
+    schema = {"kind": pl.String, "asset_id": pl.String, "part": pl.Float64, "value": pl.Float64}
+    amount, value = pl.col("amount").cast(pl.Float64) * pl.col("part"), pl.col("value")
+    debt = pl.when(value > 0).then(amount * value).otherwise(0)
+    secured = pl.when(value < 0).then((amount - 1) * value).otherwise(0)
+    valued = items.join(pl.DataFrame(sides, schema, orient="row"), on=["kind", "asset_id"])
+    sums = valued.group_by("address", "account_index").agg(debt=debt.sum(), secured=secured.sum())
+    near = sums.filter((pl.col("debt") > 0) & (pl.col("debt") * (1 + NEAR) + pl.col("secured") > 0))
+    return items.join(near, on=["address", "account_index"], how="semi")
 
 
 class _Bands:

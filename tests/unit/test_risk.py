@@ -23,7 +23,7 @@ from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.risk import risk_of
+from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.positions import borrowing_of, item_frame
 from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
 from tests.unit.small_protocol import CONFIG, CONTEXT, HEL_MARKET, ORB_MARKET, POSITION, PTOKEN, Context
@@ -124,6 +124,15 @@ def slice_of(accounts: Sequence[Judged]) -> Slice:
 def missing(accounts: Sequence[Judged]) -> BadDebt:
     bad = [account.debt - account.collateral for account in accounts if account.debt > account.collateral]
     return BadDebt(len(bad), decimal(round18(sum(bad, F(0)))))
+
+
+@given(protocols(), st.sampled_from(["1", "1.1", "3"]).map(D))
+def test_accounts_near_risk_are_all_that_is_at_risk(protocol: tuple[list[Position], Context], bound: Decimal) -> None:
+    positions, context = protocol
+    items = borrowing_of(item_frame(positions))
+    near = near_risk(items, context, QUOTED, max(bound, D("1.1")))
+    some, every = (risk_of(Valuation(book_of(rows, context.markets), context, QUOTED), bound) for rows in (near, items))
+    assert (some.at_risk, some.liquidatable) == (every.at_risk, every.liquidatable)
 
 
 @given(protocols(), SHIFTS, st.sampled_from(["1", "1.1", "1.17", "10"]))
