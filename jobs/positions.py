@@ -15,7 +15,7 @@ from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import quoted
-from analytics_service.market.risk import Risk, near_risk, risk_of
+from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.connection import Store
 from analytics_service.store.markets import risk_by_history
 from analytics_service.store.observations import NO_OBSERVATIONS, observations_of
@@ -27,6 +27,7 @@ from analytics_service.store.positions import (
     borrowing_of,
     digests_of,
     item_frame,
+    read_borrowing_between,
     read_digests,
     read_items,
 )
@@ -46,7 +47,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     _refuse_past(batch, second)
     items, stated = _items(batch, at), batch.source.activity(at)
     # The risk of some positions would be taken for that of all.
-    observations = NO_OBSERVATIONS if stated else observations_of(risk_by_history(_risk(batch, items)), at)
+    observations = NO_OBSERVATIONS if stated else risk_at(batch, at, items)
     changed = _changed(items, digests)
     changes = {
         "position_digest": changed.select("address", "digest"),
@@ -70,16 +71,29 @@ def _items(batch: Batch, at: datetime) -> pl.DataFrame:
     return pl.concat([others, read_items(batch.store, [*kept], unix_second(at))])
 
 
-def _risk(batch: Batch, items: pl.DataFrame) -> Risk:
-    """The risk of all accounts at the source's prices. SourceError if there are debts, but no markets or no prices."""
-    (at,), source, borrowing = batch.instants, batch.source, borrowing_of(items)
+def collect_again(batch: Batch) -> list[Snapshot]:
+    """The risk at complete snapshots, from the stored positions: those at the first, and the changes from one to the
+    next."""
+    seconds = [unix_second(at) for at in batch.instants]
+    items = read_borrowing_between(batch.store, seconds[0], seconds[-1])
+    since, until = pl.col("observed_at"), pl.col("until")
+    return [
+        Snapshot(at, risk_at(batch, at, items.filter((since <= second) & (until.is_null() | (until > second)))))
+        for at, second in zip(batch.instants, seconds, strict=True)
+    ]
+
+
+def risk_at(batch: Batch, at: datetime, items: pl.DataFrame) -> pl.DataFrame:
+    """Observations of the risk of all accounts at the source's prices. SourceError if there are debts, but no markets
+    or no prices."""
+    source, borrowing = batch.source, borrowing_of(items)
     has_debts = "debt" in borrowing["kind"]
     assets, redefined = batch.assets(at)
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
     prices = quoted(batch.prices(at)) if has_debts else {}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     book = book_of(near_risk(borrowing, terms, prices), markets)
-    return risk_of(Valuation(book, terms, prices))
+    return observations_of(risk_by_history(risk_of(Valuation(book, terms, prices))), at)
 
 
 def _refuse_past(batch: Batch, at: int) -> None:

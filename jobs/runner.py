@@ -18,7 +18,7 @@ from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.runs import Beginning, Overtaken, begin
 from jobs.left_out import LeftOut
 from jobs.registry import JOBS, Job
-from jobs.snapshot import Batch, Taking, commit
+from jobs.snapshot import Batch, Snapshot, Taking, commit
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def run_once(
         return Outcome.DONE if _take(job, batch, "job", beginning) else Outcome.ALREADY_DONE
 
     policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
-    return policy(lambda: _retry_overtaken(attempt, retries))
+    return policy(lambda: retry_overtaken(attempt, retries))
 
 
 def backfill(
@@ -97,7 +97,7 @@ def backfill(
                 job, Batch(job.family, source, store, chunk, beginning.present, left_out), "backfill", beginning
             )
 
-        written += _retry_overtaken(attempt, ONCE)
+        written += retry_overtaken(attempt, ONCE)
         progress(len(chunk))
     return written
 
@@ -127,7 +127,7 @@ def require_history(job: Job) -> None:
         )
 
 
-def _retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
+def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
     """The result of taking snapshots. If another process is faster, the missing snapshots are collected again."""
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -149,11 +149,16 @@ def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
     """
     missing = [at for at in batch.instants if unix_second(at) not in beginning.completed]
     if missing:
-        batch = replace(batch, instants=missing, source=spelled(batch.source, batch.store, missing[-1]))
-        with batch.left_out:
-            snapshots = job.collect(batch)
-        commit(batch.store, snapshots, Taking(kind, origin_of(batch.source)), beginning)
+        batch = replace(batch, instants=missing)
+        commit(batch.store, collect(job, batch), Taking(kind, origin_of(batch.source)), beginning)
     return len(missing)
+
+
+def collect(job: Job, batch: Batch) -> list[Snapshot]:
+    """The snapshots of a batch, in which assets are spelled as in the store."""
+    batch = replace(batch, source=spelled(batch.source, batch.store, batch.instants[-1]))
+    with batch.left_out:
+        return job.collect(batch)
 
 
 def _with_history() -> str:

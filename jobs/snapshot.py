@@ -22,11 +22,11 @@ from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
 from analytics_service.store.assets import ASSETS, asset_frame, read_assets
-from analytics_service.store.columns import TIMES, SnapshotRows, versioned
+from analytics_service.store.columns import TIMES, SnapshotRows, SnapshotTable, versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite
 from analytics_service.store.markets import read_markets
-from analytics_service.store.observations import NO_OBSERVATIONS, OBSERVATIONS
+from analytics_service.store.observations import KEY, NO_OBSERVATIONS, OBSERVATIONS, read_observed_at
 from analytics_service.store.runs import Beginning, RunWriter
 from jobs.left_out import LeftOut
 
@@ -172,15 +172,18 @@ Collect = Callable[[Batch], list[Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How snapshots are taken: the kind of run (job or backfill), and the origin of the data."""
+    """How snapshots are taken: the kind of run (job or backfill), the origin of the data, and what takes complete
+    snapshots of that kind again: backfill or recompute, empty if they are new."""
 
     kind: str
     origin: Origin
+    again: str = ""
 
 
 def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginning: Beginning) -> None:
     """Write snapshots of a job, oldest first, all with the same tables, as a single run.
 
+    Those that replace others take the place of all that these observed, other than what imports have brought since.
     They become visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). SourceRefused, with
     nothing written, if the store has data that must not be mixed with theirs (rule 8.7). Overtaken, with nothing shown,
     if another process was faster.
@@ -189,38 +192,47 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     is_rewrite = _is_rewrite(runs, taking, beginning.present)
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
-    writer = RunWriter(store, beginning, runs, is_rewrite=is_rewrite)
+    condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
+    writer = RunWriter(store, beginning, runs, condition)
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     stored = read_assets(store) if any(snapshot.assets for snapshot in snapshots) else {}
     listings = [(snapshot.at, snapshot.assets) for snapshot in snapshots]
     newest = beginning.present.instant if beginning.present else None
     changed = redefined(stored, listings, newest, store.price_max_age)
     assets = asset_frame(changed)
-    claim(store, beginning.claimed, taking.origin)
-    with store.together(f"a run of {beginning.family}"):
-        for table, rows in _tables(snapshots):
-            writer.insert(table, rows)
-        if not is_rewrite:
+    if taking.again != "recompute":
+        claim(store, beginning.claimed, taking.origin)
+    tables = list(_tables(snapshots))
+    if not is_rewrite:
+        with store.together(f"a run of {beginning.family}"):
+            for table, rows in tables:
+                writer.insert(table, rows)
             writer.insert(ASSETS, assets)
             writer.add(observations)
             if any(asset.id in stored and asset.ended_at != stored[asset.id].ended_at for asset in changed):
                 # Answers about the past show no value after an end.
                 record_rewrite(store, [beginning.family], beginning.version, finished=1)
-    if is_rewrite:
-        family, version, expected = beginning.family, beginning.version, observations.height
-        with rewrite.staging(store, family, version, what=taking.kind, expected=expected) as staged:
-            staged.insert(OBSERVATIONS, versioned(observations, beginning.version))
-            staged.insert(ASSETS, versioned(assets, beginning.version))
-            rewrite.publish(store, staged, writer.runs)
-    else:
         writer.complete(next((table.name for table in snapshots[0].rows), None))
+        return
+    family, version, what = beginning.family, beginning.version, taking.again or taking.kind
+    with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
+        writer.require()
+        for table, rows in tables:
+            writer.insert(table, rows)
+        staged.insert(OBSERVATIONS, versioned(observations, version))
+        staged.insert(ASSETS, versioned(assets, version))
+        if taking.again:
+            observed = read_observed_at(store, family, [run.at for run in runs])
+            gone = observed.filter(~pl.col("imported")).join(observations, on=KEY, how="anti")
+            staged.remove(gone.select(KEY))
+        rewrite.publish(store, staged, writer.runs)
 
 
 def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
-    """Whether a run changes the past by more than a lagging oracle does: a backfill of the past, or a snapshot from
-    more than a day ago."""
-    if head is None:
-        return False
+    """Whether a run changes the past by more than a lagging oracle does: a backfill of the past, a snapshot from more
+    than a day ago, or one that replaces another."""
+    if taking.again or head is None:
+        return bool(taking.again)
     limit = head.last_observed_at if taking.kind == "backfill" else head.last_observed_at - DAY
     return min(run.first_observed_at for run in runs) <= limit
 
@@ -229,11 +241,15 @@ def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]
     """The rows of all snapshots by table. Each row has its instant."""
     for name in snapshots[0].dated:
         yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots])
-    instants = [unix_second(snapshot.at) for snapshot in snapshots]
     for table in snapshots[0].rows:
-        parts = [snapshot.rows[table] for snapshot in snapshots]
-        at = [second for second, rows in zip(instants, parts, strict=True) for _ in rows]
-        yield table.name, table.frame(chain(*parts)).with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
+        yield table.name, rows_of(snapshots, table)
+
+
+def rows_of(snapshots: Sequence[Snapshot], table: SnapshotTable) -> pl.DataFrame:
+    """The rows of snapshots in a table, each with its instant."""
+    at = [unix_second(snapshot.at) for snapshot in snapshots for _ in snapshot.rows[table]]
+    rows = table.frame(chain.from_iterable(snapshot.rows[table] for snapshot in snapshots))
+    return rows.with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
 
 
 def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:

@@ -1,6 +1,6 @@
 """`import HISTORY`: history from files as people have them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -11,6 +11,7 @@ from analytics_service.cli.context import ProgressBars, import_store, load_setti
 from analytics_service.cli.import_command import import_options, table_rules
 from analytics_service.cli.import_report import report, understood
 from analytics_service.cli.options import value_type
+from analytics_service.cli.recompute import compute, following
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.holding import STAMPS, Holding, parse_interval
@@ -21,7 +22,9 @@ from analytics_service.imports.presets import Preset
 from analytics_service.imports.publishing import compare, publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
+from analytics_service.market.instants import shown
 from analytics_service.store.connection import Store
+from jobs.again import Portion
 
 _DESCRIBE = (
     "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
@@ -53,11 +56,13 @@ _OPTIONS = (
     click.option("--new-assets", is_flag=True, help="Make assets native;SYMBOL of new symbols."),
 )
 
+_RECOMPUTE = click.option("--recompute", is_flag=True, help="Then compute again what follows from the prices.")
+
 
 def history_command(preset: Preset) -> click.Command:
     """The command that imports the histories of a preset."""
 
-    @import_options(*_OPTIONS)
+    @import_options(*_OPTIONS, *((_RECOMPUTE,) if preset.family == "prices" else ()))
     def import_history(**options: Any) -> None:
         _import_history(preset, options)
 
@@ -85,9 +90,24 @@ def _import_history(preset: Preset, options: Mapping[str, Any]) -> None:
         for line in understood(content):
             click.echo(line)
         summary = compare(store, content, bars) if dry_run else publish(cast(Store, store), content, bars)
-    report(summary, settings, dry_run)
+        report(summary, settings, dry_run)
+        if preset.family == "prices" and not dry_run and (portions := following(cast(Store, store), content.rows)):
+            _compute(cast(Store, store), portions, run=options["recompute"])
     if content.new and request.new_assets:
         click.echo(_DESCRIBE)
+
+
+def _compute(store: Store, portions: Sequence[Portion], *, run: bool) -> None:
+    """Compute again what follows from imported prices, or say how."""
+    if run:
+        compute(store, portions)
+        return
+    start = shown(min(portion.instants[0] for portion in portions))
+    end = shown(max(portion.instants[-1] for portion in portions))
+    click.echo(
+        f"Stored snapshots follow from these prices. `analytics-service jobs recompute --start {start} --end {end}` "
+        "computes them again."
+    )
 
 
 def _history_request(preset: Preset, options: Mapping[str, Any]) -> HistoryRequest:

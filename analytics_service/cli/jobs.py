@@ -18,6 +18,7 @@ from analytics_service.cli.options import (
     time_option,
     value_type,
 )
+from analytics_service.cli.recompute import jobs_recompute
 from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
 from analytics_service.embedded.clickhouse import ending_with_holder
 from analytics_service.history.times import Edge
@@ -25,6 +26,7 @@ from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
+from jobs.again import plan, retake
 from jobs.registry import JOBS
 
 
@@ -104,11 +106,15 @@ def jobs_once(name: str, at: datetime | None, replace_source: bool, **overrides:
     show_default=True,
     help="Time between snapshots, such as 15min or 1d; they are taken at its multiples since 1970.",
 )
+@click.option("--again", is_flag=True, help="Also take all snapshots of the range anew that are there already.")
 @data_dir_option
 @source_option
-def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta, **overrides: Any) -> None:
+def jobs_backfill(
+    name: str, start: datetime, end: datetime, interval: timedelta, again: bool, **overrides: Any
+) -> None:
     """Take the snapshots of a range that are not there yet.
 
+    With --again those that are there are replaced by what the source says now. Without it they stay as they are.
     DURATION is a number and s, min, h or d. Positions have no past to take. From another deployment, snapshots are
     taken a second before the multiples, as buckets of its history end.
 
@@ -125,13 +131,24 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
         instants = runner.instants_to_fill(start, min(end, now), interval, at_ends=source.at_ends)
-        bar = click.progressbar(length=len(instants), label=f"Backfill of {name}")
-        with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."), bar:
-            written = runner.backfill(job, source, store, instants, progress=bar.update)
-    click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
+        portions = plan(store, name, start, min(end, now)) if again else []
+        replaced = sum(len(portion.instants) for portion in portions)
+        with click.progressbar(length=replaced + len(instants), label=f"Backfill of {name}") as bar:
+            for portion in portions:
+                first = shown(portion.instants[0])
+                with explaining_stop(f"Stopped. What was before {first} is taken anew; go on from there."):
+                    retake(job, source, store, portion)
+                bar.update(len(portion.instants))
+            with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
+                written = runner.backfill(job, source, store, instants, progress=bar.update)
+    there = f"{replaced} taken anew" if again else f"{len(instants) - written} were there already"
+    click.echo(f"{name}: {written} snapshots taken, {there}.")
 
 
 def _require_past(option: str, instant: datetime, now: datetime) -> None:
     """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:
         raise click.UsageError(f"{option} {shown(instant)} lies in the future; `now` is {shown(now)}.")
+
+
+jobs.add_command(jobs_recompute)

@@ -68,9 +68,11 @@ class Source(Protocol):
 
     def hurry(self) -> None:
         """From now on, wait for anything at most some seconds, because the process is about to end."""
+        return
 
     def close(self) -> None:
         """Release connections and the like."""
+        return
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         """Every asset that the protocol knows."""

@@ -22,6 +22,8 @@ from analytics_service.store.ledger import Origin
 
 NONE = "none"
 SQL = "sql"
+# The schemes of other deployments.
+UPSTREAM = ("http", "https")
 _EMPTY = "The store is empty, so there is no source to go on with. Name one with --source or ANALYTICS_SOURCE."
 _IMPORTED_ONLY = (
     "The store holds imported history only and has no source, so no snapshots are taken. --source or ANALYTICS_SOURCE "
@@ -39,8 +41,7 @@ def _open_upstream(spec: str, settings: Settings, _: Store) -> Source:
 
 _OWN: Mapping[str, Callable[[str, Settings, Store], Source]] = {
     SQL: SqlSource,
-    "http": _open_upstream,
-    "https": _open_upstream,
+    **dict.fromkeys(UPSTREAM, _open_upstream),
 }
 
 

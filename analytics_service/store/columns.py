@@ -1,6 +1,6 @@
 """Values of the domain as columns of ClickHouse, and back; tables with rows for each snapshot."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from analytics_service.errors import OutOfRange
-from analytics_service.market.kinds import Amount, Kind
+from analytics_service.market.kinds import Amount, Kind, Time
 from analytics_service.store.connection import Store
 
 # Columns whose values identify the row in a message about a value that cannot be stored.
@@ -119,5 +119,34 @@ class SnapshotTable:
         return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
 
 
+class SnapshotRange:
+    """The rows of the complete snapshots in a range (unix seconds, inclusive) and of the newest one before it. Each
+    table is read at once, on its first use."""
+
+    def __init__(self, store: Store, start: int, end: int) -> None:
+        self._store = store
+        self._range = {"start": start, "end": end}
+        self._frames: dict[SnapshotTable, dict[int, pl.DataFrame]] = {}
+
+    def frames(self, table: SnapshotTable) -> Mapping[int, pl.DataFrame]:
+        """The rows of a table, with `observed_at`, by the second of their snapshot, oldest first."""
+        if table not in self._frames:
+            schema = schema_of({**table.columns, "observed_at": Time()})
+            placeholders = {"columns": select_list(table.columns), "key": ", ".join(table.key)}
+            rows = self._store.frame(
+                "rows_between", placeholders, table=table.name, family=table.family, **self._range
+            ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+            parts = rows.partition_by("observed_at", maintain_order=True)
+            self._frames[table] = {part["observed_at"][0]: part for part in parts}
+        return self._frames[table]
+
+    def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
+        """The rows of the snapshot at a second, as `SnapshotTable.read` has them."""
+        rows = self.frames(table).get(at)
+        return (decoded(row, table.columns) for row in ([] if rows is None else rows.iter_rows(named=True)))
+
+
 # The rows of a snapshot by table: values of the domain by column.
 SnapshotRows = Mapping[SnapshotTable, Sequence[Row]]
+# Gives the rows of a snapshot of each table.
+Read = Callable[[SnapshotTable], Iterable[dict[str, Any]]]

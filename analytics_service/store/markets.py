@@ -15,7 +15,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.risk import Risk
 from analytics_service.market.supply import MarketValues, supply_of, utilization
 from analytics_service.market.values import quantized_below_limit
-from analytics_service.store.columns import Columns, Row, SnapshotRows, SnapshotTable
+from analytics_service.store.columns import Columns, Read, Row, SnapshotRows, SnapshotTable
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import (
     ACCOUNTS_AT_RISK,
@@ -35,7 +35,7 @@ _KEY: Columns = {"asset_id": AssetId("Asset id")}
 _LEND = SnapshotTable("market_lend", "markets", {**_KEY, **columns_of(LendMarket)}, ("asset_id",))
 _COLLATERAL = SnapshotTable("market_collateral", "markets", {**_KEY, **columns_of(CollateralMarket)}, ("asset_id",))
 _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket)}, ("asset_id",))
-_CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
+CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
 _ORACLE = kinds.Price("USD per standard unit, as the oracle stated it last by then")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
 # The histories whose series add up to totals.
@@ -53,14 +53,19 @@ def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping
         for table, part in ((_LEND, market.lend), (_COLLATERAL, market.collateral), (_DEBT, market.debt)):
             if part:
                 rows[table].append({**key, **row_of(part)})
-    return {**rows, _CONFIG: [row_of(config)]}
+    return {**rows, CONFIG: [row_of(config)]}
 
 
 def read_markets(store: Store, at: int) -> dict[str, Market]:
     """The markets of a snapshot (unix second of a head of family markets), by asset id, in the order of ids."""
-    lends = {row["asset_id"]: record_of(LendMarket, row) for row in _LEND.read(store, at)}
-    collaterals = {row["asset_id"]: record_of(CollateralMarket, row) for row in _COLLATERAL.read(store, at)}
-    debts = {row["asset_id"]: record_of(DebtMarket, row) for row in _DEBT.read(store, at)}
+    return markets_of(lambda table: table.read(store, at))
+
+
+def markets_of(read: Read) -> dict[str, Market]:
+    """The markets of a snapshot by what reads its rows."""
+    lends = {row["asset_id"]: record_of(LendMarket, row) for row in read(_LEND)}
+    collaterals = {row["asset_id"]: record_of(CollateralMarket, row) for row in read(_COLLATERAL)}
+    debts = {row["asset_id"]: record_of(DebtMarket, row) for row in read(_DEBT)}
     return {
         asset_id: Market(asset_id, lends.get(asset_id), collaterals.get(asset_id), debts.get(asset_id))
         for asset_id in sorted({*lends, *collaterals, *debts})
@@ -69,7 +74,12 @@ def read_markets(store: Store, at: int) -> dict[str, Market]:
 
 def read_config(store: Store, at: int) -> GlobalConfig:
     """The rules for all borrowing at a snapshot (unix second). NoSnapshot if there is none."""
-    for row in _CONFIG.read(store, at):
+    return config_of(lambda table: table.read(store, at))
+
+
+def config_of(read: Read) -> GlobalConfig:
+    """The rules in a snapshot by what reads its rows. NoSnapshot without rows."""
+    for row in read(CONFIG):
         return record_of(GlobalConfig, row)
     raise NoSnapshot("markets")
 
@@ -77,7 +87,12 @@ def read_config(store: Store, at: int) -> GlobalConfig:
 def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
     """The oracle's price of each asset with a market, by asset id, as written with a complete snapshot of family
     markets (unix second). Prices of receipt tokens that it does not quote follow from these (rule 4.6)."""
-    return {row["asset_id"]: row["price"] for row in _PRICE.read(store, at)}
+    return market_prices_of(lambda table: table.read(store, at))
+
+
+def market_prices_of(read: Read) -> dict[str, Decimal]:
+    """The prices in a snapshot by what reads its rows."""
+    return {row["asset_id"]: row["price"] for row in read(_PRICE)}
 
 
 def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
@@ -125,7 +140,7 @@ def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal]:
     }
 
 
-_STATE = SnapshotTable("ptoken_state", "ptoken", columns_of(Ptoken))
+PTOKEN = SnapshotTable("ptoken_state", "ptoken", columns_of(Ptoken))
 _POOLS = SnapshotTable("ptoken_pool", "ptoken", columns_of(StakingPool), ("pool",))
 _ARRANGEMENTS = SnapshotTable("unlock_arrangement", "ptoken", columns_of(Arrangement), ("address", "arrangement"))
 
@@ -133,7 +148,7 @@ _ARRANGEMENTS = SnapshotTable("unlock_arrangement", "ptoken", columns_of(Arrange
 def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> SnapshotRows:
     """A snapshot's rows; addresses of beneficiaries in lower case."""
     return {
-        _STATE: [row_of(ptoken)],
+        PTOKEN: [row_of(ptoken)],
         _POOLS: [row_of(pool) for pool in ptoken.pools],
         _ARRANGEMENTS: [row_of(arrangement) for arrangement in arrangements],
     }
@@ -141,8 +156,13 @@ def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> Snapshot
 
 def read_ptoken(store: Store, at: int) -> Ptoken:
     """The protocol token at a snapshot (unix second), its pools by index. NoSnapshot when there is none."""
-    pools = tuple(record_of(StakingPool, row) for row in _POOLS.read(store, at))
-    for row in _STATE.read(store, at):
+    return ptoken_of(lambda table: table.read(store, at))
+
+
+def ptoken_of(read: Read) -> Ptoken:
+    """The protocol token in a snapshot by what reads its rows. NoSnapshot without rows."""
+    pools = tuple(record_of(StakingPool, row) for row in read(_POOLS))
+    for row in read(PTOKEN):
         return record_of(Ptoken, row, pools=pools)
     raise NoSnapshot("ptoken")
 

@@ -12,7 +12,7 @@ from analytics_service.market.prices import Price
 from analytics_service.store.cells import look_back
 from analytics_service.store.columns import Row, encoded
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import PRICES, History
+from analytics_service.store.histories import PRICES, History, names_of
 from analytics_service.store.sql import named_query
 
 OBSERVATIONS = "observation"
@@ -35,6 +35,8 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "value": DECIMAL,
 }
 NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
+# The columns by which an observation replaces another.
+KEY = ["history", "asset_id", "observed_at"]
 # Observations in one query: their ids are a parameter, which may be 128 KiB long.
 _AT_ONCE = 500
 # Seconds in one query, which are shorter than ids.
@@ -132,6 +134,24 @@ def read_observed_since(
         (named[name], asset_id, second, value if is_imported else None)
         for name, asset_id, second, value, is_imported in rows.iter_rows()
     ]
+
+
+def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:
+    """What is observed of a family's histories at some unix seconds (ascending), in the columns of a batch, and
+    `imported`: whether an import has brought it."""
+    start, end = seconds[0], seconds[-1]
+    rows = store.frame("observed_between", family=family, histories=names_of(family), start=start, end=end)
+    return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})
+
+
+def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
+    """When the price of each asset that has a market, or is the protocol token, is next observed after a unix second
+    of its own; 0 if it is not."""
+    if not last:
+        return {}
+    since = min(last.values())
+    bound = {"ids": list(last), "seconds": list(last.values()), "since": since}
+    return dict(store.frame("next_observed", (), history=PRICES.name, **bound).iter_rows())
 
 
 def read_prices_at(store: Store, asset_id: str, seconds: Sequence[int]) -> dict[int, Decimal]:

@@ -154,6 +154,14 @@ def read_borrowing(store: Store, at: int) -> pl.DataFrame:
     return store.frame("borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at)
 
 
+def read_borrowing_between(store: Store, start: int, end: int) -> pl.DataFrame:
+    """The same items at all seconds of a range, each with the seconds in which it had this amount: from `observed_at`
+    to before `until`, null for the end of the range."""
+    rows = store.frame("borrowing_changes", _PLACEHOLDERS, kinds=list(_BORROWING), start=start, end=end)
+    until = pl.col("observed_at").shift(-1).over(ITEM_KEY)
+    return rows.sort(*ITEM_KEY, "observed_at").with_columns(until=until).filter(~pl.col("closed"))
+
+
 def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
     """The same items among all of a snapshot."""
     return items.filter(pl.col("kind").is_in(_BORROWING))

@@ -235,7 +235,7 @@ def make_head_anew(store: Store, family: str) -> None:
 def define(store: Store, assets: pl.DataFrame, what: str) -> None:
     """Write definitions, a batch without `version`, and make them visible at once: a correction, as `what` says."""
     version = new_version(store)
-    with in_turn(store, ASSETS_FAMILY, version, what, assets.height) as correction:
+    with in_turn(store, ASSETS_FAMILY, version, ONCE, what=what, expected=assets.height) as correction:
         store.insert(ASSETS, versioned(assets, version))
         show_assets(store)
         correction.rows = assets.height

@@ -78,11 +78,13 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
 class RunWriter:
     """Writes the rows of a run, with the version of its `beginning`, as long as no other process has overtaken it."""
 
-    def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], *, is_rewrite: bool) -> None:
+    def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], condition: str) -> None:
+        """`condition` is the query that tells whether no other process has: runs_unchanged for a run that appends,
+        instants_free for one that adds to the past, instants_taken for one that replaces snapshots."""
         self.store = store
         self.beginning = beginning
         self.runs = runs
-        self._condition = "instants_free" if is_rewrite else "runs_unchanged"
+        self._condition = condition
         self._bound: Mapping[str, Any] = {
             "family": beginning.family,
             "instants": [run.at for run in runs],
@@ -112,6 +114,11 @@ class RunWriter:
         """Write rows, without `version`, into a table. Overtaken when another process was faster."""
         self._insert(table, versioned(rows, self.beginning.version))
 
+    def require(self) -> None:
+        """Overtaken when another process was faster."""
+        if not self.store.frame(self._condition, **self._bound)[0, 0]:
+            raise self._overtaken()
+
     def add(self, observations: pl.DataFrame) -> None:
         """Write observations, and close the cells that end with them. Overtaken when another process was faster.
 
@@ -133,4 +140,7 @@ class RunWriter:
         parts = {"left_behind": named_query("left_behind", ())}
         condition = " AND ".join(f"({named_query(name, parts)})" for name in (self._condition, *conditions))
         if not self.store.insert_if(table, rows, condition, **self._bound, **bound):
-            raise Overtaken(f"Another process took snapshots of {self.beginning.family} at the same time.")
+            raise self._overtaken()
+
+    def _overtaken(self) -> Overtaken:
+        return Overtaken(f"Another process took snapshots of {self.beginning.family} at the same time.")

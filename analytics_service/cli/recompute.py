@@ -1,0 +1,86 @@
+"""`jobs recompute`, and the same after an import of prices."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import polars as pl
+
+from analytics_service.cli.context import load_settings, open_store, patient
+from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
+from analytics_service.cli.signals import explaining_stop
+from analytics_service.history.times import Edge
+from analytics_service.market.instants import MINUTE, instant, shown, unix_second
+from analytics_service.store.connection import Store
+from analytics_service.store.observations import read_next_prices
+from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for
+
+
+@click.command("recompute", epilog=TIMES)
+@click.argument("family", type=click.Choice(FAMILIES), required=False)
+@time_option(Edge.START, "First second.", required=True)
+@time_option(Edge.END, "Last second, itself included.", required=True)
+@click.option("--dry-run", is_flag=True, help="Say how much there is to compute; stop there.")
+@data_dir_option
+def jobs_recompute(family: str | None, start: datetime, end: datetime, dry_run: bool, **overrides: Any) -> None:
+    """Compute again what follows from stored prices, markets, positions and events.
+
+    These are sums in USD and the prices kept with markets, the risk of positions, and the sums of loans and
+    liquidations: of one FAMILY, or of all. Run it after a correction of prices. What comes out as it is stored is not
+    written. May be stopped and run again. Example:
+
+    \b
+        analytics-service jobs recompute --start 2026-03-01 --end 2026-03-05 --dry-run
+    """
+    require_range(start, end)
+    end = min(end, datetime.now(UTC))
+    with open_store(patient(load_settings(**overrides))) as store:
+        compute(store, day_by_day(store, [family] if family else FAMILIES, start, end), dry_run=dry_run)
+
+
+def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False) -> None:
+    """Compute snapshots again, and say what it costs before and what came of it after."""
+    if stated := sum(len(portion.instants) for portion in portions if portion.is_stated):
+        click.echo(
+            f"{stated:,} snapshots of loans have sums that another deployment has stated, and stay. "
+            "`analytics-service jobs backfill loans --again` asks it for them anew."
+        )
+    portions = [portion for portion in portions if not portion.is_stated]
+    if not portions:
+        click.echo("There are no snapshots to compute again in this range.")
+        return
+    found: Counter[str] = Counter()
+    for portion in portions:
+        found[portion.family] += len(portion.instants)
+    counts = ", ".join(f"{count:,} snapshots of {family}" for family, count in found.items())
+    click.echo(f"To compute again: {counts}, in about {_duration(seconds_for(store, portions))}.")
+    if dry_run:
+        return
+    changed: Counter[str] = Counter()
+    with click.progressbar(length=found.total(), label="Computing") as bar:
+        for portion in portions:
+            with explaining_stop(f"Stopped. What was before {shown(portion.instants[0])} is done; go on from there."):
+                changed[portion.family] += recompute(store, portion)
+            bar.update(len(portion.instants))
+    for family in found:
+        click.echo(f"{family}: {changed[family]:,} snapshots have changed.")
+
+
+def following(store: Store, rows: pl.DataFrame) -> list[Portion]:
+    """The snapshots that follow from imported rows of prices: from the first of an asset until it is priced next."""
+    by_asset = rows.group_by(pl.col("asset").cast(pl.String))
+    ranges = {
+        asset: bounds for asset, *bounds in by_asset.agg(pl.min("observed_at"), last=pl.max("observed_at")).rows()
+    }
+    next_prices = read_next_prices(store, {asset: last for asset, (_, last) in ranges.items()})
+    if not next_prices:
+        return []
+    start = min(ranges[asset][0] for asset in next_prices)
+    end = max(second or unix_second(datetime.now(UTC)) for second in next_prices.values())
+    return day_by_day(store, ("markets", "positions"), instant(start), instant(end - 1))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / MINUTE:,.0f} min" if seconds > 90 else f"{seconds:.0f} s"

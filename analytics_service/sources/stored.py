@@ -1,0 +1,81 @@
+"""What a store holds, as a source: snapshots that are taken from it follow from what is stored now."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import unix_second
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Ptoken, no_ptoken
+from analytics_service.market.share import Part
+from analytics_service.sources.base import Source
+from analytics_service.store.assets import read_assets
+from analytics_service.store.columns import Read, SnapshotRange, SnapshotTable
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import PRICES
+from analytics_service.store.ledger import read_state
+from analytics_service.store.markets import CONFIG, PTOKEN, config_of, market_prices_of, markets_of, ptoken_of
+from analytics_service.store.observations import read_prices_at, read_series
+
+
+class StoredSource(Source):
+    """A store's state at some instants (whole seconds, oldest first): assets as they are defined now, the last price of
+    each, and the newest complete snapshot of everything else. Before its first price an asset has that of the snapshot
+    of markets, which need not have come from the history. All is read by range."""
+
+    may_hang = False
+    # A stored snapshot may have none.
+    has_markets = False
+    spec = "the store"
+
+    def __init__(self, store: Store, instants: Sequence[datetime]) -> None:
+        self._store = store
+        self._seconds = [unix_second(at) for at in instants]
+        self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1])
+
+    def can_value(self, at: datetime) -> bool:
+        """Whether there were prices and markets by an instant."""
+        return bool(self.prices(at)) and self._reader(CONFIG, at) is not None
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return self._assets
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        second, read = unix_second(at), self._reader(CONFIG, at)
+        last = {asset_id: usd[second] for asset_id, usd in self._prices.items() if second in usd}
+        of_markets = market_prices_of(read) if read else {}
+        early = {asset_id: usd for asset_id, usd in of_markets.items() if asset_id in self._prices}
+        return [Price(asset_id, at, usd) for asset_id, usd in (early | last).items()]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        read = self._reader(CONFIG, at)
+        return [*markets_of(read).values()] if read else ()
+
+    def config(self, at: datetime) -> GlobalConfig:
+        read = self._reader(CONFIG, at)
+        return config_of(read) if read else NO_CONFIG
+
+    def ptoken(self, at: datetime) -> Ptoken:
+        read = self._reader(PTOKEN, at)
+        return ptoken_of(read) if read else no_ptoken(at)
+
+    @Part
+    def _assets(self) -> Sequence[Asset]:
+        return [*read_assets(self._store).values()]
+
+    @Part
+    def _prices(self) -> Mapping[str, Mapping[int, Decimal]]:
+        """The price of each asset that has any at each of the seconds."""
+        head = read_state(self._store, "prices")
+        series = read_series(self._store, PRICES, head.last_observed_at) if head else ()
+        return {asset_id: read_prices_at(self._store, asset_id, self._seconds) for asset_id in series}
+
+    def _reader(self, dated: SnapshotTable, at: datetime) -> Read | None:
+        """Reads the newest snapshot at or before an instant, if there is one; `dated` has one row of each."""
+        seconds = [*self.snapshots.frames(dated)]
+        index = bisect_right(seconds, unix_second(at))
+        return partial(self.snapshots.read, at=seconds[index - 1]) if index else None

@@ -1,0 +1,165 @@
+"""Takes complete snapshots again: from a source, or after a correction from what the store holds.
+
+Those of a day are one rewrite. What follows from stored prices, markets, positions and events is computed again; what
+then comes out as it is stored is not written, so this may be stopped and run again. Values of imports stay.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import polars as pl
+
+from analytics_service.market.instants import DAY, instant, unix_second
+from analytics_service.market.kinds import DECIMAL
+from analytics_service.sources.base import Source
+from analytics_service.sources.registry import UPSTREAM, origin_of
+from analytics_service.sources.stored import StoredSource
+from analytics_service.store import rewrite
+from analytics_service.store.columns import versioned
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Origin, read_state
+from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at
+from analytics_service.store.positions import read_activity
+from analytics_service.store.retries import ONCE
+from analytics_service.store.runs import Beginning, begin
+from jobs import loans, markets, positions
+from jobs.registry import Job
+from jobs.runner import collect, retry_overtaken
+from jobs.snapshot import Batch, Snapshot, Taking, commit, rows_of
+
+
+def _loans_again(batch: Batch, stored: pl.DataFrame) -> list[Snapshot]:
+    """Sums of stored events. Zeros stay where they are: they tell which assets could be borrowed then."""
+    is_zero, snapshots = pl.col("value") == 0, []
+    for snapshot in loans.collect(batch):
+        keys, sums = stored.filter(observed_at=unix_second(snapshot.at)).select(KEY), snapshot.observations
+        kept = sums.join(keys, on=KEY, how="semi")
+        zeros = keys.join(sums, on=KEY, how="anti").with_columns(value=pl.lit(0, DECIMAL))
+        snapshots.append(
+            replace(snapshot, observations=pl.concat([sums.filter(~is_zero), kept.filter(is_zero), zeros]))
+        )
+    return snapshots
+
+
+# Takes the snapshots of a batch again, given what is observed at its instants.
+_AGAIN: Mapping[str, Callable[[Batch, pl.DataFrame], list[Snapshot]]] = {
+    "markets": lambda batch, stored: markets.collect(batch),
+    "positions": lambda batch, stored: positions.collect_again(batch),
+    "loans": _loans_again,
+}
+FAMILIES = tuple(_AGAIN)
+# Snapshots of a rewrite, which are in memory together.
+_AT_ONCE = 1_440
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Complete snapshots of a day that came in the same way, and are replaced together."""
+
+    family: str
+    taking: Taking
+    instants: Sequence[datetime]
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether they are sums that another deployment has stated, which do not follow from stored events."""
+        return self.family == "loans" and self.taking.origin.spec.partition(":")[0] in UPSTREAM
+
+
+def plan(store: Store, family: str, start: datetime, end: datetime) -> list[Portion]:
+    """The complete snapshots of a family in a range, oldest first."""
+    first, last = unix_second(start), unix_second(end)
+    rows = store.frame("taken_snapshots", family=family, start=first, end=last).with_columns(day=pl.col("at") // DAY)
+    days = rows.group_by("day", "kind", "source", "simulated", maintain_order=True)
+    return [
+        Portion(family, Taking(kind, Origin(source, bool(simulated)), "recompute"), [*map(instant, part["at"])])
+        for (_, kind, source, simulated), day in days
+        for part in day.iter_slices(_AT_ONCE)
+    ]
+
+
+def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
+    """Take snapshots again from a source."""
+
+    def attempt() -> None:
+        beginning = _begin(store, portion)
+        batch = Batch(job.family, source, store, portion.instants, beginning.present)
+        commit(store, collect(job, batch), Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
+
+    retry_overtaken(attempt, ONCE)
+
+
+def day_by_day(store: Store, families: Sequence[str], start: datetime, end: datetime) -> list[Portion]:
+    """The complete snapshots of families in a range, those of a day together."""
+    portions = [portion for family in families for portion in plan(store, family, start, end)]
+    return sorted(portions, key=lambda portion: unix_second(portion.instants[0]) // DAY)
+
+
+def seconds_for(store: Store, portions: Sequence[Portion]) -> float:
+    """Roughly how long computing takes, as measured on one core."""
+    head = read_state(store, "positions")
+    accounts = read_activity(store, head.at).borrower_account_active if head else 0
+    each = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 0.001}
+    return sum(len(portion.instants) * each[portion.family] for portion in portions)
+
+
+def recompute(store: Store, portion: Portion) -> int:
+    """Compute snapshots again, and write those that come out otherwise. Returns their number."""
+    return retry_overtaken(lambda: _recompute(store, portion), ONCE)
+
+
+def _begin(store: Store, portion: Portion) -> Beginning:
+    return begin(store, portion.family, unix_second(portion.instants[0]), unix_second(portion.instants[-1]))
+
+
+def _recompute(store: Store, portion: Portion) -> int:
+    family, seconds = portion.family, [unix_second(at) for at in portion.instants]
+    beginning = _begin(store, portion)
+    source, stored = StoredSource(store, portion.instants), read_observed_at(store, family, seconds)
+    own, imported = stored.filter(~pl.col("imported")), stored.filter("imported")
+    # Of some positions there is no risk, and nothing has a value before there were prices.
+    known = set(own["observed_at"])
+    instants = [
+        at for at in portion.instants if unix_second(at) in known and (family == "loans" or source.can_value(at))
+    ]
+    if not instants:
+        return 0
+    snapshots = _AGAIN[family](Batch(family, source, store, instants, beginning.present), stored)
+    observations = pl.concat([snapshot.observations for snapshot in snapshots]).join(imported, on=KEY, how="anti")
+    differing = {*_differing(snapshots, observations, own, source)}
+    # With the last snapshot may come observations of later ones.
+    second = pl.col("observed_at").clip(upper_bound=unix_second(instants[-1]))
+    changed = [
+        replace(snapshot, observations=observations.filter(second == unix_second(snapshot.at)))
+        for snapshot in snapshots
+        if unix_second(snapshot.at) in differing
+    ]
+    if changed and family == "positions":
+        _correct(store, changed, beginning.version)
+    elif changed:
+        commit(store, changed, portion.taking, beginning)
+    return len(changed)
+
+
+def _differing(
+    snapshots: Sequence[Snapshot], observations: pl.DataFrame, stored: pl.DataFrame, source: StoredSource
+) -> Iterator[int]:
+    """The instants whose observations, or other rows, come out otherwise than they are stored."""
+    seconds = [unix_second(snapshot.at) for snapshot in snapshots]
+    compared = [(observations, stored)]
+    for table in snapshots[0].rows:
+        rows = rows_of(snapshots, table)
+        compared.append((rows, pl.concat([rows.clear(), *(source.snapshots.frames(table).values())], how="diagonal")))
+    for now, before in compared:
+        before = before.filter(pl.col("observed_at").is_in(seconds)).select(now.columns)
+        for one, other in ((now, before), (before, now)):
+            yield from one.join(other, on=now.columns, how="anti", nulls_equal=True)["observed_at"]
+
+
+def _correct(store: Store, snapshots: Sequence[Snapshot], version: int) -> None:
+    """Replace observations of positions, whose other rows stay: they are stored as changes."""
+    observations = pl.concat([snapshot.observations for snapshot in snapshots])
+    with rewrite.staging(store, "positions", version, what="recompute", expected=observations.height) as staged:
+        staged.insert(OBSERVATIONS, versioned(observations, version))
+        rewrite.publish(store, staged, [])

@@ -1,0 +1,233 @@
+"""Snapshots that are taken again: from their source, or from what the store holds after a correction."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.cli.main import cli
+from analytics_service.config.settings import Settings
+from analytics_service.market.instants import multiples, unix_second
+from analytics_service.market.prices import Price
+from analytics_service.market.rates import Rates
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.runs import Overtaken
+from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests import clickhouse
+from tests.clickhouse import contents
+from tests.integration.conftest import Run
+from tests.integration.databases import database
+
+# A day ends in between. All families have their snapshots at instants of prices.
+START = datetime(2025, 2, 27, 23, tzinfo=UTC)
+END = START + timedelta(hours=2)
+MINUTE = timedelta(minutes=1)
+EVERY = {"prices": 10, "markets": 10, "ptoken": 30, "loans": 20, "positions": 20}
+ASSET = "native;ahel"
+# Rows count where the ledger lists their instant and version.
+DATED = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price", "position")
+DATED += ("ptoken_state", "ptoken_pool", "unlock_arrangement", "flash_loan_volume", "position_summary")
+# What tells of runs, not of what they have brought.
+ABOUT_RUNS = {"rewrite", "correction", "claim", "snapshot_head", "job_run", "schema_migration"}
+
+
+class Protocol(SimulatedSource):
+    """A protocol of which nothing is made up, so that imports may join it. `quote` changes its prices."""
+
+    simulated = False
+
+    def __init__(self, quote: Callable[[Price], Price | None] = lambda price: price) -> None:
+        super().__init__("1")
+        self._quote = quote
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [price for price in map(self._quote, super().prices(at)) if price]
+
+
+def too_low(price: Price) -> Price:
+    """The price of an asset is a third too low from 23:40 to 00:20."""
+    is_wrong = START + 40 * MINUTE <= price.observed_at <= START + 80 * MINUTE and price.asset_id == ASSET
+    return replace(price, usd=price.usd * 2 / 3) if is_wrong else price
+
+
+def without_asset(price: Price) -> Price | None:
+    return None if price.asset_id == ASSET else price
+
+
+RIGHT = Protocol()
+
+
+def fill(store: Store, source: SimulatedSource, *names: str) -> None:
+    """Snapshots of some families, or of all: the first of the past by a backfill, the others by jobs."""
+    for name in names or EVERY:
+        instants = multiples(START, END, EVERY[name] * MINUTE)
+        if JOBS[name].history:
+            backfill(JOBS[name], source, store, instants[:2])
+        for at in instants:
+            run_once(JOBS[name], source, store, at)
+
+
+def compute(store: Store) -> dict[str, int]:
+    """The number of snapshots that came out otherwise, by family."""
+    changed = dict.fromkeys(FAMILIES, 0)
+    for portion in day_by_day(store, FAMILIES, START, END):
+        changed[portion.family] += recompute(store, portion)
+    return changed
+
+
+def seen(own: Client) -> Mapping[str, Any]:
+    """What readers see of a database: all rows that count, without the versions of runs."""
+    conditions = dict.fromkeys(DATED, "(observed_at, version) IN (SELECT at, version FROM snapshot FINAL)")
+    conditions["snapshot"] = "kind IN ('job', 'backfill')"
+    # Only closed cells are read.
+    ends = "(width = 'quarter' AND cell < '2025-02-28 01:00:00') OR (width = 'day' AND cell < '2025-02-28 00:00:00')"
+    conditions["cell"] = ends
+    # Events that a run has brought are not brought again.
+    hidden = {"snapshot": "version, rows, first_observed_at"}
+    rows = {}
+    for table in contents(own).keys() - ABOUT_RUNS:
+        only, but = conditions.get(table, "true"), hidden.get(table, "version")
+        statement = f"SELECT * EXCEPT ({but}) FROM {table} FINAL WHERE {only} ORDER BY ALL"
+        rows[table] = own.query(statement).result_rows
+    return rows
+
+
+def store_of(server: Settings, name: str, source: SimulatedSource, *names: str) -> Iterator[tuple[Store, Client]]:
+    settings = replace(server, clickhouse_database=f"test_{name}")
+    with database(settings) as store, clickhouse.client(settings) as own:
+        fill(store, source, *names)
+        yield store, own
+
+
+@pytest.fixture(scope="module")
+def truth(server: Settings) -> Iterator[tuple[Store, Client]]:
+    """A store that was fed right from the start."""
+    yield from store_of(server, "truth", RIGHT)
+
+
+def test_where_nothing_was_wrong_nothing_is_written(truth: tuple[Store, Client]) -> None:
+    store, own = truth
+    before = contents(own)
+    assert {portion.taking.kind for portion in day_by_day(store, FAMILIES, START, END)} == {"job", "backfill"}
+    assert compute(store) == {"markets": 0, "positions": 0, "loans": 0}
+    assert contents(own) == before
+
+
+def test_imported_prices_reach_what_follows_from_them(
+    settings: Settings, store: Store, client: Client, truth: tuple[Store, Client], tmp_path: Path
+) -> None:
+    """Of 13 snapshots of markets five are from 23:40 to 00:20, and of seven of positions three. The last price that is
+    imported holds until 00:30."""
+    fill(store, Protocol(too_low))
+    path = tmp_path / "prices.csv"
+    path.write_text("asset_id,ts,price\n")
+    with path.open("a") as file:
+        for at in multiples(START + 40 * MINUTE, START + 80 * MINUTE, 10 * MINUTE):
+            file.writelines(f"{ASSET},{unix_second(at)},{p.usd}\n" for p in RIGHT.prices(at) if p.asset_id == ASSET)
+    command, env = ["import", "price", str(path), "--time-unit", "s"], settings.to_environment({})
+    said = CliRunner().invoke(cli, command, env=env).output
+    assert "`analytics-service jobs recompute --start 2025-02-27T23:40:00Z --end 2025-02-28T00:20:00Z`" in said
+    suggested = said.split("`")[1].split()[1:]
+    said = CliRunner().invoke(cli, [*suggested, "--dry-run"], env=env).output
+    assert said.startswith("To compute again: 5 snapshots of markets, 3 snapshots of positions, 3 snapshots of loans,")
+    assert seen(client) != seen(truth[1])
+    said = CliRunner().invoke(cli, [*command, "--recompute"], env=env).output
+    assert "5 snapshots of markets, 3 snapshots of positions, in about 0 s." in said
+    assert "markets: 5 snapshots have changed.\npositions: 3 snapshots have changed." in said
+    assert seen(client) == seen(truth[1])
+    assert compute(store) == {"markets": 0, "positions": 0, "loans": 0}
+
+
+def test_a_backfill_takes_snapshots_again(store: Store, client: Client, truth: tuple[Store, Client]) -> None:
+    """The origin of runs that are day_by_day again stays."""
+    fill(store, Protocol(too_low))
+    for name in ("prices", "markets", "ptoken", "loans"):
+        for portion in plan(store, name, START, END):
+            retake(JOBS[name], RIGHT, store, portion)
+    assert compute(store) == {"markets": 0, "positions": 3, "loans": 0}
+    assert seen(client) == seen(truth[1])
+
+
+def test_what_is_quoted_no_more_has_no_value(server: Settings, store: Store, client: Client) -> None:
+    fill(store, RIGHT, "prices", "markets")
+    for portion in plan(store, "prices", START, END):
+        retake(JOBS["prices"], Protocol(without_asset), store, portion)
+    compute(store)
+    for _, own in store_of(server, "unquoted", Protocol(without_asset), "prices", "markets"):
+        assert seen(client) == seen(own)
+
+
+def test_markets_from_before_there_were_prices_keep_their_own(store: Store) -> None:
+    fill(store, RIGHT, "markets")
+    assert compute(store)["markets"] == 0
+    run_once(JOBS["prices"], RIGHT, store, END)
+    assert compute(store)["markets"] == 0
+
+
+def test_changed_events_reach_the_sums_of_loans(store: Store, run: Run) -> None:
+    """An early loan becomes one of a million more."""
+    total = "SELECT observed_at, value FROM observation FINAL WHERE history = 'loans_originated' AND asset_id = ''"
+    fill(store, RIGHT, "loans")
+    before = dict(run(total))
+    run(
+        "INSERT INTO event SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) FROM event FINAL "
+        "WHERE kind = 'borrow' ORDER BY at LIMIT 1"
+    )
+    assert compute(store) == {"markets": 0, "positions": 0, "loans": 7}
+    assert {value - before[at] for at, value in run(total)} == {1_000_000}
+
+
+def test_values_that_were_imported_stay(settings: Settings, store: Store, run: Run, tmp_path: Path) -> None:
+    fill(store, Protocol(too_low), "prices", "markets")
+    path, at = tmp_path / "tvl.csv", START + 50 * MINUTE
+    path.write_text(f"ts,tvl\n{unix_second(at)},5\n")
+    CliRunner().invoke(cli, ["import", "tvl", str(path), "--time-unit", "s"], env=settings.to_environment({}))
+    for portion in plan(store, "prices", START, END):
+        retake(JOBS["prices"], RIGHT, store, portion)
+    assert compute(store)["markets"] == 5
+    assert run(f"SELECT usd FROM tvl WHERE observed_at = {unix_second(at)}") == [(5,)]
+
+
+def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, store: Store, run: Run) -> None:
+    """That of 23:10 is none that the backfill would take."""
+    run_once(JOBS["prices"], SimulatedSource("1"), store, START + 10 * MINUTE)
+    prices = run("SELECT * FROM price ORDER BY ALL")
+    run("INSERT INTO observation SELECT * REPLACE (2 * value AS value, version + 1 AS version) FROM observation")
+    between = ["--start", "2025-02-27T23:05:00Z", "--end", "2025-02-27T23:15:00Z"]
+    command = ["jobs", "backfill", "prices", *between, "--again"]
+    said = CliRunner().invoke(cli, command, env=settings.to_environment({})).output
+    assert "prices: 0 snapshots taken, 1 taken anew." in said
+    assert run("SELECT * FROM price ORDER BY ALL") == prices
+
+
+def test_snapshots_that_another_process_takes_again_meanwhile_are_taken_once_more(store: Store) -> None:
+    run_once(JOBS["rates"], RIGHT, store, START)
+    (portion,) = plan(store, "rates", START, END)
+    asked = []
+
+    class Slow(Protocol):
+        def rates(self, at: datetime) -> Rates:
+            asked.append(at)
+            if len(asked) == 1:
+                retake(JOBS["rates"], RIGHT, store, portion)
+            return super().rates(at)
+
+    retake(JOBS["rates"], Slow(), store, portion)
+    assert asked == [START, START]
+
+
+def test_snapshots_that_are_taken_out_meanwhile_stay_out(store: Store, run: Run) -> None:
+    run_once(JOBS["rates"], RIGHT, store, START)
+    (portion,) = plan(store, "rates", START, END)
+    run("DELETE FROM snapshot WHERE family = 'rates'")
+    with pytest.raises(Overtaken):
+        retake(JOBS["rates"], RIGHT, store, portion)
+    assert plan(store, "rates", START, END) == []
