@@ -111,6 +111,7 @@ _LEDGER = {
     "at": pl.UInt32,
     "last_observed_at": pl.UInt32,
     "sources": pl.List(pl.Struct({"source": pl.String, "simulated": pl.Boolean})),
+    "now": pl.UInt32,
 }
 
 
@@ -174,14 +175,16 @@ class LedgerStore(Store):
         return pl.DataFrame([{**asdict(run), "every": run.interval, "age": 0} for run in self.job_runs])
 
     def _ledger(self) -> pl.DataFrame:
-        heads = [("head", h.family, h.version, h.runs, 0, h.at, h.last_observed_at, []) for h in self.heads.values()]
+        heads = [
+            ("head", h.family, h.version, h.runs, 0, h.at, h.last_observed_at, [], NOON) for h in self.heads.values()
+        ]
         rewrites = []
         for family, head in self.heads.items():
             # Each has a number as version, from 1; the last one is open.
             for version in range(1, head.rewrites + 1):
                 is_open = family in self.open and version == head.rewrites
                 is_silent = version in self.silent.get(family, [])
-                rewrites.append(("rewrite", family, version if is_open else 0, 1, is_silent, 0, 0, []))
+                rewrites.append(("rewrite", family, version if is_open else 0, 1, is_silent, 0, 0, [], NOON))
         return pl.DataFrame(rewrites + heads, schema=_LEDGER, orient="row")
 
 

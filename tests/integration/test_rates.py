@@ -219,20 +219,6 @@ def test_assets_that_an_earlier_version_registered_are_shown_once_rates_are_impo
     assert shown(client) == ["token;0xa", "token;0xb"]
 
 
-def test_assets_that_only_rates_bring_are_shown_whichever_import_ends_first(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    """In an empty store, the import of prices has begun before that of rates, and ends after it."""
-    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-    rates_file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
-    prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
-    prices.write_text("asset_id,ts,price\ntoken;0xb,100,1\n")
-    assets.write_text("symbol,address,decimals\nBBB,0xb,18\n")
-    between = Progress(at_first_batch=lambda: imported(store, rates_file))
-    import_files(store, asked(PRICES, prices, assets=assets), NOW, between)
-    assert shown(client) == ["token;0xa", "token;0xb"]
-
-
 def test_past_moments_have_the_assets_of_all_imports_whatever_was_asked_before(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
