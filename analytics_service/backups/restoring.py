@@ -142,7 +142,7 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
     # Schedulers that wrote to the original store do not write to this one.
     migrate(beside, is_alone=True)
     for family in manifest.families:
-        make_head_anew(beside, family)
+        make_head_anew(beside, family, new_version(beside))
     heads = read_ledger(beside).heads.values()
     if {head.family: BackupFamily(head.at, head.last_observed_at, head.version) for head in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")

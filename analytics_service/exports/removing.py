@@ -56,9 +56,19 @@ def remove(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> 
 
     Raises as `count_removed`, with nothing written.
     """
+    removed = _take_out(store, removal, folder, reporter)
+    if removal.history is None and removal.family in _CHAINED:
+        # A snapshot that began before was made from those that are gone.
+        later, ended = replace(removal, end=FOREVER), new_version(store)
+        while any(run.version < ended for run in _runs(store, later)):
+            _take_out(store, later, folder, reporter)
+            ended = new_version(store)
+    return removed
+
+
+def _take_out(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> Removed:
     expected = sum(count_removed(store, removal).observations.values())
-    version = new_version(store)
-    with staging(store, removal.family, version, what="remove", expected=expected) as staged:
+    with staging(store, removal.family, None, what="remove", expected=expected) as staged:
         runs = _runs(store, removal)
         removed = _counted(store, removal, runs)
         keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}

@@ -14,7 +14,7 @@ import polars as pl
 from analytics_service.errors import AssetRefused
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.market.instants import instant, shown
-from analytics_service.store import ledger, rewrite
+from analytics_service.store import rewrite
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, asset_frame, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
@@ -70,20 +70,18 @@ class Merge:
                 report(f"{family}: merged.")
             if not rows:
                 break
-        version = ledger.new_version(self.store)
-        with staging(self.store, ASSETS_FAMILY, version, what=_WHAT) as staged:
-            staged.insert(ASSETS, versioned(asset_frame(self._linked()), version))
+        with staging(self.store, ASSETS_FAMILY, None, what=_WHAT) as staged:
+            staged.insert(ASSETS, versioned(asset_frame(self._linked()), staged.version))
             staged.undefine(self.old)
             rewrite.publish(self.store, staged, [])
 
     def _write(self, family: str, expected: int) -> None:
-        version = ledger.new_version(self.store)
-        with staging(self.store, family, version, what=_WHAT, expected=expected) as staged:
+        with staging(self.store, family, None, what=_WHAT, expected=expected) as staged:
             moved = [self._move(staged, history) for history in HISTORIES if history.family == family]
             staged.rename(self.old.id, self.new.id)
             rows = pl.concat(moved)
             values = rows.filter("is_imported")
-            rewrite.publish(self.store, staged, [self._run(family, version, values)] if values.height else [])
+            rewrite.publish(self.store, staged, [self._run(family, staged.version, values)] if values.height else [])
 
     def _run(self, family: str, version: int, rows: pl.DataFrame) -> Run:
         """The row of the ledger for values that snapshots have not: they count as imported."""

@@ -63,17 +63,18 @@ class Correction:
 
 @contextmanager
 def in_turn(
-    store: Store, family: str, version: int, retry: Retries, *, what: str, expected: int
+    store: Store, family: str, version: int | None, retry: Retries, *, what: str, expected: int
 ) -> Iterator[Correction]:
     """Let all others know of a rewrite during the block, which begins when those before it have ended. What a job
     rewrites does not wait."""
-    own = Correction(retry(lambda: new_version(store)), family, version, what, store.author, expected)
+    began = retry(lambda: new_version(store))
+    own = Correction(began, family, version or began, what, store.author, expected)
     retry(lambda: own.tell(store))
     with beating(lambda: own.tell(store)):
         try:
             if what != "job":
                 _wait(store, own, retry)
-            own.stage = STAGING
+            own.version, own.stage = version or retry(lambda: new_version(store)), STAGING
             retry(lambda: own.tell(store))
             yield own
             own.stage = DONE

@@ -147,10 +147,11 @@ class Staging:
         runs = runs_of(self._store.frame("staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head else max(first - 1, 0)
-        for month in self._store.frame("removed_months", removed=self.removed)["month"]:
-            self._delete("take_out_observations", removed=self.removed, month=f"{month}")
+        # What takes the place of others is there before they go: a job may read both, but not neither.
         for table in (OBSERVATIONS, *self._events):
             self._store.execute(self._store.layout.adding(table, table + self._suffix))
+        for month in self._store.frame("removed_months", removed=self.removed)["month"]:
+            self._delete("take_out_observations", removed=self.removed, month=f"{month}")
         self._add_assets()
         touched = Touched(self._added, self.removed, self.version)
         compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
@@ -161,7 +162,7 @@ class Staging:
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
         if any(run.kind == CORRECTION for run in runs):
-            make_head_anew(self._store, self.family)
+            make_head_anew(self._store, self.family, self.version)
         if any(run.kind == "import" for run in runs):
             show_assets(self._store)
 
@@ -219,15 +220,16 @@ class Staging:
             self._delete("take_out_assets", staged=staged)
 
 
-def make_head_anew(store: Store, family: str) -> None:
-    """Make a family's head from the ledger, once runs or observations were taken out: it may be older, or gone."""
+def make_head_anew(store: Store, family: str, version: int) -> None:
+    """Make a family's head from the ledger, once a rewrite has taken out runs or observations: it may be older, or
+    gone."""
     histories = ", ".join(f"'{name}'" for name in names_of(family))
     newest = "max(s.last_observed_at)"
     if not TABLES[family]:
         newest = f"least({newest}, (SELECT max(observed_at) FROM {OBSERVATIONS} WHERE history IN ({histories})))"
     parts = {"family": family, "ends": named_query("family_ends", {"family": family, "newest": newest})}
     for table in (LEDGER, HEADS):
-        store.execute(named_query("forget_family", {**parts, "table": table}))
+        store.execute(named_query("forget_family", {**parts, "table": table, "version": f"{version}"}))
     store.execute(named_query("lower_head", parts))
     store.execute(named_query("raise_head", parts))
 
@@ -251,25 +253,31 @@ def show_assets(store: Store) -> None:
 
 @contextmanager
 def staging(
-    store: Store, family: str, version: int, retry: Retries = ONCE, *, what: str = "correction", expected: int = 0
+    store: Store,
+    family: str,
+    version: int | None,
+    retry: Retries = ONCE,
+    *,
+    what: str = "correction",
+    expected: int = 0,
 ) -> Iterator[Staging]:
     """Staging tables for the duration of the block. They stay if the rewrite was announced and has not finished.
 
     First, others that rewrite history end, interrupted rewrites are rolled forward, and abandoned staging tables are
     dropped. `what` the rewrite does is shown to people, and `expected` are its rows, as far as known: DiskFull without
-    room for these.
+    room for these. Without a `version`, it gets one then, above those of all rows that are there.
     """
     with in_turn(store, family, version, retry, what=what, expected=expected) as correction:
         Recovery(store).look()
         retry(lambda: drop_abandoned(store))
-        staged = Staging(store, family, version, correction)
+        staged = Staging(store, family, correction.version, correction)
         try:
             store.require_room(2**20 + expected * _BYTES_OF_ROW)
             retry(staged.create)
             yield staged
         finally:
             try:
-                if version not in read_ledger(store).open.get(family, ()):
+                if staged.version not in read_ledger(store).open.get(family, ()):
                     staged.drop()
             except AnalyticsError as error:
                 log.warning("Staging tables are left for a later run to drop: %s", error)

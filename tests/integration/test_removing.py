@@ -1,6 +1,7 @@
 """`remove`: what it takes out, what it leaves behind, and that its files bring it back."""
 
 import random
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,17 +10,25 @@ from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
+from analytics_service.exports.removing import Removal, remove
+from analytics_service.exports.writing import FOREVER
 from analytics_service.market.instants import DAY, shown, unix_second
+from analytics_service.market.positions import Balance, Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import read_heads
+from analytics_service.store.positions import read_items
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from tests.doubles import Silent, Statement, WatchedStore
 from tests.integration.databases import make_views
+from tests.integration.handmade import HandMade
 from tests.integration.imports import IDS, NOW, contents, observations, prices_file, query, run
 
 HOUR = timedelta(hours=1)
 LAST = unix_second(NOW)
+ALICE = "0x" + "a" * 40
 
 
 def removed(settings: Settings, folder: Path, *arguments: str) -> Result:
@@ -120,3 +129,44 @@ def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
     for hour in (1, 2):
         run_once(JOBS[name], source, store, NOW + hour * 24 * HOUR)
     assert query(settings, sql) == before
+
+
+def test_positions_that_were_taken_beside_the_removal_go_with_it(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """They were stored as changes of what is gone. A wallet has 1 and 1, wrongly 2 and 2, then truly 2 and 1."""
+    make_views(store)
+    job, start = JOBS["positions"], NOW + HOUR
+
+    def take(hours: int, *amounts: int) -> None:
+        wallet = tuple(Balance(f"native;{number}", amount) for number, amount in enumerate(amounts))
+        run_once(job, HandMade(positions_=[Position(ALICE, wallet=wallet)]), store, NOW + hours * HOUR)
+
+    def beside(statement: Statement) -> None:
+        if statement.name.startswith("DELETE FROM snapshot") and not taken:
+            taken.append(2)
+            take(2, 2, 1)
+
+    taken: list[int] = []
+    take(0, 1, 1)
+    take(1, 2, 2)
+    with closing(WatchedStore(settings, before=beside)) as watched:
+        remove(watched, Removal("positions", None, unix_second(start), FOREVER), tmp_path, Silent())
+    assert taken
+    take(3, 2, 1)
+    items = read_items(store, [ALICE], unix_second(NOW + 3 * HOUR)).sort("asset_id")
+    assert [int(amount) for amount in items["amount"]] == [2, 1]
+
+
+def test_what_came_while_a_removal_waited_goes_with_it(store: Store, settings: Settings, tmp_path: Path) -> None:
+    make_views(store)
+    job, source = JOBS["prices"], SimulatedSource("1")
+
+    def beside(statement: Statement) -> None:
+        if statement.name == "running_corrections":
+            run_once(job, source, store, NOW + HOUR)
+
+    run_once(job, source, store, NOW)
+    with closing(WatchedStore(settings, before=beside)) as watched:
+        remove(watched, Removal("prices", PRICES, LAST, FOREVER), tmp_path, Silent())
+    assert observations(settings) == {}

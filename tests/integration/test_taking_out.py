@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +11,7 @@ import polars as pl
 
 from analytics_service.config.settings import Settings
 from analytics_service.market.instants import instant
+from analytics_service.market.kinds import DECIMAL
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
@@ -19,11 +21,13 @@ from analytics_service.store.rewrite import publish, staging
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
 from tests import oracle
+from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
 from tests.integration.test_cells import drawn, second, stored_cells, take
 
 DAY, HOUR = 86_400, timedelta(hours=1)
 Key = tuple[str, int]
+KEYS = {"history": pl.String, "asset_id": pl.String, "observed_at": pl.UInt32}
 
 
 def take_out(store: Store, keys: Iterable[Key], runs: Sequence[Run] = (), added: pl.DataFrame | None = None) -> None:
@@ -71,10 +75,26 @@ def test_observations_that_are_taken_out_leave_neither_cells_nor_a_later_head(
 def test_observations_that_a_rewrite_adds_where_it_takes_out_stay(store: Store, settings: Settings) -> None:
     at = second(2025, 1, 20, 8)
     take(store, at, [Price(name, oracle.instant(at), Decimal(1)) for name in IDS])
-    added = {"history": ["price"], "asset_id": [IDS[0]], "observed_at": [at], "value": [Decimal(5)]}
-    schema = {"history": pl.String, "asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)}
-    take_out(store, [(name, at) for name in IDS[:2]], added=pl.DataFrame(added, schema))
+    added = pl.DataFrame([("price", IDS[0], at, Decimal(5))], {**KEYS, "value": DECIMAL}, orient="row")
+    take_out(store, [(name, at) for name in IDS[:2]], added=added)
     assert observations(settings) == {(IDS[0], at): Decimal(5), (IDS[2], at): Decimal(1)}
+
+
+def test_what_takes_the_place_of_others_is_there_before_they_go(store: Store, settings: Settings) -> None:
+    """A job that reads beside a rewrite must not find neither, and make its sums without."""
+    at = second(2025, 1, 20, 8)
+    take(store, at, [Price(name, oracle.instant(at), Decimal(1)) for name in IDS])
+    added = pl.DataFrame([("price", "token;other", at, Decimal(1))], {**KEYS, "value": DECIMAL}, orient="row")
+    seen = []
+
+    def look(statement: Statement) -> None:
+        if statement.name.startswith("DELETE FROM observation"):
+            seen.append({asset_id for asset_id, _ in observations(settings)})
+
+    with closing(WatchedStore(settings, before=look)) as watched:
+        take_out(watched, [(IDS[0], at)], added=added)
+    assert seen == [{*IDS, "token;other"}]
+    assert {asset_id for asset_id, _ in observations(settings)} == {*IDS[1:], "token;other"}
 
 
 def test_of_an_import_remains_what_its_observations_are(store: Store, settings: Settings, tmp_path: Path) -> None:
