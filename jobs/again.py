@@ -6,12 +6,12 @@ then comes out as it is stored is not written, so this may be stopped and run ag
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import polars as pl
 
 from analytics_service.market.instants import DAY, instant, unix_second
-from analytics_service.market.kinds import DECIMAL
+from analytics_service.market.kinds import DECIMAL, TIME_LIMIT
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import UPSTREAM, origin_of
 from analytics_service.sources.stored import StoredSource
@@ -51,6 +51,7 @@ _AGAIN: Mapping[str, Callable[[Batch, pl.DataFrame], list[Snapshot]]] = {
 FAMILIES = tuple(_AGAIN)
 # Snapshots of a rewrite, which are in memory together.
 _AT_ONCE = 1_440
+_LATEST = instant(TIME_LIMIT - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,18 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
 
 
 def day_by_day(store: Store, families: Sequence[str], start: datetime, end: datetime) -> list[Portion]:
-    """The complete snapshots of families in a range, those of a day together."""
-    portions = [portion for family in families for portion in plan(store, family, start, end)]
+    """The complete snapshots of families in a range, those of a day together; and all later ones of loans, whose sums
+    are made from those before."""
+    ends = {"loans": _LATEST}
+    portions = [portion for family in families for portion in plan(store, family, start, ends.get(family, end))]
     return sorted(portions, key=lambda portion: unix_second(portion.instants[0]) // DAY)
+
+
+def taken_since(store: Store, portions: Sequence[Portion]) -> list[Portion]:
+    """The snapshots of loans that jobs have meanwhile made from those in portions."""
+    instants = [portion.instants[-1] for portion in portions if portion.family == "loans"]
+    later = plan(store, "loans", max(instants) + timedelta(seconds=1), _LATEST) if instants else []
+    return [portion for portion in later if not portion.is_stated]
 
 
 def seconds_for(store: Store, portions: Sequence[Portion]) -> float:

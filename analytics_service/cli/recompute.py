@@ -15,7 +15,7 @@ from analytics_service.history.times import Edge
 from analytics_service.market.instants import MINUTE, instant, shown, unix_second
 from analytics_service.store.connection import Store
 from analytics_service.store.observations import read_next_prices
-from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for
+from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for, taken_since
 
 
 @click.command("recompute", epilog=TIMES)
@@ -28,8 +28,8 @@ def jobs_recompute(family: str | None, start: datetime, end: datetime, dry_run: 
     """Compute again what follows from stored prices, markets, positions and events.
 
     These are sums in USD and the prices kept with markets, the risk of positions, and the sums of loans and
-    liquidations: of one FAMILY, or of all. Run it after a correction of prices. What comes out as it is stored is not
-    written. May be stopped and run again. Example:
+    liquidations: of one FAMILY, or of all. Sums of loans are made from those before, so all later ones follow. Run it
+    after a correction of prices. What comes out as it is stored is not written. May be stopped and run again. Example:
 
     \b
         analytics-service jobs recompute --start 2026-03-01 --end 2026-03-05 --dry-run
@@ -60,10 +60,13 @@ def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False)
         return
     changed: Counter[str] = Counter()
     with click.progressbar(length=found.total(), label="Computing") as bar:
-        for portion in portions:
-            with explaining_stop(f"Stopped. What was before {shown(portion.instants[0])} is done; go on from there."):
-                changed[portion.family] += recompute(store, portion)
-            bar.update(len(portion.instants))
+        while portions:
+            for portion in portions:
+                first = shown(portion.instants[0])
+                with explaining_stop(f"Stopped. What was before {first} is done; go on from there."):
+                    changed[portion.family] += recompute(store, portion)
+                bar.update(len(portion.instants))
+            portions = taken_since(store, portions)
     for family in found:
         click.echo(f"{family}: {changed[family]:,} snapshots have changed.")
 

@@ -18,7 +18,7 @@ from analytics_service.market.rates import Rates
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.runs import Overtaken
-from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
+from jobs.again import FAMILIES, day_by_day, plan, recompute, retake, taken_since
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
@@ -137,7 +137,7 @@ def test_imported_prices_reach_what_follows_from_them(
     assert "`analytics-service jobs recompute --start 2025-02-27T23:40:00Z --end 2025-02-28T00:20:00Z`" in said
     suggested = said.split("`")[1].split()[1:]
     said = CliRunner().invoke(cli, [*suggested, "--dry-run"], env=env).output
-    assert said.startswith("To compute again: 5 snapshots of markets, 3 snapshots of positions, 3 snapshots of loans,")
+    assert said.startswith("To compute again: 5 snapshots of markets, 3 snapshots of positions, 5 snapshots of loans,")
     assert seen(client) != seen(truth[1])
     said = CliRunner().invoke(cli, [*command, "--recompute"], env=env).output
     assert "5 snapshots of markets, 3 snapshots of positions, in about 0 s." in said
@@ -183,6 +183,22 @@ def test_changed_events_reach_the_sums_of_loans(store: Store, run: Run) -> None:
     )
     assert compute(store) == {"markets": 0, "positions": 0, "loans": 7}
     assert {value - before[at] for at, value in run(total)} == {1_000_000}
+
+
+def test_sums_of_loans_are_computed_again_up_to_those_that_are_taken_meanwhile(store: Store, run: Run) -> None:
+    """All are made from those before, whatever the end of the range is."""
+    fill(store, RIGHT, "loans")
+    run(
+        "INSERT INTO event SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) FROM event FINAL "
+        "WHERE kind = 'borrow' ORDER BY at LIMIT 1"
+    )
+    portions = day_by_day(store, ["loans"], START, START)
+    run_once(JOBS["loans"], RIGHT, store, END + MINUTE)
+    assert [recompute(store, portion) for portion in portions] == [2, 1, 4]
+    (late,) = taken_since(store, portions)
+    assert late.instants == [END + MINUTE]
+    assert recompute(store, late) == 1
+    assert taken_since(store, [late]) == []
 
 
 def test_values_that_were_imported_stay(settings: Settings, store: Store, run: Run, tmp_path: Path) -> None:
