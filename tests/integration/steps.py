@@ -1,0 +1,167 @@
+"""What operators and schedulers do to a store, as calls that a process which kills itself may make, too.
+
+Each may be made again after it was interrupted.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from analytics_service.errors import RemovalRefused, SnapshotRefused
+from analytics_service.exports.removing import Removal, remove
+from analytics_service.imports.presets import PRESETS
+from analytics_service.market.instants import instant
+from analytics_service.sources.base import Source
+from analytics_service.sources.registry import origin_of
+from analytics_service.store.asset_merge import merge_of
+from analytics_service.store.assets import asset_frame, read_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
+from analytics_service.store.retries import ONCE
+from analytics_service.store.rewrite import define
+from analytics_service.store.runs import begin
+from jobs.again import FAMILIES, day_by_day, plan, recompute, retake, taken_since
+from jobs.registry import JOBS
+from jobs.runner import Outcome, backfill, retry_overtaken, run_once
+from jobs.snapshot import Batch, Taking, commit
+from tests.doubles import Silent
+from tests.integration.imports import Progress, asked, import_files
+
+Step = Callable[[Store], object]
+
+
+@dataclass(frozen=True)
+class Import:
+    """A file of a history, with an assets file beside it. New symbols become assets."""
+
+    path: Path
+    name: str
+
+    def __call__(self, store: Store) -> object:
+        preset = next(preset for preset in PRESETS if preset.name == self.name)
+        request = asked(preset, self.path, assets=self.path.with_name("assets.csv"))
+        request = replace(request, fraction=True, new_assets=True)
+        return import_files(store, request, instant(int(time.time())), Progress())
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Snapshots of some seconds of the past."""
+
+    name: str
+    source: Source
+    seconds: Sequence[int]
+
+    def __call__(self, store: Store) -> object:
+        return backfill(JOBS[self.name], self.source, store, [instant(second) for second in self.seconds])
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A second of some jobs. Returns the names of those that took a snapshot."""
+
+    source: Source
+    second: int
+    names: Sequence[str] = tuple(JOBS)
+
+    def __call__(self, store: Store) -> Sequence[str]:
+        return [name for name in self.names if self._takes(store, name)]
+
+    def _takes(self, store: Store, name: str) -> bool:
+        try:
+            return run_once(JOBS[name], self.source, store, instant(self.second)) == Outcome.DONE
+        except SnapshotRefused:
+            # Positions, while the store has those of a clock that ran ahead.
+            return False
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A snapshot as a job wrote it whose clock ran ahead, and ClickHouse's with it."""
+
+    name: str
+    source: Source
+    second: int
+
+    def __call__(self, store: Store) -> None:
+        retry_overtaken(partial(self._take, store), ONCE)
+
+    def _take(self, store: Store) -> None:
+        beginning = begin(store, self.name, 0, 0)
+        batch = Batch(self.name, self.source, store, [instant(self.second)], beginning.present)
+        commit(store, JOBS[self.name].collect(batch), Taking("job", origin_of(self.source)), beginning)
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Observations of a history, or snapshots of a family, from a second to another; nothing if they are gone."""
+
+    folder: Path
+    name: str
+    start: int
+    end: int
+    ids: Sequence[str] = ()
+
+    def __call__(self, store: Store) -> None:
+        history = next((history for history in HISTORIES if history.slug == self.name), None)
+        removal = Removal(history.family if history else self.name, history, self.start, self.end, self.ids)
+        try:
+            remove(store, removal, self.folder, Silent())
+        except RemovalRefused as error:
+            assert "nothing to remove" in str(error)
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """What follows from stored prices and events, from a second to another."""
+
+    start: int
+    end: int
+    families: Sequence[str] = FAMILIES
+
+    def __call__(self, store: Store) -> None:
+        portions = day_by_day(store, self.families, instant(self.start), instant(self.end))
+        while portions:
+            for portion in portions:
+                recompute(store, portion)
+            portions = taken_since(store, portions)
+
+
+@dataclass(frozen=True)
+class Again:
+    """Snapshots of a job, taken anew."""
+
+    name: str
+    source: Source
+    start: int
+    end: int
+
+    def __call__(self, store: Store) -> None:
+        for portion in plan(store, self.name, instant(self.start), instant(self.end)):
+            retake(JOBS[self.name], self.source, store, portion)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """An asset that becomes another."""
+
+    old: str
+    new: str
+
+    def __call__(self, store: Store) -> None:
+        if self.old in read_assets(store):
+            merge_of(store, self.old, self.new).write(lambda line: None)
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of an asset that no source lists, or that end taken back."""
+
+    asset_id: str
+    at: int | None
+
+    def __call__(self, store: Store) -> None:
+        ended_at = None if self.at is None else instant(self.at)
+        define(store, asset_frame([replace(read_assets(store)[self.asset_id], ended_at=ended_at)]), "end")
