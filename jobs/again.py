@@ -25,7 +25,7 @@ from analytics_service.store.retries import ONCE
 from analytics_service.store.runs import Beginning, begin
 from jobs import loans, markets, positions
 from jobs.registry import Job
-from jobs.runner import collect, retry_overtaken
+from jobs.runner import collected, retry_overtaken
 from jobs.snapshot import Batch, Snapshot, Taking, commit, rows_of
 
 
@@ -86,7 +86,7 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
     def attempt() -> None:
         beginning = _begin(store, portion)
         batch = Batch(job.family, source, store, portion.instants, beginning.present)
-        commit(store, collect(job, batch), Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
+        commit(store, collected(job, batch), Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
 
     retry_overtaken(attempt, ONCE)
 

@@ -150,11 +150,11 @@ def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
     missing = [at for at in batch.instants if unix_second(at) not in beginning.completed]
     if missing:
         batch = replace(batch, instants=missing)
-        commit(batch.store, collect(job, batch), Taking(kind, origin_of(batch.source)), beginning)
+        commit(batch.store, collected(job, batch), Taking(kind, origin_of(batch.source)), beginning)
     return len(missing)
 
 
-def collect(job: Job, batch: Batch) -> list[Snapshot]:
+def collected(job: Job, batch: Batch) -> list[Snapshot]:
     """The snapshots of a batch, in which assets are spelled as in the store."""
     batch = replace(batch, source=spelled(batch.source, batch.store, batch.instants[-1]))
     with batch.left_out:

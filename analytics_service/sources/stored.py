@@ -23,9 +23,9 @@ from analytics_service.store.observations import read_prices_at, read_series
 
 
 class StoredSource(Source):
-    """A store's state at some instants (whole seconds, oldest first): assets as they are defined now, the last price of
-    each, and the newest complete snapshot of everything else. Before its first price an asset has that of the snapshot
-    of markets, which need not have come from the history. All is read by range."""
+    """A store's state at some instants (whole seconds, oldest first): assets as they are defined now, until they end,
+    the last price of each, and the newest complete snapshot of everything else. Before its first price an asset has
+    that of the snapshot of markets, which need not have come from the history. All is read by range."""
 
     may_hang = False
     # A stored snapshot may have none.
@@ -42,14 +42,15 @@ class StoredSource(Source):
         return bool(self.prices(at)) and self._reader(CONFIG, at) is not None
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        return self._assets
+        return [asset for asset in self._assets if asset.ended_at is None or asset.ended_at >= at]
 
     def prices(self, at: datetime) -> Sequence[Price]:
         second, read = unix_second(at), self._reader(CONFIG, at)
         last = {asset_id: usd[second] for asset_id, usd in self._prices.items() if second in usd}
         of_markets = market_prices_of(read) if read else {}
         early = {asset_id: usd for asset_id, usd in of_markets.items() if asset_id in self._prices}
-        return [Price(asset_id, at, usd) for asset_id, usd in (early | last).items()]
+        ended = {asset.id for asset in self._assets} - {asset.id for asset in self.assets(at)}
+        return [Price(asset_id, at, usd) for asset_id, usd in (early | last).items() if asset_id not in ended]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         read = self._reader(CONFIG, at)

@@ -244,7 +244,7 @@ class Scenario:
         at = next(at for at in range(last, 0, -1) if at not in beginning.completed)
         snapshot = Snapshot(instant(at), price_frame(prices), assets=assets)
         self._remember(rows, beginning.version, unseen=True)
-        commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin("x")), beginning)
+        commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin(SOURCE.spec)), beginning)
         self._reveal(last)
 
     # Rows to write.
