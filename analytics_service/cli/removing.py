@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from analytics_service.cli.context import (
 )
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.config.settings import Settings
 from analytics_service.errors import EntityNotFound, ParameterInvalid, RemovalRefused
 from analytics_service.exports.removing import Removal, Removed, count_removed, remove
 from analytics_service.exports.writing import FOREVER
@@ -101,6 +102,8 @@ def remove_command(
     removed = replace(removed, files={}) if is_simulated else removed
     for line in _report(name, removal, removed, dry_run=dry_run):
         click.echo(line)
+    for line in _remedies(name, removal, removed, settings):
+        click.echo(line)
 
 
 def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
@@ -120,8 +123,19 @@ def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> 
     imports = [f"analytics-service import {history.slug} {path}" for history, path in removed.files.items()]
     if imports:
         yield f"To take the observations back: {'; '.join(imports)}"
-    between = f"--start {first} --end {last}"
-    if removal.history is None and JOBS[name].history:
-        yield f"To take snapshots anew: analytics-service jobs backfill {name} {between}"
+
+
+def _remedies(name: str, removal: Removal, removed: Removed, settings: Settings) -> Iterator[str]:
+    """What makes up for it, but for what lies in the future."""
+    start, end = (instant(second) for second in (removed.first, removed.last))
+    if start > datetime.now(UTC):
+        return
+    between = f"--start {shown(start)} --end {shown(end)}"
+    job = JOBS[removal.family]
+    again = f"analytics-service jobs backfill {job.name} {between}"
+    if removal.history is None and job.history:
+        yield f"To take snapshots anew: {again} --every {job.interval(settings)}s"
+    elif removal.history is not None and job.history:
+        yield f"To bring back what the source observed: {again} --again"
     if follows := _FOLLOWS.get(name):
-        yield f"To compute again what was made of it ({follows}): analytics-service jobs recompute {between}"
+        yield f"To compute again what was made of it ({follows}), last: analytics-service jobs recompute {between}"

@@ -129,12 +129,18 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
     parts = {**view.parts("csv"), "view": f"({kept})"}
     path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")
     reporter.stage(f"Writing {path.name}", removed.observations[history])
-    with NewFile(path, mode=0o666) as new:
-        bounds = {"since": removed.first, "until": removed.last + 1}
-        for chunk in store.stream("export_rows", parts, FORMATS["csv"], **bounds):
-            reporter.advance(chunk.count(b"\n"))
-            new.file.write(chunk)
-        new.keep()
+    bounds = {"since": removed.first, "until": removed.last + 1}
+    try:
+        with NewFile(path, mode=0o666) as new:
+            for chunk in store.stream("export_rows", parts, FORMATS["csv"], **bounds):
+                reporter.advance(chunk.count(b"\n"))
+                new.file.write(chunk)
+            new.keep()
+    except OSError as error:
+        raise RemovalRefused(
+            f"{path.absolute()} cannot be written ({error.strerror or error}), so nothing was removed. Name another "
+            "folder with --into."
+        ) from error
     return path
 
 

@@ -41,7 +41,7 @@ def close_cells(store: Store, histories: Sequence[str], after: int, newest: int)
 @dataclass(frozen=True, slots=True)
 class Touched:
     """What a rewrite changes: the staging tables of the observations that it adds, which have its version, and of those
-    that it takes out."""
+    that it takes out; empty if there are none."""
 
     added: str
     removed: str
@@ -52,19 +52,11 @@ def compute_touched(store: Store, histories: Sequence[str], touched: Touched, af
     """Like `close_cells`, once a rewrite's observations are in place and others are taken out; and compute all cells
     that had or have any of them, or delete those that have no observation left."""
     days = _days(store, touched)
-    _drop_empty(store, touched.removed)
+    if touched.removed:
+        cells = named_query("cells_of_observation", ())
+        store.execute(named_query("drop_empty_cells", {"removed": touched.removed, "cells": cells}))
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, after, newest, version=touched.version, removed=touched.removed)
-
-
-def _drop_empty(store: Store, removed: str) -> None:
-    """Delete the cells of observations that were taken out, if they have no other: those of each width after the one
-    before."""
-    months = store.frame("removed_months", removed=removed)["month"].to_list()
-    for month in months:
-        store.execute(named_query("drop_empty_quarters", {"removed": removed, "month": f"{month}"}))
-    for width in _WIDER if months else ():
-        store.execute(named_query("drop_empty_cells", {"removed": removed, "width": width}))
 
 
 def _compute(
@@ -119,7 +111,8 @@ def closing_span(after: int, newest: int) -> Span | None:
 def _days(store: Store, touched: Touched) -> Mapping[str, Sequence[int]]:
     """The UTC days (their starts, unix s) that a rewrite touches, by history."""
     days: dict[str, list[int]] = {}
-    for history, day in store.frame("staged_days", added=touched.added, removed=touched.removed).iter_rows():
+    staged = {"added": touched.added, "removed": touched.removed or touched.added}
+    for history, day in store.frame("staged_days", **staged).iter_rows():
         days.setdefault(history, []).append(day)
     return days
 

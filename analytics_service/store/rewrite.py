@@ -150,10 +150,11 @@ class Staging:
         # What takes the place of others is there before they go: a job may read both, but not neither.
         for table in (OBSERVATIONS, *self._events):
             self._store.execute(self._store.layout.adding(table, table + self._suffix))
-        for month in self._store.frame("removed_months", removed=self.removed)["month"]:
-            self._delete("take_out_observations", removed=self.removed, month=f"{month}")
+        removed = self.removed if self._store.frame("row_count", table=self.removed)["rows"].item() else ""
+        if removed:
+            self._delete("take_out_observations", removed=removed)
         self._add_assets()
-        touched = Touched(self._added, self.removed, self.version)
+        touched = Touched(self._added, removed, self.version)
         compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
             self._delete("take_out_runs", staged=staged_runs)
@@ -228,10 +229,14 @@ def make_head_anew(store: Store, family: str, version: int) -> None:
     if not TABLES[family]:
         newest = f"least({newest}, (SELECT max(observed_at) FROM {OBSERVATIONS} WHERE history IN ({histories})))"
     parts = {"family": family, "ends": named_query("family_ends", {"family": family, "newest": newest})}
-    for table in (LEDGER, HEADS):
-        store.execute(named_query("forget_family", {**parts, "table": table, "version": f"{version}"}))
-    store.execute(named_query("lower_head", parts))
-    store.execute(named_query("raise_head", parts))
+    head = store.frame("head_exceeds", parts)
+    has_runs, exceeds = head.row(0) if head.height else (True, True)
+    if not has_runs:
+        for table in (LEDGER, HEADS):
+            store.execute(named_query("forget_family", {**parts, "table": table, "version": f"{version}"}))
+    if exceeds:
+        store.execute(named_query("lower_head", parts))
+        store.execute(named_query("raise_head", parts))
 
 
 def define(store: Store, assets: pl.DataFrame, what: str) -> None:

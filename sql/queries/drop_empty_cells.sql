@@ -1,15 +1,17 @@
--- Deletes the cells of a width (day or month) without cells of the next smaller width, of those that a rewrite has touched.
-DELETE FROM cell{local}{on_cluster} IN PARTITION ('{width}', 0)
-WHERE (history, asset_id, cell) IN
+-- Deletes the cells of all widths that a rewrite has touched, and that have no observation left.
+DELETE FROM cell{local}{on_cluster}
+WHERE (history, width, asset_id, cell) IN
     (
-        SELECT history, asset_id, if('{width}' = 'day', toStartOfDay(observed_at), toDateTime(toStartOfMonth(observed_at), 'UTC'))
+        SELECT history, c.1, asset_id, c.2
         FROM {removed}{local}
+        ARRAY JOIN {cells} AS c
     )
-  AND (history, asset_id, cell) NOT IN
+  AND (history, width, asset_id, cell) NOT IN
     (
-        SELECT history, asset_id, if('{width}' = 'day', toStartOfDay(cell), toDateTime(toStartOfMonth(cell), 'UTC'))
-        FROM cell{local}
-        WHERE width = if('{width}' = 'day', 'quarter', 'day')
-          AND (history, asset_id) IN (SELECT history, asset_id FROM {removed}{local})
+        SELECT DISTINCT history, c.1, asset_id, c.2
+        FROM observation{local}
+        ARRAY JOIN {cells} AS c
+        WHERE (history, asset_id) IN (SELECT history, asset_id FROM {removed}{local})
+          AND toYYYYMM(observed_at) IN (SELECT toYYYYMM(observed_at) FROM {removed}{local})
     )
 SETTINGS lightweight_deletes_sync = 2

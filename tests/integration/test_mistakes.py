@@ -188,8 +188,9 @@ def correct(store: Store, settings: Settings, step: Step, kill: Moment | None) -
 
 @pytest.mark.parametrize(
     ("seed", "days", "step", "kills"),
-    [(1, 7, 12 * HOUR, 1), *(pytest.param(seed, 180, HOUR, 8, marks=pytest.mark.slow) for seed in range(2, 10))],
+    [(1, 7, 12 * HOUR, 1), *((seed, 180, HOUR, 8) for seed in range(2, 10))],
 )
+@pytest.mark.slow
 def test_a_corrected_store_shows_the_truth(
     server: Settings, tmp_path: Path, seed: int, days: int, step: int, kills: int
 ) -> None:

@@ -14,7 +14,7 @@ from analytics_service.store.sql import Parts
 from tests.doubles import LedgerStore
 
 LATEST = 4_000_000_000
-TOUCHED = Touched("observation_staging_7", "observation_staging_7_removed", version=7)
+TOUCHED = Touched("observation_staging_7", "", version=7)
 MANY = 3_000_000
 """Rows of a day, two of which are too many for one statement."""
 DAY = 86_400
@@ -49,8 +49,6 @@ class FilledStore(LedgerStore):
         if query == "staged_days":
             staged = [("price", day) for day in self._staged]
             return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
-        if query == "removed_months":
-            return pl.DataFrame({"month": []})
         assert parameters["history"] == "price"
         since, until = int(str(parameters["since"])), int(str(parameters["until"]))
         assert query == "rows_by_day"
