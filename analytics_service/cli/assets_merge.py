@@ -21,7 +21,7 @@ def merge(old: str, new: str, dry_run: bool, **overrides: Any) -> None:
 
     Both are ids. OLD has histories and events only, such as files brought. They become those of NEW, which keeps its
     own observations where both have one at the same second; loans and liquidations are added up. Then OLD is gone, and
-    its symbol means NEW. May be interrupted and run again: it continues where it stopped. Example:
+    a symbol that both had means NEW. May be interrupted and run again: it continues where it stopped. Example:
 
     \b
         analytics-service assets merge 'native;WETH' 'token;0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2' --dry-run
