@@ -8,16 +8,17 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.assets_merge import merge
 from analytics_service.cli.context import load_settings, open_store, open_store_to_read, patient, store_location
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
 from analytics_service.cli.report_forms import aligned
+from analytics_service.cli.signals import explaining_stop
 from analytics_service.errors import AssetRefused, EntityNotFound, ParameterInvalid
 from analytics_service.history.times import Edge
 from analytics_service.imports.assets_file import asset_fault
 from analytics_service.market.assets import Asset, id_of, unknown_asset
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.listing import is_listed
+from analytics_service.store.asset_merge import merge_of
 from analytics_service.store.assets import asset_frame, read_assets, read_spans
 from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import define
@@ -104,7 +105,31 @@ def assets_rename(asset: str, symbol: str, name: str | None, dry_run: bool, **ov
     click.echo(f"{named(found)} is {symbol} ({name}).")
 
 
-assets.add_command(merge)
+@assets.command("merge")
+@click.argument("old")
+@click.argument("new")
+@dry_run_option
+@data_dir_option
+def assets_merge(old: str, new: str, dry_run: bool, **overrides: Any) -> None:
+    """Make an asset that is there twice one: OLD becomes NEW.
+
+    Both are ids. OLD has histories and events only, such as files brought. They become those of NEW, which keeps its
+    own observations where both have one at the same second; loans and liquidations are added up. Then OLD is gone, and
+    a symbol that both had means NEW. May be interrupted and run again: it continues where it stopped. Example:
+
+    \b
+        analytics-service assets merge 'native;WETH' 'token;0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2' --dry-run
+    """
+    with opened(dry_run=dry_run, overrides=overrides) as store:
+        wanted = merge_of(store, old, new)
+        click.echo(f"{wanted.old.id} ({wanted.old.symbol}) becomes {wanted.new.id} ({wanted.new.symbol}):")
+        for part in wanted.parts():
+            same = f", {part.same:,} of them at a second at which NEW has its own" if part.same else ""
+            click.echo(f"  {part.name}: {part.rows:,}{same}")
+        if not dry_run:
+            with explaining_stop("The merge was stopped. When it is run again, it continues where it was."):
+                wanted.write(click.echo)
+    click.echo("Nothing was written." if dry_run else f"{wanted.old.id} is gone.")
 
 
 @contextmanager
