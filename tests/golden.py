@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import falcon.testing
@@ -41,7 +42,7 @@ def written() -> Iterator[str]:
     yield SCHEMA_MIGRATION
     for migration in shipped():
         yield from migration.statements
-    yield from view_statements()
+    yield from view_statements(timedelta(days=1))
     yield from COMPOSED
     placeholders = {"hash": "00", "database": "`analytics`", "threads": "1", "readable": "*.*"}
     yield from researcher_script(user="`ann-b`", fixed="priority = 2 READONLY", **placeholders)

@@ -101,13 +101,14 @@ def _derive_heads(store: Store) -> None:
 
 def _make_views(store: Store) -> None:
     """Create all views, unless the database has them. On a cluster, a server that was added may lack some."""
-    views = Migration(VIEWS, "views", "\n".join(view_statements()))
+    statements = view_statements(store.price_max_age)
+    views = Migration(VIEWS, "views", "\n".join(statements))
     is_recorded = Applied(views.number, views.name, views.checksum) in read_applied(store)
     if is_recorded and not store.layout.cluster and set(store.frame("tables")["name"]).issuperset(view_names()):
         return
     store.require_room()
     with store.together("views"):
-        for statement in view_statements():
+        for statement in statements:
             store.execute(statement)
     _record(store, views)
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 
 from analytics_service.errors import SchemaError
@@ -152,18 +153,23 @@ def require_all_tables(store: Store) -> None:
         raise SchemaError(missing_message(absent))
 
 
-@cache
-def view_statements() -> tuple[str, ...]:
-    """The statements that create all views, in order."""
-    return tuple(_statements())
+def view_statements(price_max_age: timedelta) -> list[str]:
+    """The statements that create all views, in order. A price older than `price_max_age` is unknown."""
+    seconds = str(price_max_age // timedelta(seconds=1))
+    return [filled(statement, {"price_max_age": seconds}) for statement in _statements()]
 
 
 def view_names() -> list[str]:
     """The names of all views."""
-    return [created(statement) for statement in view_statements()]
+    return [created(statement) for statement in _statements()]
 
 
-def _statements() -> Iterator[str]:
+@cache
+def _statements() -> tuple[str, ...]:
+    return tuple(_each_statement())
+
+
+def _each_statement() -> Iterator[str]:
     functions, runs, *views = scripts("views")
     shared = {script.stem[3:]: without_comments(script.read_text("utf-8")) for script in (functions, runs)}
     for script in views:

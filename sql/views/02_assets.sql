@@ -72,10 +72,15 @@ least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTE
     WHERE family = 'prices' AND kind != 'assets'
     HAVING NOT throwIf(min(first_observed_at) > instant, 'This time is before the first price')
 ) AS moment,
+-- The snapshot that says how old a price is. Nothing says so of imported history alone.
+(SELECT max(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
 ended AS (SELECT asset_id FROM all_assets WHERE ended_at < instant),
 quoted AS
 (
-    SELECT asset_id, toFloat64(argMax(value, last_at)) AS price, max(last_at) AS observed_at
+    SELECT
+        asset_id,
+        max(last_at) AS observed_at,
+        if(dateDiff('second', observed_at, taken) > {price_max_age}, NULL, toFloat64(argMax(value, last_at))) AS price
     FROM
     (
         SELECT asset_id, last_at, close AS value
@@ -121,7 +126,7 @@ FROM
         ) AS l ON l.asset_id = q.asset_id
         WHERE o.receipt_id != ''
     )
-    ORDER BY follows
+    ORDER BY price IS NULL, follows
     LIMIT 1 BY asset_id
 ) AS p
 LEFT JOIN all_assets AS a ON a.asset_id = p.asset_id
@@ -133,10 +138,10 @@ CREATE OR REPLACE VIEW price_now{on_cluster}
 (
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    price Float64 COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote',
+    price Nullable(Float64) COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote; null if the asset lost its price, because that is too old',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one',
     follows Bool COMMENT 'Whether the price follows from that of the origin of a receipt token'
 )
 AS SELECT asset_id, symbol, price, observed_at, follows
 FROM price_at(time = '2106-01-01')
-COMMENT 'The present price of each asset; price_at has the same columns';
+COMMENT 'The present price of each asset that has or had one; price_at has the same columns';

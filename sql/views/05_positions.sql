@@ -56,6 +56,7 @@ SELECT
     in_units(i.amount, a.decimals) AS units,
     p.price AS price,
     units * price AS usd,
+    toBool(ifNull(units != 0, 0) AND price IS NULL AND p.asset_id IS NOT NULL) AS lost,
     CAST(i.until, 'Nullable(DateTime64(3, \'UTC\'))') AS until,
     toDateTime64(i.since, 3, 'UTC') AS since
 FROM amounts AS i
@@ -75,6 +76,7 @@ CREATE OR REPLACE VIEW position_now{on_cluster}
     units Nullable(Float64) COMMENT 'Amount in standard units, with interest, of lend items what they redeem; null for an asset that is not defined',
     price Nullable(Float64) COMMENT 'USD per standard unit; null if unknown',
     usd Nullable(Float64) COMMENT 'USD value; null if unknown',
+    lost Bool COMMENT 'Whether the value is unknown because the asset lost its price: sums that include the item are unknown, too. Without a price ever, it counts as nothing',
     until Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
     since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot from which on the item has been so'
 )
@@ -87,13 +89,15 @@ CREATE OR REPLACE VIEW lender{on_cluster}
     rank UInt64 COMMENT 'Place among lenders by value, from 1',
     address String COMMENT 'Address of the lender, in lower case',
     assets UInt64 COMMENT 'Number of assets lent',
-    lent_usd Float64 COMMENT 'USD value of what the receipt tokens of the address redeem, held or posted as collateral'
+    lent_usd Nullable(Float64) COMMENT 'USD value of what the receipt tokens of the address redeem, held or posted as collateral; null if it includes a lost price'
 )
-AS SELECT
+AS WITH
+{functions}
+SELECT
     row_number() OVER (ORDER BY lent_usd DESC, address) AS rank,
     address,
     uniqExact(asset_id) AS assets,
-    sum(ifNull(usd, 0)) AS lent_usd
+    if_known(sum(summand(usd, lost))) AS lent_usd
 FROM position_now
 WHERE kind IN ('lend_held', 'lend_collateralized') AND units != 0
 GROUP BY address

@@ -2,6 +2,7 @@
 
 CREATE OR REPLACE VIEW account_item_at{on_cluster}
 AS WITH
+{functions},
 {runs},
 (
     SELECT (toFloat64(any(staking_health_modifier)), toFloat64(any(stake_collateral_ratio)))
@@ -13,8 +14,9 @@ SELECT
     i.account_index AS account_index,
     i.kind AS kind,
     i.asset_id AS asset_id,
-    i.usd IS NULL AS unpriced,
-    ifNull(i.usd, 0) AS value,
+    i.usd IS NULL AND ifNull(i.units != 0, 1) AS unpriced,
+    -- A stake of unknown value adds nothing to health.
+    summand(i.usd, i.lost AND i.kind != 'stake') AS value,
     value * ifNull(toFloat64(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0)), 0) AS weighted,
     assumeNotNull(rules.1) AS largest_boost,
     assumeNotNull(rules.2) AS stake_ratio
@@ -33,12 +35,13 @@ AS WITH
 SELECT
     address,
     account_index,
-    sumIf(value, kind = 'collateral') AS collateral_usd,
-    sumIf(value, kind = 'debt') AS debt_usd,
+    if_known(sumIf(value, kind = 'collateral')) AS collateral_usd,
+    if_known(sumIf(value, kind = 'debt')) AS debt_usd,
     debt_usd / nullIf(collateral_usd, 0) AS ltv,
     base + boost AS health,
-    sumIf(weighted, kind = 'collateral') / nullIf(debt_usd, 0) AS base,
-    if(debt_usd = 0, NULL, boosted(sumIf(weighted, kind = 'stake'), collateral_usd, any(stake_ratio), any(largest_boost)))
+    -- Health needs to know all that is owed.
+    if(unpriced_debts > 0, NULL, if_known(sumIf(weighted, kind = 'collateral')) / nullIf(debt_usd, 0)) AS base,
+    if(base IS NULL, NULL, boosted(sumIf(weighted, kind = 'stake'), collateral_usd, any(stake_ratio), any(largest_boost)))
         AS boost,
     countIf(kind = 'collateral' AND unpriced) AS unpriced_collaterals,
     countIf(kind = 'debt' AND unpriced) AS unpriced_debts
@@ -52,14 +55,14 @@ CREATE OR REPLACE VIEW account{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
     account_index UInt32 COMMENT 'Index of the account among those of the address',
-    collateral_usd Float64 COMMENT 'USD value of the collateral',
-    debt_usd Float64 COMMENT 'USD value of the debt, with interest',
+    collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral; null, as is all that follows from it, if a price in it is lost',
+    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null in the same way',
     ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction; null without collateral',
-    health Nullable(Float64) COMMENT 'Health: if round(health, 12) < 1 the account can be liquidated; null without debt',
-    base Nullable(Float64) COMMENT 'The part of health from collateral: its value times the liquidation LTV, divided by the debt; null without debt',
-    boost Nullable(Float64) COMMENT 'The part of health from staked protocol token; null without debt',
-    unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price, which count as nothing in all figures',
-    unpriced_debts UInt64 COMMENT 'Number of debts without a price, which count as nothing in all figures'
+    health Nullable(Float64) COMMENT 'Health: if round(health, 12) < 1 the account can be liquidated; null without debt, or if a price that it needs is unknown',
+    base Nullable(Float64) COMMENT 'The part of health from collateral: its value times the liquidation LTV, divided by the debt; null where health is',
+    boost Nullable(Float64) COMMENT 'The part of health from staked protocol token; null where health is',
+    unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price; one that never had any counts as nothing',
+    unpriced_debts UInt64 COMMENT 'Number of debts without a price; one that never had any counts as nothing in debt_usd'
 )
 AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced_collaterals, unpriced_debts
 FROM account_at(time = '2106-01-01')
@@ -79,38 +82,41 @@ AS SELECT
     row_number() OVER (ORDER BY debt_usd DESC, address) AS rank,
     address,
     count() AS accounts,
-    sum(a.collateral_usd) AS collateral_usd,
-    sum(a.debt_usd) AS debt_usd,
+    sum(assumeNotNull(a.collateral_usd)) AS collateral_usd,
+    sum(assumeNotNull(a.debt_usd)) AS debt_usd,
     debt_usd / nullIf(collateral_usd, 0) AS ltv,
     min(a.health) AS health
 FROM account AS a
 WHERE a.health IS NOT NULL
 GROUP BY address
-COMMENT 'Every address that owes a debt now';
+COMMENT 'Every address that owes a debt now, by its accounts of known health';
 
 CREATE OR REPLACE VIEW account_value{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    wallet_usd Float64 COMMENT 'USD value of the wallet, without receipt tokens, which lent_usd has',
-    lent_usd Float64 COMMENT 'USD value of what receipt tokens in the wallet redeem',
-    collateral_usd Float64 COMMENT 'USD value of the collateral, with the receipt tokens among it',
-    staked_usd Float64 COMMENT 'USD value of protocol token that is staked, unbonding, or to be claimed',
-    debt_usd Float64 COMMENT 'USD value of the debt, with interest',
-    net_usd Float64 COMMENT 'The sum of the others less the debt',
-    unpriced UInt64 COMMENT 'Number of items of unknown value, which count as nothing in all figures'
+    wallet_usd Nullable(Float64) COMMENT 'USD value of the wallet, without receipt tokens, which lent_usd has; null if a price in it is lost, as are the others',
+    lent_usd Nullable(Float64) COMMENT 'USD value of what receipt tokens in the wallet redeem',
+    collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral, with the receipt tokens among it',
+    staked_usd Nullable(Float64) COMMENT 'USD value of protocol token that is staked, unbonding, or to be claimed',
+    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest',
+    net_usd Nullable(Float64) COMMENT 'The sum of the others less the debt',
+    unpriced UInt64 COMMENT 'Number of items of unknown value; those that never had a price count as nothing'
 )
-AS SELECT
+AS WITH
+{functions}
+SELECT
     address,
-    sumIf(usd, p.kind = 'wallet') AS wallet_usd,
-    sumIf(usd, p.kind = 'lend_held') AS lent_usd,
-    sumIf(usd, p.kind = 'collateral') AS collateral_usd,
-    sumIf(usd, p.kind IN ('stake', 'unbonding', 'unclaimed', 'claimable_rewards', 'claimable_unbonding')) AS staked_usd,
-    sumIf(usd, p.kind = 'debt') AS debt_usd,
+    if_known(sumIf(usd, p.kind = 'wallet')) AS wallet_usd,
+    if_known(sumIf(usd, p.kind = 'lend_held')) AS lent_usd,
+    if_known(sumIf(usd, p.kind = 'collateral')) AS collateral_usd,
+    if_known(sumIf(usd, p.kind IN ('stake', 'unbonding', 'unclaimed', 'claimable_rewards', 'claimable_unbonding'))) AS staked_usd,
+    if_known(sumIf(usd, p.kind = 'debt')) AS debt_usd,
     wallet_usd + lent_usd + collateral_usd + staked_usd - debt_usd AS net_usd,
     countIf(p.unknown) AS unpriced
 FROM
 (
-    SELECT i.address AS address, i.kind AS kind, i.usd IS NULL AS unknown, ifNull(i.usd, 0) AS usd
+    SELECT i.address AS address, i.kind AS kind, i.usd IS NULL AND ifNull(i.units != 0, 1) AS unknown,
+        summand(i.usd, i.lost) AS usd
     FROM position_now AS i
     WHERE kind NOT IN ('account', 'lend_collateralized')
       AND NOT (kind = 'wallet' AND asset_id IN (SELECT receipt_id FROM all_assets))

@@ -14,16 +14,16 @@ CREATE OR REPLACE VIEW account_risk{on_cluster}
 AS SELECT
     address,
     account_index,
-    collateral_usd,
-    debt_usd,
-    greatest(a.debt_usd - a.collateral_usd, 0) AS bad_debt_usd,
+    assumeNotNull(a.collateral_usd) AS collateral_usd,
+    assumeNotNull(a.debt_usd) AS debt_usd,
+    greatest(debt_usd - collateral_usd, 0) AS bad_debt_usd,
     ltv,
     assumeNotNull(a.health) AS health,
     arrayLast(bound -> bound <= round(health, 12), [0., 0.5, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10])
         AS health_from
 FROM account AS a
-WHERE a.health IS NOT NULL AND a.unpriced_debts = 0
-COMMENT 'Every borrow account that owes debt of known value now';
+WHERE a.health IS NOT NULL
+COMMENT 'Every borrow account that owes debt now and whose health is known';
 
 CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 AS WITH
@@ -48,7 +48,8 @@ accounts AS
         any(stake_ratio) AS stake_ratio
     FROM (SELECT *, asset_id IN moving AS moves FROM account_item_at(time = {time:String}))
     GROUP BY address, account_index
-    HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0
+    -- What is not a number has lost its price.
+    HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0 AND NOT isNaN(collaterals.1 + collaterals.2)
 ),
 stressed AS
 (

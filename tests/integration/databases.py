@@ -108,7 +108,7 @@ def database(settings: Settings) -> Iterator[Store]:
 
 def make_views(store: Store) -> None:
     """Make all views, also those other than of histories."""
-    for statement in view_statements():
+    for statement in view_statements(store.price_max_age):
         store.execute(statement)
 
 

@@ -805,7 +805,7 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
         with pytest.raises(DiskFull):
             claim(store, Claim(), Origin("simulated:1", simulated=True))
         with pytest.raises(StoreUnavailable), store.together("a run"):
-            store.execute(view_statements()[0])
+            store.execute(view_statements(store.price_max_age)[0])
         until(lambda: server_pid(own.data_dir) != full and answers(settings))
         assert "The embedded ClickHouse could not write to its disk: free space on it." in caplog.text
         (view, *_) = view_names()

@@ -177,7 +177,9 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
         assert "analytics-service restore FILE --replace" in result.output
 
 
-def test_views_are_made_again_if_one_is_missing_or_was_made_by_another_version(store: Store, run: Run) -> None:
+def test_views_are_made_again_if_one_is_missing_or_was_made_by_another_version_or_setting(
+    store: Store, run: Run
+) -> None:
     def uuids() -> set[object]:
         return {id_ for (id_,) in run("SELECT uuid FROM system.tables WHERE database = currentDatabase()")}
 
@@ -192,7 +194,12 @@ def test_views_are_made_again_if_one_is_missing_or_was_made_by_another_version(s
     assert len(after - before) == len(view_names())
     store.execute("INSERT INTO schema_migration (number, name, checksum) SELECT 0, 'views', repeat('0', 64)")
     migrate(store)
-    assert len(uuids() - after) == len(view_names())
+    newest = uuids()
+    assert len(newest - after) == len(view_names())
+    # They have the age at which a price is too old.
+    store.price_max_age /= 2
+    migrate(store)
+    assert len(uuids() - newest) == len(view_names())
 
 
 @pytest.mark.parametrize("lost", ["snapshot_head", "snapshot_head_view"])

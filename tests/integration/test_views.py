@@ -3,6 +3,7 @@
 import io
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests import clickhouse
 from tests.integration.conftest import Run, Simulated
 from tests.integration.handmade import CONFIG, NOON, HandMade, debt_market
 from tests.integration.imports import Progress
+from tests.integration.pages import commit
 from tests.integration.routes import Client
 
 # Views of the present, and those as of an instant with the same columns.
@@ -359,6 +361,104 @@ def test_values_by_hand(run: Run) -> None:
         # The receipt token in the wallet counts once.
         (0, 3, 0, 0, 0, 3, 1),
     ]
+
+
+@pytest.fixture
+def lost_by_hand(store: Store) -> HandMade:
+    """A day and a second after noon, when GONE, whose receipt token RGONE follows it, and DUST had a price for the last
+    time: 3 USD. FINE costs 2 USD, and PLAIN never had a price. Of each asset a share is a unit; but of DUST nothing.
+
+    The accounts of the first address: with the lost price among its collateral, among its debts, in neither, with what
+    is worth nothing at any price, and with a debt that never had a price. The other one has GONE in its wallet, and
+    lends it.
+    """
+    fine, plain, gone, dust = (asset(symbol, 0) for symbol in ("FINE", "PLAIN", "GONE", "DUST"))
+    receipt = replace(asset("RGONE", 0), kind=AssetKind.RECEIPT, origin_asset=gone.id)
+    rules = CollateralConfig(True, Decimal("0.7"), Decimal("0.5"), None, Decimal(0), Decimal(0))
+    markets = [
+        Market(
+            one.id, LendMarket(Decimal(0), 9, 3), CollateralMarket(rules, balance, 9), debt_market(balance=9, shares=9)
+        )
+        for one, balance in ((fine, 9), (plain, 9), (gone, 9), (dust, 0), (receipt, 9))
+    ]
+
+    def account(index: int, posted: str, owed: str) -> Account:
+        """With a share of each."""
+        return Account(
+            index,
+            tuple(Holding(f"token;{name}", 1) for name in posted.split()),
+            tuple(Holding(f"token;{name}", 1) for name in owed.split()),
+        )
+
+    accounts = (
+        account(0, "fine gone", "fine"),
+        account(1, "fine", "fine gone"),
+        account(2, "fine plain dust", "fine"),
+        account(3, "fine rgone", ""),
+        account(4, "fine", "fine plain"),
+    )
+    stake = Stake(0, 0, 5, False, None, Decimal(0))
+    source = HandMade(
+        assets_=(fine, plain, gone, dust, receipt),
+        prices_={fine.id: Decimal(2), gone.id: Decimal(3), dust.id: Decimal(3)},
+        markets_=markets,
+        config_=replace(CONFIG, ptoken=fine.id),
+        ptoken_=replace(HandMade().ptoken_, asset_id=gone.id),
+        positions_=(
+            Position(_ONE, accounts=accounts, stakes=(replace(stake, account_index=2),)),
+            Position(_TWO, lends=(LendPosition(gone.id, 1, 0),), wallet=(Balance(gone.id, 1), Balance(fine.id, 1))),
+        ),
+    )
+    run_once(JOBS["prices"], source, store, NOON)
+    source = replace(source, prices_={fine.id: Decimal(2)})
+    run_once(JOBS["prices"], source, store, NOON + timedelta(days=1))
+    for name in ("prices", "markets", "ptoken", "positions"):
+        run_once(JOBS[name], source, store, NOON + timedelta(days=1, seconds=1))
+    return source
+
+
+_ACCOUNTS = (
+    "SELECT collateral_usd, debt_usd, ltv, base, boost, health, unpriced_collaterals, unpriced_debts "
+    "FROM account ORDER BY account_index"
+)
+
+
+@pytest.mark.usefixtures("views")
+def test_a_lost_price_makes_unknown_what_follows_from_it(run: Run, lost_by_hand: HandMade, store: Store) -> None:
+    prices = run("SELECT symbol, price FROM price_now ORDER BY symbol")
+    assert prices == [("DUST", None), ("FINE", 2), ("GONE", None), ("RGONE", None)]
+    # A second earlier they were just young enough.
+    assert run(f"SELECT count(price) FROM price_at(time = '{NOON + timedelta(days=1):%F %T}')") == [(3,)]
+    assert run(_ACCOUNTS) == [
+        (None, 2, None, None, None, None, 1, 0),
+        (2, None, None, None, None, None, 0, 1),
+        (2, 2, 1, 0.5, 0, 0.5, 1, 0),
+        (None, 0, None, None, None, None, 1, 0),
+        (2, 2, 1, None, None, None, 0, 1),
+    ]
+    assert run("SELECT account_index, debt_usd, health FROM account_risk") == [(2, 2, 0.5)]
+    assert run("SELECT accounts, debt_usd, health FROM borrower") == [(1, 2, 0.5)]
+    assert run("SELECT lent_usd FROM lender") == [(None,)]
+    assert run("SELECT * EXCEPT address FROM account_value ORDER BY address") == [
+        (0, 0, None, None, None, None, 6),
+        (None, None, 0, 0, 0, None, 2),
+    ]
+    ladder = "SELECT DISTINCT accounts FROM risk_ladder(asset_id = 'token;{}', time = now())"
+    assert run(ladder.format("fine")) == [(1,)]
+    assert run(ladder.format("gone")) == []
+    # What is not listed for so long ends, and then counts as nothing.
+    later = NOON + timedelta(days=2, seconds=2)
+    run_once(JOBS["prices"], replace(lost_by_hand, assets_=lost_by_hand.assets_[:2]), store, later)
+    assert run(_ACCOUNTS)[0] == (2, 2, 1, 0.5, 0, 0.5, 1, 0)
+    assert run("SELECT symbol FROM price_now") == [("FINE",)]
+
+
+@pytest.mark.usefixtures("views")
+def test_no_imported_price_is_too_old(run: Run, store: Store) -> None:
+    """Without a snapshot of prices nothing says that one is missing."""
+    second = int(NOON.timestamp())
+    commit(store, {"token;a": [(second, Decimal(1))], "token;b": [(second + 10**6, Decimal(2))]}, kind="import")
+    assert run("SELECT price FROM price_now ORDER BY asset_id") == [(1,), (2,)]
 
 
 @pytest.mark.usefixtures("views")
