@@ -102,6 +102,14 @@ def test_snapshots_of_now_come_after_all_history(settings: Settings, store: Stor
     assert {at.minute * 60 + at.second for at in source.asked[:4]} == {0}
 
 
+def test_a_source_that_may_hang_keeps_nobody_from_what_is_there(settings: Settings, store: Store) -> None:
+    take_first_snapshots(settings, HandMade(), store)
+    store.execute("TRUNCATE TABLE snapshot")
+    source = Listing()
+    take_first_snapshots(settings, source, store)
+    assert source.asked == []
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -129,6 +137,7 @@ def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_se
     take_first_snapshots(settings, HandMade(), store)
     # No snapshot is complete already, and yet there are heads.
     store.execute("TRUNCATE TABLE snapshot")
+    broken.may_hang = False
     take_first_snapshots(settings, broken, store)
     assert "prices: there is no snapshot of now" in caplog.text
 
@@ -141,6 +150,7 @@ def test_a_full_disk_keeps_nobody_from_what_is_there(
         take_first_snapshots(settings, full, store)
     take_first_snapshots(settings, HandMade(), store)
     store.execute("TRUNCATE TABLE snapshot")
+    full.may_hang = False
     take_first_snapshots(settings, full, store)
     assert caplog.messages == [
         "There are no first snapshots; the scheduler goes on trying. "
