@@ -7,6 +7,7 @@ then comes out as it is stored is not written, so this may be stopped and run ag
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import polars as pl
 
@@ -16,11 +17,12 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.registry import UPSTREAM, origin_of
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
+from analytics_service.store.admission import claim
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin, read_state
 from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at
-from analytics_service.store.positions import read_activity
+from analytics_service.store.positions import known_in_part, read_activity
 from analytics_service.store.retries import ONCE
 from analytics_service.store.runs import Beginning, begin
 from jobs import loans, markets, positions
@@ -51,6 +53,8 @@ _AGAIN: Mapping[str, Callable[[Batch, pl.DataFrame], list[Snapshot]]] = {
 FAMILIES = tuple(_AGAIN)
 # Snapshots of a rewrite, which are in memory together.
 _AT_ONCE = 1_440
+# Instants at which the source is asked for its risk, which are written together.
+_CHUNK = 500
 _LATEST = instant(TIME_LIMIT - 1)
 
 
@@ -119,6 +123,33 @@ def recompute(store: Store, portion: Portion) -> int:
     return retry_overtaken(lambda: _recompute(store, portion), ONCE)
 
 
+def backfill_risk(
+    job: Job, source: Source, store: Store, instants: Sequence[datetime], progress: Callable[[int], None]
+) -> int:
+    """Add the risk of all accounts that a source states as of instants at which there is none, oldest first, without
+    snapshots. Returns the number of instants at which it states any."""
+    written = 0
+    for first in range(0, len(instants), _CHUNK):
+        chunk = instants[first : first + _CHUNK]
+        written += retry_overtaken(partial(_add_risk, job, source, store, chunk), ONCE)
+        progress(len(chunk))
+    return written
+
+
+def _add_risk(job: Job, source: Source, store: Store, instants: Sequence[datetime]) -> int:
+    seconds = [unix_second(at) for at in instants]
+    beginning = begin(store, job.family, seconds[0], seconds[-1])
+    observed = set(read_observed_at(store, job.family, seconds)["observed_at"])
+    missing = [at for at in instants if unix_second(at) not in observed]
+    batch = Batch(job.family, source, store, missing, beginning.present)
+    stated = [Snapshot(at, positions.stated_risk(batch, at)) for at in missing]
+    snapshots = [snapshot for snapshot in stated if snapshot.observations.height]
+    if snapshots:
+        claim(store, beginning.claimed, origin_of(source))
+        _correct(store, snapshots, beginning.version, "backfill")
+    return len(snapshots)
+
+
 def _begin(store: Store, portion: Portion) -> Beginning:
     return begin(store, portion.family, unix_second(portion.instants[0]), unix_second(portion.instants[-1]))
 
@@ -128,8 +159,10 @@ def _recompute(store: Store, portion: Portion) -> int:
     beginning = _begin(store, portion)
     source, stored = StoredSource(store, portion.instants), read_observed_at(store, family, seconds)
     own, imported = stored.filter(~pl.col("imported")), stored.filter("imported")
-    # Of some positions there is no risk, and nothing has a value before there were prices.
+    # Of some positions there is no risk but what the source states, and nothing has a value before there were prices.
     known = set(own["observed_at"])
+    if family == "positions":
+        known -= known_in_part(source.snapshots)
     instants = [
         at for at in portion.instants if unix_second(at) in known and (family == "loans" or source.can_value(at))
     ]
@@ -146,7 +179,7 @@ def _recompute(store: Store, portion: Portion) -> int:
         if unix_second(snapshot.at) in differing
     ]
     if changed and family == "positions":
-        _correct(store, changed, beginning.version)
+        _correct(store, changed, beginning.version, "recompute")
     elif changed:
         commit(store, changed, portion.taking, beginning)
     return len(changed)
@@ -167,9 +200,9 @@ def _differing(
             yield from one.join(other, on=now.columns, how="anti", nulls_equal=True)["observed_at"]
 
 
-def _correct(store: Store, snapshots: Sequence[Snapshot], version: int) -> None:
-    """Replace observations of positions, whose other rows stay: they are stored as changes."""
+def _correct(store: Store, snapshots: Sequence[Snapshot], version: int, what: str) -> None:
+    """Add or replace observations of positions, whose other rows stay: they are stored as changes."""
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
-    with rewrite.staging(store, "positions", version, what="recompute", expected=observations.height) as staged:
+    with rewrite.staging(store, "positions", version, what=what, expected=observations.height) as staged:
         staged.insert(OBSERVATIONS, versioned(observations, version))
         rewrite.publish(store, staged, [])

@@ -17,8 +17,8 @@ from analytics_service.market.positions import Position
 from analytics_service.market.prices import quoted
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.connection import Store
-from analytics_service.store.markets import risk_by_history
-from analytics_service.store.observations import NO_OBSERVATIONS, observations_of
+from analytics_service.store.markets import risk_by_history, risk_totals
+from analytics_service.store.observations import observations_of
 from analytics_service.store.positions import (
     CLOSED,
     ITEM,
@@ -47,7 +47,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     _refuse_past(batch, second)
     items, stated = _items(batch, at), batch.source.activity(at)
     # The risk of some positions would be taken for that of all.
-    observations = NO_OBSERVATIONS if stated else risk_at(batch, at, items)
+    observations = stated_risk(batch, at) if stated else risk_at(batch, at, items)
     changed = _changed(items, digests)
     changes = {
         "position_digest": changed.select("address", "digest"),
@@ -93,7 +93,12 @@ def risk_at(batch: Batch, at: datetime, items: pl.DataFrame) -> pl.DataFrame:
     prices = quoted(batch.prices(at)) if has_debts else {}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     book = book_of(near_risk(borrowing, terms, prices), markets)
-    return observations_of(risk_by_history(risk_of(Valuation(book, terms, prices))), at)
+    return observations_of(risk_by_history(risk_totals(risk_of(Valuation(book, terms, prices)))), at)
+
+
+def stated_risk(batch: Batch, at: datetime) -> pl.DataFrame:
+    """Observations of the risk of all accounts that the source states."""
+    return observations_of(risk_by_history(batch.source.risk(at)), at)
 
 
 def _refuse_past(batch: Batch, at: int) -> None:

@@ -26,7 +26,7 @@ from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
-from jobs.again import plan, retake
+from jobs.again import backfill_risk, plan, retake
 from jobs.registry import JOBS
 
 
@@ -115,15 +115,16 @@ def jobs_backfill(
     """Take the snapshots of a range that are not there yet.
 
     With --again those that are there are replaced by what the source says now. Without it they stay as they are.
-    DURATION is a number and s, min, h or d. Positions have no past to take. From another deployment, snapshots are
-    taken a second before the multiples, as buckets of its history end.
+    DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
+    as buckets of its history end. Positions have no past to take, but for the histories of risk of such a deployment.
 
     May be interrupted and run again: it continues where it stopped. Example:
 
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-02-28 --every 1h
     """
-    runner.require_history(JOBS[name])
+    if again:
+        runner.require_history(JOBS[name])
     require_range(start, end)
     now = datetime.now(UTC)
     _require_past("--start", start, now)
@@ -140,8 +141,12 @@ def jobs_backfill(
                     retake(job, source, store, portion)
                 bar.update(len(portion.instants))
             with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
-                written = runner.backfill(job, source, store, instants, progress=bar.update)
-    there = f"{replaced} taken anew" if again else f"{len(instants) - written} were there already"
+                # A source that states the number of users states their risk, too, if it can.
+                is_stated = not job.history and source.activity(now) is not None
+                fill = backfill_risk if is_stated else runner.backfill
+                written = fill(job, source, store, instants, progress=bar.update)
+    unknown = "" if job.history else ", or are not known"
+    there = f"{replaced} taken anew" if again else f"{len(instants) - written} were there already{unknown}"
     click.echo(f"{name}: {written} snapshots taken, {there}.")
 
 

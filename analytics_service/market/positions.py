@@ -86,6 +86,15 @@ class SwapContract:
 
 
 @dataclass(frozen=True, slots=True)
+class RiskTotals:
+    """Values of the histories of risk, over all borrow accounts; None for what is not known."""
+
+    debt_at_risk: Decimal | None = None
+    accounts_at_risk: Decimal | None = None
+    liquidatable_debt: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Activity:
     """How many use the markets."""
 

@@ -9,7 +9,7 @@ from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event, Totals
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
-from analytics_service.market.positions import Activity, Position, SwapContract
+from analytics_service.market.positions import Activity, Position, RiskTotals, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 from analytics_service.market.rates import Rates
@@ -130,6 +130,10 @@ class Source(Protocol):
     def activity(self, at: datetime) -> Activity | None:
         """The number of all users, from a source whose `positions` are not all; None if they are."""
         return None
+
+    def risk(self, at: datetime) -> RiskTotals:
+        """The risk of all borrow accounts, from a source whose `positions` are not all. The default states none."""
+        return RiskTotals()
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The swap contracts and their routes."""

@@ -41,7 +41,13 @@ from analytics_service.store.markets import (
     read_ptoken,
 )
 from analytics_service.store.observations import read_latest
-from analytics_service.store.positions import read_activity, read_borrowing, read_example_address, read_position
+from analytics_service.store.positions import (
+    knows_all,
+    read_activity,
+    read_borrowing,
+    read_example_address,
+    read_position,
+)
 from analytics_service.store.schema import TABLES
 
 _T = TypeVar("_T")
@@ -49,6 +55,10 @@ _T = TypeVar("_T")
 _MAX_VIEWS = 16
 # Limit of cached books, which are large. One serves all prices of its snapshots.
 _MAX_BOOKS = 2
+_OF_SOME = (
+    "Only the positions of some addresses are known here, so nothing can be said of all borrow accounts. Ask the "
+    "deployment that this one follows."
+)
 
 
 class View:
@@ -146,7 +156,9 @@ class View:
 
     @Part
     def valuation(self) -> Valuation:
-        """All borrow accounts, valued at the prices."""
+        """All borrow accounts, valued at the prices. EntityNotFound if only those of some addresses are known."""
+        if not self._read("positions", lambda head: knows_all(self._store, head.at)):
+            raise EntityNotFound(_OF_SOME)
         heads = self.heads_of(("positions", "markets"))
         terms = Terms(self.assets, self.markets, self.config, self.ptoken)
         return Valuation(self._books.get(heads, self._read_book), terms, self.quoted)

@@ -10,7 +10,7 @@ from analytics_service.market import kinds
 from analytics_service.market.fields import columns_of, record_of, row_of
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Texts
 from analytics_service.market.markets import CollateralMarket, DebtMarket, GlobalConfig, LendMarket, Market
-from analytics_service.market.positions import SwapContract
+from analytics_service.market.positions import RiskTotals, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.risk import Risk
 from analytics_service.market.supply import MarketValues, supply_of, utilization
@@ -122,12 +122,17 @@ def vanished(observed: pl.DataFrame) -> pl.DataFrame:
     return expected.join(observed, on=["history", "asset_id", "observed_at"], how="anti").select(observed.columns)
 
 
-def risk_by_history(risk: Risk) -> Values:
-    """The values of the histories of risk; those of 10^20 or more are left out."""
+def risk_totals(risk: Risk) -> RiskTotals:
+    """The values of the histories of risk."""
+    return RiskTotals(risk.at_risk.debt_value, Decimal(risk.at_risk.accounts), risk.liquidatable.debt_value)
+
+
+def risk_by_history(totals: RiskTotals) -> Values:
+    """The values of the histories of risk; those that are not known, or are 10^20 or more, are left out."""
     values = {
-        DEBT_AT_RISK: risk.at_risk.debt_value,
-        ACCOUNTS_AT_RISK: Decimal(risk.at_risk.accounts),
-        LIQUIDATABLE_DEBT: risk.liquidatable.debt_value,
+        DEBT_AT_RISK: totals.debt_at_risk,
+        ACCOUNTS_AT_RISK: totals.accounts_at_risk,
+        LIQUIDATABLE_DEBT: totals.liquidatable_debt,
     }
     return {history: _storable({TOTAL: value}) for history, value in values.items()}
 

@@ -20,7 +20,15 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.store.columns import UNFIT, Columns, SnapshotRows, SnapshotTable, schema_of, select_list
+from analytics_service.store.columns import (
+    UNFIT,
+    Columns,
+    SnapshotRange,
+    SnapshotRows,
+    SnapshotTable,
+    schema_of,
+    select_list,
+)
 from analytics_service.store.connection import Store
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
@@ -75,7 +83,7 @@ KINDS = (*_SIDES, "lend_held", "lend_collateralized", "wallet", "stake", "unbond
 _BATCH = 2_000
 _Item = tuple[Any, ...]
 _COUNTS: Columns = {
-    "addresses": Count("Addresses that have a position"),
+    "addresses": Count("Addresses that have a position; 0 if the source tells the positions of some only"),
     "borrowers": Count("Addresses that owe a debt"),
     "borrower_accounts": Count("Borrow accounts that owe a debt"),
     "lenders": Count("Addresses that lend"),
@@ -196,7 +204,7 @@ def activity_rows(items: pl.DataFrame, stated: Activity | None = None) -> Snapsh
     }
     if stated:
         users = (stated.borrower_active, stated.borrower_account_active, stated.lender_active)
-        counts |= zip(list(_COUNTS)[1:], users, strict=True)
+        counts = dict(zip(_COUNTS, (0, *users), strict=True))
     return {_SUMMARY: [counts]}
 
 
@@ -205,6 +213,19 @@ def read_activity(store: Store, at: int) -> Activity:
     for row in _SUMMARY.read(store, at):
         return Activity(row["borrowers"], row["borrower_accounts"], row["lenders"])
     return Activity(0, 0, 0)
+
+
+def knows_all(store: Store, at: int) -> bool:
+    """Whether a snapshot (unix second of a head of family positions) has those of all addresses."""
+    return at not in known_in_part(SnapshotRange(store, at, at))
+
+
+def known_in_part(snapshots: SnapshotRange) -> set[int]:
+    """The snapshots (unix seconds) among some that have positions of some addresses only. All have a position of those
+    who borrow or lend."""
+    users = pl.max_horizontal("borrowers", "lenders")
+    frames = snapshots.frames(_SUMMARY).items()
+    return {second for second, rows in frames if rows.select((users > pl.col("addresses")).any()).item()}
 
 
 def read_position(store: Store, address: str, at: int) -> Position:

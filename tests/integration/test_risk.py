@@ -12,9 +12,10 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
-from analytics_service.market.positions import Account, Activity, Holding, Position, Stake
+from analytics_service.market.positions import Account, Activity, Holding, Position, RiskTotals, Stake
 from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.store.connection import Store
+from jobs.again import plan, recompute
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FreshHeads
@@ -187,13 +188,31 @@ def test_each_snapshot_of_positions_writes_the_histories_of_risk(client: Client)
         assert [point["v"] for point in data(client, f"history/{name}", query)["points"]] == values
 
 
-def test_a_source_that_does_not_have_all_positions_has_no_history_of_risk(store: Store, settings: Settings) -> None:
+def test_positions_of_some_addresses_say_nothing_of_all_accounts(store: Store, settings: Settings) -> None:
+    """The store had a source of that kind once, which told as many as it stated to be borrowing. What it stated of the
+    risk stays when that is computed again."""
+
     class Partial(HandMade):
         def activity(self, at: Any) -> Activity:
-            return Activity(5, 5, 5)
+            return Activity(1, 1, 0)
 
-    for job in JOBS.values():
-        run_once(job, Partial(positions_=(owing(ALICE, 1, 1),), prices_={"native;a": D(1)}), store, NOON)
+        def risk(self, at: Any) -> RiskTotals:
+            return RiskTotals(D("140.5"), D(3))
+
+    given = {name: getattr(SOURCE, name) for name in ("assets_", "markets_", "prices_")}
+    partial, whole = (of(**given, positions_=(owing(ALICE, 10, 81),)) for of in (Partial, HandMade))
+    for at, source in ((NOON, partial), (NOON + MINUTE, whole)):
+        for job in JOBS.values():
+            run_once(job, source, store, at)
+    (portion,) = plan(store, "positions", NOON, NOON + MINUTE)
+    assert recompute(store, portion) == 0
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-    points = data(client, "history/debt-at-risk", f"start={SECOND}&end={SECOND}&period=min")["points"]
-    assert [point["v"] for point in points] == [None]
+    expected = {"debt-at-risk": ["140.5", "81"], "accounts-at-risk": ["3", "1"], "liquidatable-debt": [None, "81"]}
+    for name, values in expected.items():
+        points = data(client, f"history/{name}", f"start={SECOND}&end={SECOND + 60}&period=min")["points"]
+        assert [point["v"] for point in points] == values
+    for path, query in (("risk", ""), ("risk/ladder", "asset_id=native;a&"), ("borrowers", f"address={ALICE}&")):
+        answer = client.simulate_get(f"{PATH}/{path}", query_string=f"{query}at={SECOND}")
+        message = expect_error(answer, 404, "entity_not_found", "user")
+        assert message.startswith("Only the positions of some addresses are known here")
+        assert data(client, path, query.rstrip("&"))

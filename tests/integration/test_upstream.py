@@ -21,15 +21,17 @@ from analytics_service.sources.simulated.terms import LAUNCH
 from analytics_service.sources.upstream.source import UpstreamSource
 from analytics_service.store.admission import read_claim, simulated_spec
 from analytics_service.store.connection import Store
+from jobs.again import backfill_risk
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
-from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, Client, at
+from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, Client, at, expect_error
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 FIRST, LAST = at(NOON), at(NOON) + 10 * MINUTE
+HISTORY = "/api/v1/analytics/market/history"
 TICKS = [FIRST, FIRST + 5 * MINUTE, LAST]
 # Upstream has snapshots of every twenty minutes of these hours, of which the follower asks for the hours' ends.
 START, END = FIRST - 6 * HOUR, FIRST - 2 * HOUR
@@ -119,18 +121,29 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             yield Pair(upstream, follower, source)
 
 
-# A follower has the positions of followed addresses only.
-RISK = [path for path in SNAPSHOT_ROUTES if "risk" in path or "liquidatable" in path or "borrowers" in path]
+# What is made of the positions of all addresses, of which a follower has some.
+OF_ALL = [f"/api/v1/analytics/market/{name}" for name in ("risk", "risk/ladder", "borrowers")]
+MOMENTS = ["", f"at={NOON + 300}", f"at={NOON}"]
 
 
-@pytest.mark.parametrize("path", [path for path in SNAPSHOT_ROUTES if path not in (*HISTORIES, *RISK)])
-@pytest.mark.parametrize("when", ["", f"at={NOON + 300}", f"at={NOON}"])
+@pytest.mark.parametrize("path", [path for path in SNAPSHOT_ROUTES if path not in (*HISTORIES, *OF_ALL)])
+@pytest.mark.parametrize("when", MOMENTS)
 def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pair) -> None:
     theirs, ours = pair.answers(path, "&".join(filter(None, (ROUTES[path].query, when))))
     assert ours == theirs
 
 
-@pytest.mark.parametrize("path", [path for path in HISTORIES if path not in RISK])
+@pytest.mark.parametrize("path", OF_ALL)
+@pytest.mark.parametrize("when", MOMENTS)
+def test_nothing_is_said_of_all_accounts(path: str, when: str, pair: Pair) -> None:
+    query = "&".join(filter(None, (ROUTES[path].query, when)))
+    answer = pair.follower.client.simulate_get(path, query_string=query)
+    message = expect_error(answer, 404, "entity_not_found", "user")
+    assert message.endswith("Ask the deployment that this one follows.")
+    assert "http" not in message
+
+
+@pytest.mark.parametrize("path", HISTORIES)
 @pytest.mark.parametrize(
     "query",
     [
@@ -164,6 +177,21 @@ def test_a_backfill_that_is_run_again_asks_for_nothing(pair: Pair) -> None:
     assert [unix_second(instant) - NOON for instant in instants] == [-4 * 3600 - 1, -3 * 3600 - 1, -2 * 3600 - 1]
     assert backfill(JOBS["prices"], pair.source, pair.follower.store, instants) == 0
     assert pair.upstream.asked == []
+
+
+def test_the_risk_of_the_past_is_filled_in_from_upstream(pair: Pair) -> None:
+    """Between two ticks it is that of the first."""
+    times = [FIRST + MINUTE, FIRST + 2 * MINUTE]
+    for expected in (2, 0):
+        assert backfill_risk(JOBS["positions"], pair.source, pair.follower.store, times, lambda done: None) == expected
+    query = "SELECT toUnixTimestamp(observed_at) FROM {name:Identifier} ORDER BY observed_at LIMIT 3"
+    for name in ("debt_at_risk", "accounts_at_risk", "liquidatable_debt"):
+        with clickhouse.client(pair.follower.settings) as own:
+            rows = own.query(query, parameters={"name": name}).result_rows
+        assert rows == [(NOON,), (NOON + 60,), (NOON + 120,)]
+        theirs, ours = pair.answers(f"{HISTORY}/{name.replace('_', '-')}", f"start={NOON}&end={NOON + 600}&period=min")
+        assert ours == theirs
+        assert theirs["data"]["points"][0]["v"] > "0"
 
 
 def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:

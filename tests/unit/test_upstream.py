@@ -32,6 +32,7 @@ from analytics_service.market.positions import (
     Holding,
     LendPosition,
     Position,
+    RiskTotals,
     Stake,
     SwapContract,
     Unbonding,
@@ -377,6 +378,23 @@ def test_totals_are_those_of_all_users() -> None:
     source = deployment.source()
     assert source.totals(AT) == Totals(loans, Sum(D("2.5"), {"native;usd": D("2.5")}), D("7.5"))
     assert source.activity(AT) == Activity(3, 4, 5)
+
+
+def test_the_risk_is_that_of_all_accounts_as_far_as_there_is_a_history_of_it() -> None:
+    """As of upstream's own snapshot, after which its histories have no values."""
+    answers = {
+        "/analytics/market/state": STATE,
+        f"{HISTORY}/debt-at-risk": total("2660000.5"),
+        f"{HISTORY}/accounts-at-risk": total(None),
+    }
+    deployment = Deployment(answers, as_of=f"positions=@{SECOND - 700}")
+    risk = RiskTotals(debt_at_risk=D("2660000.5"))
+    assert deployment.source().risk(AT) == risk
+    asked = [query["end"] for path, query in deployment.asked if path.startswith(HISTORY)]
+    assert asked == [str(SECOND - 700)] * 3
+    assert deployment.source().risk(NOW - timedelta(hours=1)) == risk
+    answers["/analytics/market/state"] = refusal(404, "entity_not_found", "at: there is no snapshot of positions.")
+    assert deployment.source().risk(AT) == risk
 
 
 def test_a_deployment_without_a_history_of_liquidations_has_none() -> None:

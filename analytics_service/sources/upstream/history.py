@@ -4,19 +4,30 @@ The sums are those over all of upstream's users, of whom only followed addresses
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TypeVar
 
 from analytics_service.market.events import Sum, Totals
 from analytics_service.market.instants import HOUR, instant, unix_second
+from analytics_service.market.positions import RiskTotals
 from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.records import STATE
 from analytics_service.sources.upstream.state import Asker, NoPast
-from analytics_service.store.histories import LIQUIDATIONS, LOANS, History
+from analytics_service.store.histories import (
+    ACCOUNTS_AT_RISK,
+    DEBT_AT_RISK,
+    LIQUIDATABLE_DEBT,
+    LIQUIDATIONS,
+    LOANS,
+    History,
+)
 from analytics_service.store.observations import TOTAL
 
+_T = TypeVar("_T")
 # Buckets of a page, as many as the contract's sample has.
 _BUCKETS = 200
 # How long upstream may take to write what belongs into a bucket that has ended.
@@ -148,16 +159,32 @@ def _add(values: dict[str, Decimal], asset_id: str, point: AnswerField) -> None:
 
 def read_totals(asker: Asker, histories: Histories, at: datetime) -> Totals:
     """The values of all loans, flash loans and liquidations, from the newest state and the histories."""
-    state = asker.get(STATE).data
+    state, shown = asker.get(STATE).data, _newest(asker, at)
     loans = state["loans_originated"]
     by_asset = loans["breakdown"].by_asset(lambda item: item["value"].usd())
-    # Of an instant after upstream's newest snapshot there would be no value.
-    shown = instant(max(asker.snapshots, default=unix_second(at)))
     return Totals(
         loans=Sum(loans["total_value"].usd(), by_asset),
         liquidations=_liquidations(histories, shown),
         flash_loans=state["flash_loan_volume_total"].usd(),
     )
+
+
+def read_risk(asker: Asker, histories: Histories, at: datetime) -> RiskTotals:
+    """The risk of all borrow accounts, as far as upstream has histories of it, which are an extension."""
+    with suppress(NoPast):
+        asker.get(STATE)
+    return read_past_risk(histories, _newest(asker, at))
+
+
+def read_past_risk(histories: Histories, at: datetime) -> RiskTotals:
+    """The same as of the past."""
+    by_history = (_total(histories, history, at) for history in (DEBT_AT_RISK, ACCOUNTS_AT_RISK, LIQUIDATABLE_DEBT))
+    return RiskTotals(*by_history)
+
+
+def _newest(asker: Asker, at: datetime) -> datetime:
+    """The newest instant up to another for which histories have values: they have none after upstream's snapshot."""
+    return instant(max(asker.snapshots, default=unix_second(at)))
 
 
 def read_past_totals(asker: Asker, histories: Histories, at: datetime) -> Totals:
@@ -171,8 +198,20 @@ def read_past_totals(asker: Asker, histories: Histories, at: datetime) -> Totals
 
 def _liquidations(histories: Histories, at: datetime) -> Sum | None:
     """The values of all liquidations; None if upstream has no such history, which is an extension."""
+    return _unless_lacking(lambda: _sum(histories, LIQUIDATIONS, at))
+
+
+def _total(histories: Histories, history: History, at: datetime) -> Decimal | None:
+    """The value of a history without assets; None before its first, or if upstream has no such history."""
+    assert history.total
+    path = history.total.path
+    return _unless_lacking(lambda: histories.values(path, at).get(TOTAL))
+
+
+def _unless_lacking(ask: Callable[[], _T]) -> _T | None:
+    """What upstream answers; None if it has no such path."""
     try:
-        return _sum(histories, LIQUIDATIONS, at)
+        return ask()
     except Refused as error:
         if error.lacks_path:
             return None

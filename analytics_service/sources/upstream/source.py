@@ -21,7 +21,7 @@ from analytics_service.market.events import Event, Totals
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import Flag
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Activity, Position, SwapContract
+from analytics_service.market.positions import Activity, Position, RiskTotals, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
@@ -30,7 +30,13 @@ from analytics_service.sources.upstream import events, records, unlocks
 from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Pace, Refused
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
-from analytics_service.sources.upstream.history import Histories, read_past_totals, read_totals
+from analytics_service.sources.upstream.history import (
+    Histories,
+    read_past_risk,
+    read_past_totals,
+    read_risk,
+    read_totals,
+)
 from analytics_service.sources.upstream.state import CATCH_UP, Asker, State
 from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, History
 
@@ -138,6 +144,12 @@ class UpstreamSource(Source):
     def activity(self, at: datetime) -> Activity:
         """The number of all users."""
         return self._state.read("positions", at, records.read_activity)
+
+    def risk(self, at: datetime) -> RiskTotals:
+        """The risk of all borrow accounts, from the histories of it."""
+        if self._state.is_recent(at):
+            return self._state.read("positions", at, lambda asker: read_risk(asker, self._histories, at))
+        return read_past_risk(self._histories, at)
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """The events of followed addresses. SourceError as long as upstream has not completed a snapshot of `until`."""
