@@ -710,6 +710,25 @@ def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit:
     assert page.get_by_role("cell", name=falls_at).first.is_visible()
 
 
+def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figures_of_all(visit: Visit) -> None:
+    """As the service of a follower does. Histories of risk and the health of an address are there."""
+    why = "Only the positions of some addresses are known here."
+    error = {"kind": "entity_not_found", "scope": "user", "message": why}
+    page = visit.browser.open(visit.url({"view": "markets"}))
+    page.route(
+        re.compile(r"/market/(risk|borrowers)\b"), lambda route: route.fulfill(status=404, json={"error": error})
+    )
+    visit.open(VIEWS["risk"])
+    expect(page.locator(".notice")).to_have_text([why])
+    expect(page.locator(".tile")).to_have_count(0)
+    expect(page.locator(".panel h2")).to_have_text(["Debt at risk", "Accounts at risk"])
+    assert page.locator(".main-svg").count() > 0
+    visit.open(VIEWS["address"])
+    expect(page.get_by_text(f"At which prices is not known. {why}")).to_be_visible()
+    expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Liquidated at")).to_have_count(0)
+
+
 def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transactions(visit: Visit) -> None:
     page = visit.open({"view": "address", "tz": "Asia/Tokyo"})
     page.route(re.compile("/tx-history"), thirty_transactions)

@@ -1,5 +1,5 @@
 // What an address has, now or at an earlier moment.
-import { ApiError, asksForKeys, get } from "./api.js";
+import { ApiError, asksForKeys, get, unlessUnknown } from "./api.js";
 import { line } from "./charts.js";
 import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
@@ -43,7 +43,8 @@ async function show(result, route, signal) {
   const { markets, ptoken, wallets } = answer.data;
   const isOwing = markets.borrow.accounts.some(({ debts }) => debts.length);
   const asked = { address: route.address, limit: 1000, with_text: true, ...at };
-  const borrowers = isOwing ? (await get("/analytics/market/borrowers", asked, signal)).data : [];
+  const { answer: borrowers, why } = isOwing
+    ? await unlessUnknown(get("/analytics/market/borrowers", asked, signal)) : { answer: { data: [] } };
   const asOf = answer.asOf ? h("p", { class: "soft" }, `As of ${time(answer.asOf, route.tz)}.`) : null;
   const unlocks = ptoken.unlocks.arrangements.length
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
@@ -51,7 +52,7 @@ async function show(result, route, signal) {
     : null;
   const events = transactions(path, at, route, signal);
   const sections = [
-    health(markets.borrow.accounts), ...markets.borrow.accounts.map((one) => account(one, borrowers)), lending(markets.lend),
+    health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, borrowers?.data)), lending(markets.lend),
     staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
   ].filter((section) => section !== null);
   result.replaceChildren(asOf ?? "", ...sections);
@@ -88,7 +89,7 @@ function amounts(field, of = (row) => row) {
   ];
 }
 
-function health(accounts) {
+function health(accounts, why) {
   if (!accounts.length) return panel("Health", notice("The address has no borrow account."));
   const columns = [
     { title: "Account", cell: ({ index }) => index },
@@ -98,21 +99,24 @@ function health(accounts) {
     { title: "Debt APR", number: true, cell: ({ debts_net_rate: rate }) => percent(rate.apr) },
   ];
   return panel("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
+    why ? h("p", { class: "soft" }, `At which prices is not known. ${why}`) : null,
     table("Health of the borrow accounts", columns, accounts));
 }
 
+/** A borrow account, with the prices at which it is liquidated if `borrowers` are known. */
 function account({ index, collaterals, debts, health }, borrowers) {
-  const prices = borrowers.find((one) => one.account_index === index)?.liquidation ?? [];
+  const prices = (borrowers ?? []).find((one) => one.account_index === index)?.liquidation ?? [];
   const price = (row) => prices.find(({ asset }) => asset.id === row.asset_info.asset.id)?.extra.text;
   // The price at which health is 1.
   const reached = { title: Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
     cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };
+  const ending = borrowers ? [reached] : [];
   const part = (name, rows, more = []) =>
     rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
   return panel(`Account ${index}`, h("div", { class: "pair" },
-    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, [reached])),
-    h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, reached]))));
+    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, ending)),
+    h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, ...ending]))));
 }
 
 function lending({ asset_pools: pools, net_rate: rate }) {

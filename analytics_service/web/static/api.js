@@ -31,6 +31,16 @@ export async function get(path, query = {}, signal = null) {
   return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), asOf };
 }
 
+/** The `answer` that is awaited, or `why` the service says that there is none. */
+export async function unlessUnknown(asked) {
+  try {
+    return { answer: await asked };
+  } catch (error) {
+    if (error.kind !== "entity_not_found") throw error;
+    return { why: error.message };
+  }
+}
+
 /** The error of an answer without data, from its envelope if it has one. */
 export function failure(response, envelope) {
   const { kind = "internal", message = `The service answered ${response.status}.` } = envelope?.error ?? {};

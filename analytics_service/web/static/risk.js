@@ -1,5 +1,5 @@
 // Who could be liquidated: accounts by health, now and at other prices of one asset, and debt at risk over time.
-import { get } from "./api.js";
+import { get, unlessUnknown } from "./api.js";
 import { clear, colorOf, line } from "./charts.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
@@ -21,15 +21,15 @@ export async function risk(place, route, signal) {
   const title = h("h1", {}, "Risk");
   if (!(await families()).has("positions")) return place.replaceChildren(title, notice("There is no snapshot of positions."));
   const given = { with_text: true };
-  const answer = await get(`${PATH}/risk`, given, signal);
-  const byHealth = figure("Debt by health", async () => ({ ...answer, path: `${PATH}/risk`, given, isHistory: false }),
+  const { answer, why } = await unlessUnknown(get(`${PATH}/risk`, given, signal));
+  const byHealth = answer && figure("Debt by health", async () => ({ ...answer, path: `${PATH}/risk`, given, isHistory: false }),
     ({ data }) => histogram(data));
   const overall = figure("Debt at risk", () => Promise.all(OVER_TIME.map((path) => history(path, route, {}, signal))), atRisk);
   const counted = figure("Accounts at risk", () => history(COUNT_OVER_TIME, route, {}, signal), countAtRisk);
   const falling = h("div");
-  place.replaceChildren(title, h("div", { class: "tiles" }, tiles(answer.data)),
-    h("div", { class: "pair" }, byHealth.panel, overall.panel), falling, counted.panel);
-  await Promise.all([byHealth.done, overall.done, counted.done, fall(falling, answer.data, signal)]);
+  place.replaceChildren(title, answer ? h("div", { class: "tiles" }, tiles(answer.data)) : notice(why),
+    h("div", { class: "pair" }, byHealth?.panel, overall.panel), falling, counted.panel);
+  await Promise.all([byHealth?.done, overall.done, counted.done, answer && fall(falling, answer.data, signal)]);
 }
 
 function tiles({ accounts_with_debt: count, debt_value: debt, extra, ...parts }) {
