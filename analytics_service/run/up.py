@@ -98,10 +98,10 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
     """Take a first snapshot of every family, and fill in history if it is cheap for the source.
 
     If the source cannot provide a family now, the scheduler tries again, and the other families are served. SourceError
-    if no family can be served. A source that may hang keeps nobody from data that is there: the scheduler begins with
-    snapshots of now, too.
+    if no family can be served. A source that may hang keeps nobody from data that is there, unless its history is said
+    to be cheap: the scheduler begins with snapshots of now, too.
     """
-    if source.may_hang and read_heads(store):
+    if source.may_hang and source.history is None and read_heads(store):
         return
     failed: list[tuple[str, Exception]] = []
     # All history comes first. The scheduler then continues soon after the current snapshots, and misses no instant.

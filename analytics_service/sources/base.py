@@ -49,8 +49,7 @@ class Source(Protocol):
 
     @property
     def history(self) -> timedelta | None:
-        """The length of history that `up` fills in when it starts, which must be cheap; None means none. If the source
-        may hang, only an empty store is filled."""
+        """The length of history that `up` fills in when it starts, which must be cheap; None means none."""
         return None
 
     @property

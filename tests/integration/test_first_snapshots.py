@@ -106,6 +106,7 @@ def test_a_source_that_may_hang_keeps_nobody_from_what_is_there(settings: Settin
     take_first_snapshots(settings, HandMade(), store)
     store.execute("TRUNCATE TABLE snapshot")
     source = Listing()
+    source.history = None
     take_first_snapshots(settings, source, store)
     assert source.asked == []
 
