@@ -6,56 +6,38 @@ then comes out as it is stored is not written, so this may be stopped and run ag
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 import polars as pl
 
 from analytics_service.market.instants import DAY, instant, unix_second
-from analytics_service.market.kinds import DECIMAL, TIME_LIMIT
 from analytics_service.sources.base import Source
-from analytics_service.sources.registry import UPSTREAM, origin_of
+from analytics_service.sources.registry import origin_of
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Origin, read_state
+from analytics_service.store.ledger import IMPORTED, Origin, read_state
 from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at
 from analytics_service.store.positions import known_in_part, read_activity
 from analytics_service.store.retries import ONCE
 from analytics_service.store.runs import Beginning, begin
+from analytics_service.store.sums import changed_sums, settled_before
 from jobs import loans, markets, positions
 from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken
-from jobs.snapshot import Batch, Snapshot, Taking, commit, rows_of
+from jobs.snapshot import Batch, Collect, Snapshot, Taking, commit, rows_of
 
-
-def _loans_again(batch: Batch, stored: pl.DataFrame) -> list[Snapshot]:
-    """Sums of stored events. Zeros stay where they are: they tell which assets could be borrowed then."""
-    is_zero, snapshots = pl.col("value") == 0, []
-    for snapshot in loans.collect(batch):
-        keys, sums = stored.filter(observed_at=unix_second(snapshot.at)).select(KEY), snapshot.observations
-        kept = sums.join(keys, on=KEY, how="semi")
-        zeros = keys.join(sums, on=KEY, how="anti").with_columns(value=pl.lit(0, DECIMAL))
-        snapshots.append(
-            replace(snapshot, observations=pl.concat([sums.filter(~is_zero), kept.filter(is_zero), zeros]))
-        )
-    return snapshots
-
-
-# Takes the snapshots of a batch again, given what is observed at its instants.
-_AGAIN: Mapping[str, Callable[[Batch, pl.DataFrame], list[Snapshot]]] = {
-    "markets": lambda batch, stored: markets.collect(batch),
-    "positions": lambda batch, stored: positions.collect_again(batch),
-    "loans": _loans_again,
-}
-FAMILIES = tuple(_AGAIN)
+# Takes the snapshots of a batch again.
+_AGAIN: Mapping[str, Collect] = {"markets": markets.collect, "positions": positions.collect_again}
+FAMILIES = (*_AGAIN, "loans")
 # Snapshots of a rewrite, which are in memory together.
 _AT_ONCE = 1_440
 # Instants at which the source is asked for its risk, which are written together.
 _CHUNK = 500
-_LATEST = instant(TIME_LIMIT - 1)
+_PASSES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +47,6 @@ class Portion:
     family: str
     taking: Taking
     instants: Sequence[datetime]
-
-    @property
-    def is_stated(self) -> bool:
-        """Whether they are sums that another deployment has stated, which do not follow from stored events."""
-        return self.family == "loans" and self.taking.origin.spec.partition(":")[0] in UPSTREAM
 
 
 def plan(store: Store, family: str, start: datetime, end: datetime) -> list[Portion]:
@@ -90,36 +67,34 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
     def attempt() -> None:
         beginning = _begin(store, portion)
         batch = Batch(job.family, source, store, portion.instants, beginning.present)
-        commit(store, collected(job, batch), Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
+        again = replace(job, collect=loans.collect_again) if job.name == "loans" else job
+        commit(store, collected(again, batch), Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
 
     retry_overtaken(attempt, ONCE)
 
 
 def day_by_day(store: Store, families: Sequence[str], start: datetime, end: datetime) -> list[Portion]:
-    """The complete snapshots of families in a range, those of a day together; and all later ones of loans, whose sums
-    are made from those before."""
-    ends = {"loans": _LATEST}
-    portions = [portion for family in families for portion in plan(store, family, start, ends.get(family, end))]
+    """The complete snapshots of families in a range, those of a day together. Sums of loans are one portion, because
+    all later ones are made from those before."""
+    portions = [portion for family in families for portion in plan(store, family, start, end) if family != "loans"]
+    if "loans" in families and read_state(store, "loans"):
+        portions.append(Portion("loans", Taking("backfill", IMPORTED, "recompute"), [start]))
     return sorted(portions, key=lambda portion: unix_second(portion.instants[0]) // DAY)
-
-
-def taken_since(store: Store, portions: Sequence[Portion]) -> list[Portion]:
-    """The snapshots of loans that jobs have meanwhile made from those in portions."""
-    instants = [portion.instants[-1] for portion in portions if portion.family == "loans"]
-    later = plan(store, "loans", max(instants) + timedelta(seconds=1), _LATEST) if instants else []
-    return [portion for portion in later if not portion.is_stated]
 
 
 def seconds_for(store: Store, portions: Sequence[Portion]) -> float:
     """Roughly how long computing takes, as measured on one core."""
     head = read_state(store, "positions")
     accounts = read_activity(store, head.at).borrower_account_active if head else 0
-    each = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 0.001}
+    each = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 1}
     return sum(len(portion.instants) * each[portion.family] for portion in portions)
 
 
 def recompute(store: Store, portion: Portion) -> int:
-    """Compute snapshots again, and write those that come out otherwise. Returns their number."""
+    """Compute snapshots again, and write those that come out otherwise. Returns their number; of sums of loans, that of
+    observations."""
+    if portion.family == "loans":
+        return _recompute_sums(store, unix_second(portion.instants[0]))
     return retry_overtaken(lambda: _recompute(store, portion), ONCE)
 
 
@@ -150,6 +125,21 @@ def _add_risk(job: Job, source: Source, store: Store, instants: Sequence[datetim
     return len(snapshots)
 
 
+def _recompute_sums(store: Store, first: int) -> int:
+    """Compute the sums of loans from a second on, once more if a job has meanwhile gone on from those of before."""
+    changed = 0
+    for _ in range(_PASSES):
+        if changed_sums(store, settled_before(store, first)).is_empty:
+            break
+        with rewrite.staging(store, "loans", None, what="recompute") as staged:
+            sums = changed_sums(store, settled_before(store, first))
+            staged.insert(OBSERVATIONS, versioned(sums.added, staged.version))
+            staged.remove(sums.removed)
+            rewrite.publish(store, staged, [])
+            changed += sums.added.height + sums.removed.height
+    return changed
+
+
 def _begin(store: Store, portion: Portion) -> Beginning:
     return begin(store, portion.family, unix_second(portion.instants[0]), unix_second(portion.instants[-1]))
 
@@ -163,12 +153,10 @@ def _recompute(store: Store, portion: Portion) -> int:
     known = set(own["observed_at"])
     if family == "positions":
         known -= known_in_part(source.snapshots)
-    instants = [
-        at for at in portion.instants if unix_second(at) in known and (family == "loans" or source.can_value(at))
-    ]
+    instants = [at for at in portion.instants if unix_second(at) in known and source.can_value(at)]
     if not instants:
         return 0
-    snapshots = _AGAIN[family](Batch(family, source, store, instants, beginning.present), stored)
+    snapshots = _AGAIN[family](Batch(family, source, store, instants, beginning.present))
     observations = pl.concat([snapshot.observations for snapshot in snapshots]).join(imported, on=KEY, how="anti")
     differing = {*_differing(snapshots, observations, own, source)}
     # With the last snapshot may come observations of later ones.

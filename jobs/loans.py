@@ -1,48 +1,38 @@
 """All events, and the loans and liquidations since the protocol began.
 
-Events are stored up to the family's newest snapshot, so an older snapshot needs no events from the source. Each
-snapshot is the previous complete snapshot plus the events in between. So it is exact in whatever order snapshots are
-taken, and its cost does not grow with the number of events. Loans originated are the events of action borrow;
-liquidations are the debt repaid in events of action liquidate (rule 2.20). Flash loans are summed separately. What the
-source states as the sum over all events takes the place of the sum of events. Where values were imported, sums go on
-from them: of each asset and of all assets the last imported value, plus the events after its second.
+Events are stored up to the family's newest snapshot, so an older snapshot needs no events from the source. Loans
+originated are the events of action borrow; liquidations are the debt repaid in events of action liquidate (rule 2.20).
+Their sums, and those of flash loans, have an observation at the second of each event. At a snapshot there is one only
+of what the source states as the sum over all events, which takes the place of the sum of events, and of an asset that
+can be borrowed and has none yet. Where values were imported, sums go on from the last one of each series.
 """
 
 import logging
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import polars as pl
 
-from analytics_service.errors import SnapshotRefused
-from analytics_service.market.events import Action, Event, Totals
-from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.kinds import TIME_LIMIT, Usd
+from analytics_service.market.events import Event, Totals
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import Market
-from analytics_service.market.values import LIMIT, ZERO, less, quantized_below_limit, rounded
+from analytics_service.market.sums import TOTAL, Series, Sums
+from analytics_service.market.values import LIMIT, quantized_below_limit
 from analytics_service.store.columns import UNFIT
-from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered
-from analytics_service.store.loans import (
-    SUMMED,
-    SUMMED_BY_ASSET,
-    EventSum,
-    ImportedSum,
-    Sums,
-    above_imported,
-    flash_rows,
-    is_lending,
-    lending_frame,
-    named_sum,
-    plus,
-    read_event_sums,
-    read_imported_sums,
-    read_sums,
-    sums_by_asset,
+from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
+from analytics_service.store.histories import FLASH_LOANS, LIQUIDATIONS, LOANS
+from analytics_service.store.loans import is_lending, lending_frame
+from analytics_service.store.sums import (
+    TOTALS,
+    SumChanges,
+    changed_sums,
+    past_sums,
+    series_of,
+    settled_before,
+    summed,
 )
-from analytics_service.store.observations import TOTAL, observations_of
 from jobs.snapshot import Batch, Snapshot
 
 log = logging.getLogger(__name__)
@@ -50,48 +40,63 @@ log = logging.getLogger(__name__)
 HISTORY = True
 # The limit of an event's value. It exceeds all real values, but sums of events below it can be stored.
 _MAX_USD = Decimal(10) ** 16
+_NONE: Mapping[str, pl.DataFrame] = {}
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The cumulative values of all loans and liquidations at the instants, and the new events."""
-    source, store, instants = batch.source, batch.store, batch.instants
-    ends = [unix_second(at) for at in instants]
-    previous = batch.completed_before() or 0
-    newest = batch.head.at if batch.head else 0
-    begins = [previous, *ends[:-1]]
-    events, rows_of_events = _new_events(batch, newest, max(newest, ends[-1]))
-    imported = read_imported_sums(store, [*begins, ends[-1]], TIME_LIMIT - 1)
-    bounds = sorted({*begins, *(value.second for value in imported if value.second < ends[-1])})
-    stored = read_event_sums(store, bounds, min(newest, ends[-1])) if previous < newest else []
-    stated = [_stated(source.totals(at)) for at in instants]
-    # An asset that can be borrowed has a history even before its first loan or liquidation.
-    listed = stated[-1].get(Action.BORROW) or [
-        market.asset_id for market in batch.left_out.fit("markets", source.markets(instants[-1]), Market) if market.debt
+    """The snapshots at the instants. The last one has the new events, and what changes in the sums."""
+    ends = [unix_second(at) for at in batch.instants]
+    stated = _all_stated(batch)
+    newest, dated = batch.head.at if batch.head else 0, _NONE
+    listed = _listed(batch, stated[ends[-1]])
+    if ends[-1] <= newest:
+        changes = past_sums(batch.store, ends[0], stated, listed)
+    else:
+        events, histories = _new_events(batch, newest, ends[-1])
+        lending = lending_frame(event for event in events if is_lending(event))
+        dated = {"event": lending, ACCOUNT_EVENTS: histories}
+        since = min(newest, ends[0] - 1)
+        changes = changed_sums(batch.store, since, summed(events), stated=stated, ticks={ends[0]: listed})
+    return _snapshots(batch, stated, changes, dated)
+
+
+def collect_again(batch: Batch) -> list[Snapshot]:
+    """The snapshots at instants that are complete: what the source states now, and the sums of stored events since."""
+    stated = _all_stated(batch)
+    return _snapshots(batch, stated, changed_sums(batch.store, settled_before(batch.store, min(stated)), stated=stated))
+
+
+def _all_stated(batch: Batch) -> Mapping[int, Sums]:
+    """What the source states, by the unix second of the instant."""
+    return {unix_second(at): _stated(batch.source.totals(at)) for at in batch.instants}
+
+
+def _snapshots(
+    batch: Batch, stated: Mapping[int, Sums], changes: SumChanges, dated: Mapping[str, pl.DataFrame] = _NONE
+) -> list[Snapshot]:
+    """The snapshots of a batch, the last of which has all rows."""
+    names = (sorted({name for name, _ in sums}) for sums in stated.values())
+    snapshots = [Snapshot(at, stated=of) for at, of in zip(batch.instants, names, strict=True)]
+    return [
+        *snapshots[:-1],
+        replace(snapshots[-1], observations=changes.added, removed=changes.removed, dated=dated),
     ]
-    sums = plus(read_sums(store, previous) if previous else {}, (), listed=listed)
-    histories = numbered(store, rows_of_events, newest)
-    lending = [event for event in events if is_lending(event) and unix_second(event.at) > newest]
-    rows = lending_frame(lending)
-    written, snapshots = 0, []
-    for at, begin, end, totals in zip(instants, begins, ends, stated, strict=True):
-        first, last = _count_until(lending, begin), _count_until(lending, end)
-        added = [event_sum for event_sum in stored if begin <= event_sum.since < end]
-        base = [value for value in imported if value.since == begin]
-        _require_no_less(sums, base)
-        _require_stated_no_less(plus(sums, (), base), totals, at)
-        sums = {**plus(sums, [*added, *_event_sums(lending[first:last])], base), **totals}
-        until = _count_until(events, max(end, newest))
-        dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
-        snapshots.append(Snapshot(at, observations_of(sums_by_asset(sums), at), flash_rows(sums), dated))
-        written = until
-    _require_no_less(sums, [value for value in imported if value.since == ends[-1]])
-    return snapshots
+
+
+def _listed(batch: Batch, stated: Sums) -> Sequence[Series]:
+    """The series that begin with a snapshot: an asset that can be borrowed has a history even before its first loan or
+    liquidation."""
+    ids: Iterable[str] = [asset_id for name, asset_id in stated if name == LOANS.name and asset_id]
+    if not any(name == LOANS.name for name, _ in stated):
+        markets = batch.left_out.fit("markets", batch.source.markets(batch.instants[-1]), Market)
+        ids = [market.asset_id for market in markets if market.debt]
+    return list(dict.fromkeys([*TOTALS, *series_of(LOANS, ids), *series_of(LIQUIDATIONS, ids)]))
 
 
 def _new_events(batch: Batch, since: int, until: int) -> tuple[list[Event], pl.DataFrame]:
     """The source's events in (since, until], unix seconds: each once, at a whole second, oldest first; and their rows.
     Those that cannot be stored are left out."""
-    events = batch.source.events(instant(since), instant(until)) if since < until else ()
+    events = batch.source.events(instant(since), instant(until))
     try:
         new = _inside(events, since, until)
         return new, account_event_frame(new)
@@ -126,49 +131,13 @@ def _fits(value: Decimal | None, limit: Decimal) -> bool:
     return stored is not None and stored.copy_abs() < limit
 
 
-def _count_until(events: Sequence[Event], second: int) -> int:
-    """How many of the events, oldest first, happened up to a unix second."""
-    return bisect_left(events, second + 1, key=lambda event: unix_second(event.at))
-
-
-def _event_sums(events: Iterable[Event]) -> list[EventSum]:
-    """The values of summed events, as they are stored. Events of unknown value do not count."""
-    return [
-        EventSum(event.action, event.asset_id, unix_second(event.at) - 1, Usd.encode(event.usd))
-        for event in events
-        if event.action in SUMMED and event.usd is not None
-    ]
-
-
 def _stated(totals: Totals) -> Sums:
     """The sums that the source states, as far as it does."""
-    stated: dict[Action, Mapping[str, Decimal]] = {
-        action: {TOTAL: stated_sum.total, **stated_sum.by_asset}
-        for action, stated_sum in ((Action.BORROW, totals.loans), (Action.LIQUIDATE, totals.liquidations))
-        if stated_sum
-    }
+    stated: dict[Series, Decimal] = {}
+    for history, stated_sum in ((LOANS, totals.loans), (LIQUIDATIONS, totals.liquidations)):
+        if stated_sum:
+            by_asset: Mapping[str, Decimal] = {TOTAL: stated_sum.total, **stated_sum.by_asset}
+            stated |= {(history.name, asset_id): usd for asset_id, usd in by_asset.items()}
     if totals.flash_loans is not None:
-        stated[Action.BORROW_FLASH_LOAN] = {TOTAL: totals.flash_loans}
+        stated[FLASH_LOANS.name, TOTAL] = totals.flash_loans
     return stated
-
-
-def _require_no_less(sums: Sums, imported: Iterable[ImportedSum]) -> None:
-    """SnapshotRefused if values imported for later than a snapshot are less than its sums."""
-    for value in imported:
-        usd = sums.get(value.action, {}).get(value.asset_id, ZERO)
-        if usd > value.least:
-            raise SnapshotRefused(above_imported(value.action, value.asset_id, usd, value.least, value.second))
-
-
-def _require_stated_no_less(before: Sums, stated: Sums, at: datetime) -> None:
-    """SnapshotRefused if the source states less than the store has from before."""
-    for action in SUMMED_BY_ASSET:
-        for asset_id, usd in stated.get(action, {}).items():
-            least = before[action].get(asset_id, ZERO)
-            if usd < least:
-                name = SUMMED_BY_ASSET[action].slug
-                raise SnapshotRefused(
-                    f"{named_sum(action, asset_id)} never falls: {rounded(usd):f} USD, as the source states for "
-                    f"{shown(at)}, is {less(least, usd)} less than the store's {rounded(least):f} before. Import the "
-                    f"earlier values again, less that offset, or take them out with `analytics-service remove {name}`."
-                )

@@ -152,10 +152,12 @@ def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
 class Snapshot:
     """One family's data as of `at`.
 
-    `observations` are those of its histories. `rows` are the rows of the snapshot in other tables. `dated` has frames
-    by table whose rows have their own instants. None of them has a `version`. `assets` are definitions as of `at`, from
-    jobs that read them. `newest` is the unix second of the newest observation that the source states, for snapshots
-    that may have no new observations.
+    `observations` are those of its histories, and `removed` the keys of those that go; None means those at its instant
+    that it has no more, if it replaces another. `rows` are the rows of the snapshot in other tables. `dated` has frames
+    by table whose rows have their own instants. None of them has a `version`. `stated` are the histories whose values
+    the source states although they are sums of events. `assets` are definitions as of `at`, from jobs that read them.
+    `newest` is the unix second of the newest observation that the source states, for snapshots that may have no new
+    observations.
     """
 
     at: datetime
@@ -164,6 +166,8 @@ class Snapshot:
     dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     assets: Sequence[Asset] = ()
     newest: int | None = None
+    removed: pl.DataFrame | None = None
+    stated: Sequence[str] = ()
 
 
 # Takes the snapshots of a batch, in the order of its instants. It reads no clock: the batch has the time.
@@ -189,7 +193,8 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     if another process was faster.
     """
     runs = [_run(snapshot, taking, beginning) for snapshot in snapshots]
-    is_rewrite = _is_rewrite(runs, taking, beginning.present)
+    removed = [snapshot.removed for snapshot in snapshots if snapshot.removed is not None]
+    is_rewrite = any(map(len, removed)) or _is_rewrite(runs, taking, beginning.present)
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
     condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
@@ -205,10 +210,10 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     tables = list(_tables(snapshots))
     if not is_rewrite:
         with store.together(f"a run of {beginning.family}"):
-            for table, rows in tables:
-                writer.insert(table, rows)
             writer.insert(ASSETS, assets)
             writer.add(observations)
+            for table, rows in tables:
+                writer.insert(table, rows)
             if any(asset.id in stored and asset.ended_at != stored[asset.id].ended_at for asset in changed):
                 # Answers about the past show no value after an end.
                 record_rewrite(store, [beginning.family], beginning.version, finished=1)
@@ -218,10 +223,15 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
         writer.require()
         for table, rows in tables:
-            writer.insert(table, rows)
+            if staged.has(table):
+                staged.insert(table, versioned(rows, version))
+            else:
+                writer.insert(table, rows)
         staged.insert(OBSERVATIONS, versioned(observations, version))
         staged.insert(ASSETS, versioned(assets, version))
-        if taking.again:
+        for keys in removed:
+            staged.remove(keys)
+        if taking.again and not removed:
             observed = read_observed_at(store, family, [run.at for run in runs])
             gone = observed.filter(~pl.col("imported")).join(observations, on=KEY, how="anti")
             staged.remove(gone.select(KEY))
@@ -239,8 +249,8 @@ def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
 
 def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
     """The rows of all snapshots by table. Each row has its instant."""
-    for name in snapshots[0].dated:
-        yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots])
+    for name in dict.fromkeys(chain.from_iterable(snapshot.dated for snapshot in snapshots)):
+        yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots if name in snapshot.dated])
     for table in snapshots[0].rows:
         yield table.name, rows_of(snapshots, table)
 
@@ -265,9 +275,10 @@ def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
         at=at,
         kind=taking.kind,
         first_observed_at=min(observed, default=at),
-        last_observed_at=max(observed, default=at if snapshot.newest is None else snapshot.newest),
+        last_observed_at=max([*observed, at if snapshot.newest is None else snapshot.newest]),
         rows=own + sum(frame.height for frame in frames),
         source=taking.origin.spec,
         version=beginning.version,
         simulated=taking.origin.simulated,
+        stated=snapshot.stated,
     )

@@ -15,7 +15,7 @@ from analytics_service.history.times import Edge
 from analytics_service.market.instants import MINUTE, instant, shown, unix_second
 from analytics_service.store.connection import Store
 from analytics_service.store.observations import read_next_prices
-from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for, taken_since
+from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for
 
 
 @click.command("recompute", epilog=TIMES)
@@ -42,33 +42,27 @@ def jobs_recompute(family: str | None, start: datetime, end: datetime, dry_run: 
 
 def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False) -> None:
     """Compute snapshots again, and say what it costs before and what came of it after."""
-    if stated := sum(len(portion.instants) for portion in portions if portion.is_stated):
-        click.echo(
-            f"{stated:,} snapshots of loans have sums that another deployment has stated, and stay. "
-            "`analytics-service jobs backfill loans --again` asks it for them anew."
-        )
-    portions = [portion for portion in portions if not portion.is_stated]
     if not portions:
         click.echo("There are no snapshots to compute again in this range.")
         return
     found: Counter[str] = Counter()
     for portion in portions:
         found[portion.family] += len(portion.instants)
-    counts = ", ".join(f"{count:,} snapshots of {family}" for family, count in found.items())
+    sums = {"loans": "the sums of loans from then on"}
+    counts = ", ".join(sums.get(family, f"{count:,} snapshots of {family}") for family, count in found.items())
     click.echo(f"To compute again: {counts}, in about {_duration(seconds_for(store, portions))}.")
     if dry_run:
         return
     changed: Counter[str] = Counter()
     with click.progressbar(length=found.total(), label="Computing") as bar:
-        while portions:
-            for portion in portions:
-                first = shown(portion.instants[0])
-                with explaining_stop(f"Stopped. What was before {first} is done; go on from there."):
-                    changed[portion.family] += recompute(store, portion)
-                bar.update(len(portion.instants))
-            portions = taken_since(store, portions)
+        for portion in portions:
+            first = shown(portion.instants[0])
+            with explaining_stop(f"Stopped. What was before {first} is done; go on from there."):
+                changed[portion.family] += recompute(store, portion)
+            bar.update(len(portion.instants))
     for family in found:
-        click.echo(f"{family}: {changed[family]:,} snapshots have changed.")
+        rows = "observations" if family in sums else "snapshots"
+        click.echo(f"{family}: {changed[family]:,} {rows} have changed.")
 
 
 def following(store: Store, rows: pl.DataFrame) -> list[Portion]:

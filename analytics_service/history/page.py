@@ -13,8 +13,8 @@ from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import as_stored
+from analytics_service.market.sums import TOTAL
 from analytics_service.store.ledger import Head
-from analytics_service.store.observations import TOTAL
 
 MAX_POINTS = 100_000
 

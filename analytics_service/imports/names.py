@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from analytics_service.imports.assets_file import asset_fault, token_of
 from analytics_service.market.assets import Asset, AssetGroup, by_symbol, id_key, split_id, unknown_asset
-from analytics_service.store.observations import TOTAL
+from analytics_service.market.sums import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 _CURE = "--new-assets adds it"

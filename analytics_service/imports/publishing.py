@@ -110,7 +110,9 @@ def _run(loaded: Loaded, version: int) -> ledger.Run:
     count = sum(loaded.preset.observations(loaded.rows).values())
     # Values of such a family are not all that its snapshots have.
     at = ledger.VALUES_ONLY if TABLES[family] else last
-    return ledger.Run(family, at, "import", first, last, count, names_of(paths), version, files=number_of(paths))
+    # By the version of their run, values of a cumulative history are told from sums of events: its row must stay.
+    files = version if loaded.preset.history.cumulative else number_of(paths)
+    return ledger.Run(family, at, "import", first, last, count, names_of(paths), version, files=files)
 
 
 def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:

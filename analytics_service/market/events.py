@@ -58,7 +58,7 @@ class Event:
     action: Annotated[Action, Word("What the address did, such as borrow, deposit_collateral or send")]
     asset_id: Annotated[str, AssetId("Asset id")]
     address: Annotated[str, Address("Address that acted, or that was liquidated, in lower case")]
-    at: Annotated[datetime, Time("Instant of the event, rounded up to whole seconds")]
+    at: Annotated[datetime, Time("Instant of the event, whole seconds")]
     amount: Annotated[int | None, Amount("Amount in denom units of the asset; null for an action that moves nothing")]
     usd: Annotated[Decimal | None, Usd("USD value of the amount at the time of the event; null where unknown")] = None
     price: Annotated[

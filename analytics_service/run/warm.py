@@ -46,7 +46,7 @@ def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -
 def _pages(end: int) -> list[tuple[str, str]]:
     """Paths and queries of a day of each history. They name a zone, so that the names of zones are loaded, too."""
     query = urlencode({"start": end - DAY, "end": end, "period": "h", "tz": "UTC"})
-    return [(f"/api/v1{history.paths[0].path}", query) for history in HISTORIES]
+    return [(f"/api/v1{path.path}", query) for history in HISTORIES for path in history.paths[:1]]
 
 
 def _request(app: _Application, path: str, query: str) -> str:

@@ -30,7 +30,6 @@ from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import PRICES
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import NONE, VALUES_ONLY, Head, PastHead, first_moment, require_unchanged
-from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import (
     read_arrangements,
     read_config,
@@ -49,6 +48,7 @@ from analytics_service.store.positions import (
     read_position,
 )
 from analytics_service.store.schema import TABLES
+from analytics_service.store.sums import Loans, read_loans
 
 _T = TypeVar("_T")
 # Limit of cached views of the past. Requests for the same snapshots share a view.

@@ -20,10 +20,11 @@ from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
 from analytics_service.store.ledger import VALUES_ONLY, Run
-from analytics_service.store.loans import kind_of
-from analytics_service.store.observations import OBSERVATIONS, made_from_events
+from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.rewrite import Staging, staging
 from analytics_service.store.schema import TABLES
+from analytics_service.store.sql import named_query
+from analytics_service.store.sums import kind_of
 
 _EVENTS = ("event", "account_event")
 _WHAT = "merge"
@@ -93,8 +94,8 @@ class Merge:
     def _move(self, staged: Staging, history: History) -> pl.DataFrame:
         """Stage a history of both. Returns what the new one gets: `observed_at`, `value`, `is_imported`."""
         both = {"old": self.old.id, "new": self.new.id}
-        bound = {"history": history.name, "after": 0, **both}
-        series = self.store.frame("merged_series", made_from_events(), **bound)
+        parts = {"given_values": named_query("given_values", ())}
+        series = self.store.frame("merged_series", parts, history=history.name, **both)
         old, new = series.filter("is_old"), series.filter(~pl.col("is_old"))
         staged.remove(old.with_columns(history=pl.lit(history.name), asset_id=pl.lit(self.old.id)))
         if not history.cumulative:

@@ -21,22 +21,8 @@ _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at
 
 
 def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
-    """Events as a batch to insert, without `number` and `version`."""
+    """Events as a batch to insert, without `version`."""
     return encoded_records(events, COLUMNS)
-
-
-def numbered(store: Store, rows: pl.DataFrame, stored_until: int) -> pl.DataFrame:
-    """The rows with each event's number within its address, after the events stored up to a unix second."""
-    addresses = rows["address"].unique().sort().to_list() if stored_until else []
-    chunks = [addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES)]
-    counts = [store.frame("account_event_counts", addresses=chunk, until=stored_until) for chunk in chunks]
-    nothing = pl.DataFrame(schema={"address": pl.String, "count": pl.UInt64})
-    ordinal = pl.struct("at", "uuid").rank("ordinal").over("address").cast(pl.UInt64)
-    return (
-        rows.join(pl.concat([nothing, *counts]), on="address", how="left", maintain_order="left")
-        .with_columns(number=ordinal + pl.col("count").fill_null(0))
-        .drop("count")
-    )
 
 
 def read_events_since(store: Store, addresses: Sequence[str], since: int) -> list[Event]:

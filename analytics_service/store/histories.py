@@ -18,8 +18,8 @@ class History:
     """A kind of history: the rows of tables `observation` and `cell` with its name, and a view of that name for people.
 
     `value` is the view's column of values, `kind` their kind in the store, and `meaning` describes a value, with its
-    unit. Values of a `cumulative` one never fall. A history has one or two paths: `by_asset` serves a series for each
-    asset, `total` the single series over all assets, which has an empty asset id.
+    unit. Values of a `cumulative` one never fall. `by_asset` is the path of a series for each asset, and `total` that
+    of the single series over all assets, which has an empty asset id. Without paths there is only the latter.
     """
 
     name: str
@@ -92,6 +92,9 @@ LIQUIDATIONS = History(
     ),
     cumulative=True,
 )
+FLASH_LOANS = History(
+    "flash_loans", "loans", "USD value of all flash loans so far, each at the time of the loan", cumulative=True
+)
 TVL = History(
     "tvl",
     "markets",
@@ -160,6 +163,7 @@ HISTORIES = (
     BORROW_RATES,
     LOANS,
     LIQUIDATIONS,
+    FLASH_LOANS,
     TVL,
     NET_TVL,
     DEPOSITS,

@@ -22,7 +22,7 @@ VALUES_ONLY = 0
 CORRECTION = "correction"
 # Seconds by which a snapshot may be ahead of ClickHouse's clock. Later ones are from the future (rule 8.16).
 MOST_AHEAD = 60
-_SCHEMA = {
+_SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "family": pl.String,
     "at": pl.UInt32,
     "kind": pl.String,
@@ -33,6 +33,8 @@ _SCHEMA = {
     "version": pl.UInt64,
     "simulated": pl.Boolean,
     "files": pl.UInt64,
+    "stated": pl.List(pl.String),
+    "complete_until": pl.UInt32,
 }
 _REWRITE = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
@@ -63,7 +65,9 @@ class Run:
     `at` is that of the snapshot; of an import its newest observation, or VALUES_ONLY. `source` is the spec of a source,
     or the names of imported files. `version` is the start of the run, in unix nanoseconds by the clock of ClickHouse.
     `simulated` says whether the rows are made up. `files` identifies the files
-    of an import: a later import of the same files that ends at the same instant replaces the row.
+    of an import: a later import of the same files that ends at the same instant replaces the row. `stated` are the
+    histories of loans whose values its source stated, and `complete_until` is up to when it has all events, 0 if it
+    does not say so.
     """
 
     family: str
@@ -76,6 +80,8 @@ class Run:
     version: int
     simulated: bool = False
     files: int = 0
+    stated: Sequence[str] = ()
+    complete_until: int = 0
 
     @property
     def origin(self) -> Origin:

@@ -13,6 +13,7 @@ from analytics_service.market.markets import CollateralMarket, DebtMarket, Globa
 from analytics_service.market.positions import RiskTotals, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.risk import Risk
+from analytics_service.market.sums import TOTAL
 from analytics_service.market.supply import MarketValues, supply_of, utilization
 from analytics_service.market.values import quantized_below_limit
 from analytics_service.store.columns import Columns, Read, Row, SnapshotRows, SnapshotTable
@@ -29,7 +30,7 @@ from analytics_service.store.histories import (
     UTILIZATION,
     History,
 )
-from analytics_service.store.observations import TOTAL, Values
+from analytics_service.store.observations import Values
 
 _KEY: Columns = {"asset_id": AssetId("Asset id")}
 _LEND = SnapshotTable("market_lend", "markets", {**_KEY, **columns_of(LendMarket)}, ("asset_id",))

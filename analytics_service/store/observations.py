@@ -7,17 +7,14 @@ from decimal import Decimal
 import polars as pl
 
 from analytics_service.market.instants import instant
-from analytics_service.market.kinds import DECIMAL, AssetId, Number, Text, Time
+from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
 from analytics_service.market.prices import Price
 from analytics_service.store.cells import look_back
 from analytics_service.store.columns import Row, encoded
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES, History, names_of
-from analytics_service.store.sql import named_query
 
 OBSERVATIONS = "observation"
-# The asset id of a sum over all assets.
-TOTAL = ""
 
 
 class _AssetOrTotal(Text):
@@ -53,12 +50,6 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
         rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in by_asset.items())
         frames.append(_frame(history, rows))
     return pl.concat(frames)
-
-
-def observation_frame(rows: Iterable[tuple[History, str, int, Decimal]]) -> pl.DataFrame:
-    """Observations (history, asset id, unix second, value) as a batch to insert, without `version`."""
-    named = [(history.name, asset_id, second, Number.encode(value)) for history, asset_id, second, value in rows]
-    return pl.DataFrame(named, _SCHEMA, orient="row")
 
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
@@ -100,15 +91,6 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
     return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns}
 
 
-def read_values(store: Store, histories: Sequence[History], at: int) -> dict[History, dict[str, Decimal]]:
-    """The values observed at a unix second, by history and asset id, in the order of ids."""
-    named = {history.name: history for history in histories}
-    values: dict[History, dict[str, Decimal]] = {history: {} for history in histories}
-    for name, asset_id, value in store.frame("observed_values", histories=list(named), at=at).iter_rows():
-        values[named[name]][asset_id] = value
-    return values
-
-
 def read_around(store: Store, histories: Sequence[History], first: int, last: int) -> pl.DataFrame:
     """What complete snapshots observed of some histories of a family, from the last before a range of unix seconds to
     the first after it, in the columns of batches to insert."""
@@ -116,24 +98,6 @@ def read_around(store: Store, histories: Sequence[History], first: int, last: in
     return store.frame("observed_around", histories=names, family=family, first=first, last=last).cast(
         pl.Schema(_SCHEMA)
     )
-
-
-def made_from_events() -> Mapping[str, str]:
-    """The part of queries that tells sums of events from imported ones."""
-    return {"made_from_events": named_query("made_from_events", ())}
-
-
-def read_observed_since(
-    store: Store, histories: Sequence[History], since: int
-) -> list[tuple[History, str, int, Decimal | None]]:
-    """History, asset id and unix second of each observation of histories of loans at or after a unix second; with its
-    value if it was imported as such, None if it was made from events."""
-    named = {history.name: history for history in histories}
-    rows = store.frame("observed_since", made_from_events(), histories=list(named), since=since, after=0)
-    return [
-        (named[name], asset_id, second, value if is_imported else None)
-        for name, asset_id, second, value, is_imported in rows.iter_rows()
-    ]
 
 
 def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:

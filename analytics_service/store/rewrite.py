@@ -96,6 +96,10 @@ class Staging:
         if self._queued is not None and table != ASSETS:
             self._queued.rows += rows.height
 
+    def has(self, table: str) -> bool:
+        """Whether rows of a table can be staged."""
+        return table in self._tables.values()
+
     def remove(self, observations: pl.DataFrame) -> None:
         """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
         self._store.insert(self.removed, observations.select("history", "asset_id", "observed_at"))

@@ -11,7 +11,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.layout import Layout
-from analytics_service.store.sql import created, filled, scripts, statements, without_comments
+from analytics_service.store.sql import created, dropped, filled, scripts, statements, without_comments
 
 # The number under which the views are recorded, as they were last made. Scripts are numbered from 1 on.
 VIEWS = 0
@@ -20,7 +20,7 @@ TABLES: Mapping[str, Sequence[str]] = {
     "prices": (),
     "rates": (),
     "markets": ("market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
-    "loans": ("event", ACCOUNT_EVENTS, "flash_loan_volume"),
+    "loans": ("event", ACCOUNT_EVENTS),
     "ptoken": ("ptoken_state", "ptoken_pool", "unlock_arrangement"),
     "positions": ("position", "position_digest", "position_summary"),
     "routes": ("swap_route",),
@@ -120,15 +120,23 @@ def require_current(store: Store) -> None:
 
 
 def tables_of(migrations: Sequence[Migration]) -> list[str]:
-    """All tables that migrations create, in their order."""
+    """All tables that migrations create and do not drop, in their order."""
     made = (statement for migration in migrations for statement in migration.statements)
-    return [created(statement) for statement in made if statement.startswith("CREATE TABLE ")]
+    left = made_by(migrations)
+    return [
+        name for statement in made if statement.startswith("CREATE TABLE ") and (name := created(statement)) in left
+    ]
 
 
 def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
-    """All tables and views that migrations create, each with the name of its script."""
-    made = {created(statement): migration.name for migration in migrations for statement in migration.statements}
-    return {name: script for name, script in made.items() if name}
+    """All tables and views that migrations create and do not drop, each with the name of its script."""
+    made: dict[str, str] = {}
+    for migration in migrations:
+        for statement in migration.statements:
+            if name := created(statement):
+                made[name] = migration.name
+            made.pop(dropped(statement), None)
+    return made
 
 
 def missing(store: Store) -> Mapping[str, str]:

@@ -1,13 +1,18 @@
 -- Which events of an address come next, up to an instant? Of several rows for one event, the one with the greatest
--- version. Rows are read in the order of the sort key, in small blocks and without reading ahead, so a page reads little
--- more than it shows.
+-- version, unless that takes it out. Rows are read in the order of the sort key, in small blocks and without reading ahead,
+-- so a page reads little more than it shows.
 SELECT {columns}
-FROM account_event
-WHERE address = {address:String}
-  AND at <= toDateTime({until:UInt32}, 'UTC')
-  AND {after}
+FROM
+(
+    SELECT *
+    FROM account_event
+    WHERE address = {address:String}
+      AND at <= toDateTime({until:UInt32}, 'UTC')
+      AND {after}
+    ORDER BY address {order}, at {order}, uuid {order}, version DESC
+    LIMIT 1 BY at, uuid
+)
+WHERE NOT gone
   AND ({action:String} = '' OR action = {action:String})
-ORDER BY address {order}, at {order}, uuid {order}, version DESC
-LIMIT 1 BY at, uuid
 LIMIT {limit:UInt32}
 SETTINGS max_threads = 1, max_block_size = 256, optimize_read_in_order = 1, read_in_order_use_buffering = 0

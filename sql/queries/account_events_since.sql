@@ -3,4 +3,5 @@ SELECT {columns}
 FROM account_event FINAL
 WHERE address IN {addresses:Array(String)}
   AND at >= toDateTime({since:UInt32}, 'UTC')
+  AND NOT gone
 ORDER BY address, at, uuid

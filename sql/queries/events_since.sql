@@ -1,6 +1,7 @@
--- Which events that are summed happened at or after an instant?
+-- Which events that are summed happened later than an instant?
 SELECT id, kind, asset_id, toUnixTimestamp(at) AS second, usd
 FROM event FINAL
 WHERE kind IN {kinds:Array(String)}
-  AND at >= toDateTime({since:UInt32}, 'UTC')
+  AND at > toDateTime({since:UInt32}, 'UTC')
+  AND NOT gone
 ORDER BY at, id

@@ -13,7 +13,7 @@ FROM
     UNION ALL
 
     SELECT version, at AS second
-    FROM event
+    FROM account_event
     WHERE {family:String} = 'loans'
 )
 WHERE version <= {version:UInt64}

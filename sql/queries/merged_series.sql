@@ -1,10 +1,10 @@
--- What are the observations of two assets in a history, which of both is each of, and did it come as a value rather than from
--- events?
+-- What are the observations of two assets in a history, which of both is each of, and was it given as a value rather than
+-- summed up from events?
 SELECT
     toBool(asset_id = {old:String}) AS is_old,
     toUnixTimestamp(observed_at) AS observed_at,
     value,
-    toBool(version NOT IN ({made_from_events})) AS is_imported
+    toBool((version, history) IN ({given_values})) AS is_imported
 FROM observation FINAL
 WHERE history = {history:String}
   AND asset_id IN ({old:String}, {new:String})

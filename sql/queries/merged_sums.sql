@@ -3,5 +3,6 @@ SELECT toUnixTimestamp(at) AS observed_at, sum(sum(usd)) OVER (ORDER BY at) AS e
 FROM event FINAL
 WHERE kind = {kind:String}
   AND asset_id IN ({old:String}, {new:String})
+  AND NOT gone
 GROUP BY at
 ORDER BY at

@@ -1,10 +1,17 @@
--- Which observations of some histories are there at or after an instant, and did they come as values rather than events?
+-- Which observations of some histories of loans are there at or after an instant? Were they given as such, rather than
+-- summed up from events, and did a source state them?
 SELECT
     history,
     asset_id,
     toUnixTimestamp(observed_at) AS second,
     value,
-    toBool(version NOT IN ({made_from_events})) AS is_imported
+    toBool((version, history) IN ({given_values})) AS is_given,
+    toBool((version, history, observed_at) IN
+    (
+        SELECT version, arrayJoin(stated), at
+        FROM snapshot
+        WHERE family = 'loans' AND at >= toDateTime({since:UInt32}, 'UTC')
+    )) AS is_stated
 FROM observation FINAL
 WHERE history IN {histories:Array(String)}
   AND observed_at >= toDateTime({since:UInt32}, 'UTC')

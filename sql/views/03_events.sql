@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE VIEW events{on_cluster}
 (
-    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
+    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, whole seconds',
     kind String COMMENT 'What happened: borrow, repay, lend, redeem, flash_loan or liquidation',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
@@ -25,13 +25,13 @@ SELECT
     e.id AS id
 FROM event AS e FINAL
 LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
-WHERE e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
+WHERE NOT e.gone AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of the markets';
 
 CREATE OR REPLACE VIEW loan{on_cluster}
 (
-    time DateTime64(3, 'UTC') COMMENT 'Instant of the loan, rounded up to whole seconds',
+    time DateTime64(3, 'UTC') COMMENT 'Instant of the loan, whole seconds',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
     address String COMMENT 'Address of the borrower',
@@ -47,7 +47,7 @@ COMMENT 'Every loan, without flash loans';
 CREATE OR REPLACE VIEW account_events{on_cluster}
 (
     address String COMMENT 'Address that acted, or that was liquidated, in lower case',
-    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, rounded up to whole seconds',
+    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, whole seconds',
     action String COMMENT 'What the address did, such as borrow, deposit_collateral or send',
     leg String COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty',
     asset_id String COMMENT 'Asset id',
@@ -80,6 +80,6 @@ SELECT
     e.uuid AS id
 FROM account_event AS e FINAL
 LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
-WHERE e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
+WHERE NOT e.gone AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
 SETTINGS join_use_nulls = 1
 COMMENT 'Every event of every address';

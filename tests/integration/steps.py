@@ -22,7 +22,7 @@ from analytics_service.store.histories import HISTORIES
 from analytics_service.store.retries import ONCE
 from analytics_service.store.rewrite import define
 from analytics_service.store.runs import begin
-from jobs.again import FAMILIES, day_by_day, plan, recompute, retake, taken_since
+from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, retry_overtaken, run_once
 from jobs.snapshot import Batch, Taking, commit
@@ -122,11 +122,8 @@ class Recompute:
     families: Sequence[str] = FAMILIES
 
     def __call__(self, store: Store) -> None:
-        portions = day_by_day(store, self.families, instant(self.start), instant(self.end))
-        while portions:
-            for portion in portions:
-                recompute(store, portion)
-            portions = taken_since(store, portions)
+        for portion in day_by_day(store, self.families, instant(self.start), instant(self.end)):
+            recompute(store, portion)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from analytics_service.imports.presets import PRESETS
 from analytics_service.market.events import Action, Event, Sum, Totals
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
-from analytics_service.store.loans import Loans, read_loans
+from analytics_service.store.sums import Loans, read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.integration import imports
@@ -95,12 +95,22 @@ def test_values_imported_after_a_snapshot_are_gone_on_from(store: Store, setting
     assert [value for _, value in stored(settings)] == [20, 50, 52, 60, 68]
 
 
-def test_a_snapshot_above_a_value_imported_for_later_is_refused(store: Store, tmp_path: Path) -> None:
-    bring(store, tmp_path, ("", -1, "484"))
-    at_source = source(event(-8, "500"), event(-0.5, "1"))
-    assert loans(at_source, store, 0).total == 501
-    with pytest.raises(SnapshotRefused, match=r"would be 500 USD before .* an import has 484 then, 16 less"):
-        backfill(JOB, at_source, store, multiples(NOON - 6 * MINUTE, NOON - 5 * MINUTE, MINUTE))
+def test_an_imported_past_is_that_of_a_source_whose_events_exceed_it(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    bring(store, tmp_path, (A, -1, "484"))
+    assert loans(source(event(-8, "500"), event(-0.5, "1")), store, 0) == Loans(
+        Decimal(501), {A: Decimal(485), B: Decimal(0)}
+    )
+    assert stored(settings, A) == [(-1, 484), (-0, 485)]
+
+
+def test_events_above_a_value_imported_for_later_are_refused(store: Store, tmp_path: Path) -> None:
+    at_source = source(event(-5, "20"), event(2, "100"))
+    loans(at_source, store, 0)
+    bring(store, tmp_path, ("", 3, "50"))
+    with pytest.raises(SnapshotRefused, match=r"would be 120 USD before .* an import has 50 then, 70 less"):
+        loans(at_source, store, 4)
 
 
 def test_a_source_that_states_less_is_refused_with_the_offset(store: Store, tmp_path: Path) -> None:
@@ -132,7 +142,7 @@ def test_a_source_that_states_less_is_refused_with_the_offset(store: Store, tmp_
         ),
         ([(A, 3, "19")], f"of {A} would fall from 20 USD .* line 2.* is 1 less than what the store has from before"),
         (
-            [(A, -9, "12"), (A, -3, "21")],
+            [(A, -9, "12"), (A, -6, "21")],
             f"of {A} would fall from 21 USD .* line 3.* is 1 more than what the store has",
         ),
     ],
@@ -140,13 +150,12 @@ def test_a_source_that_states_less_is_refused_with_the_offset(store: Store, tmp_
 def test_an_import_that_would_fall_is_refused_with_its_row(
     store: Store, settings: Settings, tmp_path: Path, rows: list[tuple[str, int, str]], reason: str
 ) -> None:
-    """Within itself, after what the store has, and before it: 20 at noon and two minutes later."""
+    """Within itself, after what the store has, and before it: 20 five minutes before noon."""
     at_source = source(event(-5, "20"))
     loans(at_source, store, 0)
-    loans(at_source, store, 2)
     with pytest.raises(ImportRefused, match=reason):
         bring(store, tmp_path, *rows)
-    assert stored(settings, A) == [(0, 20), (2, 20)]
+    assert stored(settings, A) == [(-5, 20)]
 
 
 def test_an_import_may_correct_what_the_store_has(store: Store, settings: Settings, tmp_path: Path) -> None:

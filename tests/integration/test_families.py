@@ -61,7 +61,7 @@ TABLES = {
     "prices": "observation",
     "rates": "observation",
     "markets": "market_config",
-    "loans": "flash_loan_volume",
+    "loans": "observation",
     "ptoken": "unlock_arrangement",
     "positions": "position_digest",
     "routes": "swap_route",

@@ -11,12 +11,13 @@ from analytics_service.errors import SourceError
 from analytics_service.market.events import Action, Event, EventQuery, Sum, Totals
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import Market
+from analytics_service.market.sums import TOTAL
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import LOANS
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.loans import TOTAL, Loans, read_loans
 from analytics_service.store.observations import read_latest
+from analytics_service.store.sums import Loans, read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.integration.handmade import FINEST, HUGE, NOON, HandMade, market
@@ -110,7 +111,7 @@ def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> Non
     run(HandMade(events_=EVENTS), store, 0)
     run(HandMade(events_=EVENTS), store, 2)
     found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 2 * 60)
-    assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
+    assert found == {TOTAL: (TOTALS[2], NOON + 1.5 * MINUTE), "token;b": (Decimal(100), NOON + 0.5 * MINUTE)}
 
 
 def test_the_family_is_as_new_as_its_snapshot_even_without_events(store: Store) -> None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from analytics_service.market.events import Sum, Totals
 from analytics_service.market.instants import HOUR, instant, unix_second
 from analytics_service.market.positions import RiskTotals
+from analytics_service.market.sums import TOTAL
 from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.records import STATE
@@ -25,7 +26,6 @@ from analytics_service.store.histories import (
     LOANS,
     History,
 )
-from analytics_service.store.observations import TOTAL
 
 _T = TypeVar("_T")
 # Buckets of a page, as many as the contract's sample has.

@@ -1,0 +1,95 @@
+"""Cumulative sums of events, by asset and over all assets: an observation of each at the second of each of its events.
+
+So an event that comes late, moves or goes changes the observations from there on, and nothing else is written of sums
+whose events do not change.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from analytics_service.market.values import EXACT, ZERO, total
+
+# The name of a sum, and the asset that it is of; TOTAL for the sum over all assets.
+Series = tuple[str, str]
+TOTAL = ""
+Sums = Mapping[Series, Decimal]
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """An event's value, which counts in some series from a second on."""
+
+    second: int
+    series: Sequence[Series]
+    usd: Decimal
+
+
+@dataclass(eq=False)
+class Fall(Exception):
+    """A sum would be `usd` before a second at which it is given as `less`."""
+
+    series: Series
+    usd: Decimal
+    less: Decimal
+    second: int
+
+
+def sums_over_time(
+    before: Sums,
+    additions: Sequence[Addition],
+    given: Mapping[int, Sums],
+    ticks: Mapping[int, Iterable[Series]],
+) -> Iterator[tuple[Series, int, Decimal]]:
+    """The observations after a second, in the order of time: series, second and value. Fall if a sum would.
+
+    `before` has the last value of each series by then. Sums go on from values that are `given` at their seconds, which
+    contain what happened by then; a series begins with its first one if events before come to more. At `ticks` a series
+    has an observation, too, if its last one does not say what it is: because it has none yet, or because values of
+    assets were given which exceed the total.
+    """
+    shown, sums = dict(before), defaultdict(lambda: ZERO, before)
+    _raise_totals(sums, {name for name, _ in before})
+    happened: dict[int, list[Addition]] = defaultdict(list)
+    begun = _beginnings(before, additions, given)
+    for addition in additions:
+        happened[addition.second].append(addition)
+    for second in sorted({*happened, *given, *ticks}):
+        known = given.get(second, {})
+        for series, usd in known.items():
+            if sums[series] > usd:
+                raise Fall(series, sums[series], usd, second)
+        due: set[Series] = set()
+        for addition in happened.get(second, ()):
+            for series in addition.series:
+                if second >= begun.get(series, 0):
+                    due.add(series)
+                    sums[series] = EXACT.add(sums[series], addition.usd)
+        sums.update(known)
+        _raise_totals(sums, {name for name, _ in known})
+        due |= {series for series in ticks.get(second, ()) if shown.get(series) != sums[series]}
+        for series in sorted(due - known.keys()):
+            shown[series] = sums[series]
+            yield series, second, sums[series]
+        shown.update(known)
+
+
+def _beginnings(before: Sums, additions: Iterable[Addition], given: Mapping[int, Sums]) -> Mapping[Series, int]:
+    """The second of the first given value of each series that has no value before, and whose events exceed it."""
+    first: dict[Series, tuple[int, Decimal]] = {}
+    for second in sorted(given, reverse=True):
+        first |= {series: (second, usd) for series, usd in given[second].items() if series not in before}
+    sums: dict[Series, Decimal] = defaultdict(lambda: ZERO)
+    for addition in additions:
+        for series in addition.series:
+            if series in first and addition.second < first[series][0]:
+                sums[series] = EXACT.add(sums[series], addition.usd)
+    return {series: second for series, (second, usd) in first.items() if sums[series] > usd}
+
+
+def _raise_totals(sums: dict[Series, Decimal], names: Iterable[str]) -> None:
+    """Make totals no less than the sum over assets: what was given may be values of assets only."""
+    for name in names:
+        of_assets = total(usd for (of, asset_id), usd in sums.items() if of == name and asset_id)
+        sums[name, TOTAL] = max(sums[name, TOTAL], of_assets)

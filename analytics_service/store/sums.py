@@ -1,0 +1,222 @@
+"""Sums of loans, liquidations and flash loans in the store, and what changes of them when events do.
+
+Jobs, imports of events and what computes sums anew all do it here: from the events after a second, the last values by
+then, and the values that imports have brought, or a source has stated, since.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused, SnapshotRefused
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.kinds import Number, Usd
+from analytics_service.market.sums import TOTAL, Addition, Fall, Series, Sums, sums_over_time
+from analytics_service.market.values import ZERO, less, rounded
+from analytics_service.store.cells import look_back
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import FLASH_LOANS, LIQUIDATIONS, LOANS, History
+from analytics_service.store.ledger import completed_before, read_state
+from analytics_service.store.loans import KINDS
+from analytics_service.store.observations import KEY, NO_OBSERVATIONS
+from analytics_service.store.sql import named_query
+
+# The history that events of an action are summed in.
+SUMMED: Mapping[Action, History] = {
+    Action.BORROW: LOANS,
+    Action.LIQUIDATE: LIQUIDATIONS,
+    Action.BORROW_FLASH_LOAN: FLASH_LOANS,
+}
+_BY_NAME = {history.name: history for history in SUMMED.values()}
+TOTALS: Sequence[Series] = [(name, TOTAL) for name in _BY_NAME]
+
+
+@dataclass(frozen=True, slots=True)
+class SummedEvent:
+    """An event that is summed, at a unix second, and its USD value, 0 if that is unknown."""
+
+    id: str
+    action: Action
+    asset_id: str
+    second: int
+    usd: Decimal
+
+    @property
+    def series(self) -> Sequence[Series]:
+        """The series in which it counts."""
+        return series_of(SUMMED[self.action], [self.asset_id])
+
+
+@dataclass(frozen=True, slots=True)
+class Loans:
+    """USD value of all loans so far, each at the time of the loan; flash loans are counted separately."""
+
+    total: Decimal
+    by_asset: Mapping[str, Decimal]
+    flash: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class SumChanges:
+    """Observations to add or replace, and the keys of those to take out."""
+
+    added: pl.DataFrame
+    removed: pl.DataFrame
+
+    @property
+    def is_empty(self) -> bool:
+        return self.added.is_empty() and self.removed.is_empty()
+
+
+def summed(events: Iterable[Event]) -> list[SummedEvent]:
+    """The events that are summed, of those at whole seconds. Of a liquidation, it is the repaid debt."""
+    return [
+        SummedEvent(
+            event.id, event.action, event.asset_id, unix_second(event.at), Usd.encode(event.usd) if event.usd else ZERO
+        )
+        for event in events
+        if event.action in SUMMED and event.leg is not Leg.COLLATERAL
+    ]
+
+
+def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
+    """The series of a history: the total, and those of assets if it has any."""
+    return [(history.name, asset_id) for asset_id in (TOTAL, *(asset_ids if history.by_asset else ()))]
+
+
+def kind_of(history: History) -> str:
+    """The kind of the events that a history sums up."""
+    return next(KINDS[action] for action, of in SUMMED.items() if of is history)
+
+
+def read_last_sums(store: Store, at: int) -> Sums:
+    """The last value of each series at or before a unix second, which may not be after the family's newest
+    observation. The cost grows with the history by one row a month only."""
+    rows = store.frame("last_sums", (), histories=list(_BY_NAME), **look_back(at + 1))
+    return {(name, asset_id): usd for name, asset_id, usd in rows.iter_rows()}
+
+
+def settled_before(store: Store, first: int) -> int:
+    """The last unix second before one by which all sums are stored. In stores of before they were only at snapshots."""
+    head, snapshot = read_state(store, LOANS.family), completed_before(store, LOANS.family, first)
+    before = max(first - 1, 0) if snapshot is None else snapshot
+    return min(before, head.last_observed_at) if head else 0
+
+
+def read_loans(store: Store, at: int) -> Loans:
+    """The cumulative loans as of a unix second, at most the family's newest; assets in the order of ids."""
+    values = read_last_sums(store, at)
+    by_asset = {asset_id: usd for (name, asset_id), usd in values.items() if name == LOANS.name}
+    return Loans(by_asset.pop(TOTAL, ZERO), by_asset, values.get((FLASH_LOANS.name, TOTAL), ZERO))
+
+
+def changed_sums(
+    store: Store,
+    since: int,
+    events: Iterable[SummedEvent] = (),
+    *,
+    without: Collection[tuple[int, str]] = (),
+    stated: Mapping[int, Sums] | None = None,
+    ticks: Mapping[int, Iterable[Series]] | None = None,
+    refused: type[SnapshotRefused | ImportRefused] = SnapshotRefused,
+) -> SumChanges:
+    """What the observations after a second will be, as far as they are not stored yet.
+
+    `events` are there beside the stored ones or in their place, and those at the second and with the id of `without`
+    are gone. The source states values, by second: events do not count in these histories. At `ticks`, series begin
+    that have no value yet. `refused` is raised if a sum would fall.
+    """
+    stated, due = stated or {}, defaultdict[int, set[Series]](set)
+    for second, series in (ticks or {}).items():
+        due[second].update(series)
+    before = read_last_sums(store, since) if since else {}
+    stored: dict[tuple[Series, int], Decimal] = {}
+    given: dict[int, dict[Series, Decimal]] = defaultdict(dict)
+    # The seconds between which what a source has stated counts, and not its events.
+    spans: dict[str, list[int]] = {name: [since] for values in stated.values() for name, _ in values}
+    parts = {"given_values": named_query("given_values", ())}
+    for name, asset_id, second, usd, is_given, is_stated in store.frame(
+        "observed_since", parts, histories=list(_BY_NAME), since=since
+    ).iter_rows():
+        key = name, asset_id
+        if is_stated:
+            spans.setdefault(name, []).append(second)
+        if is_given and second > since:
+            given[second][key] = usd
+        elif second > since:
+            stored[key, second] = usd
+            if not usd or (not asset_id and key in before):
+                due[second].add(key)
+    for second, values in stated.items():
+        given[second].update(values)
+        for name in {name for name, _ in values}:
+            spans[name].append(second)
+    happened = {(event.second, event.id): event for event in _stored(store, since)}
+    happened = {key: event for key, event in happened.items() if key not in without}
+    happened |= {(event.second, event.id): event for event in events}
+    additions = [
+        Addition(second, event.series, event.usd)
+        for (second, _), event in happened.items()
+        if not _is_within(second, spans.get(SUMMED[event.action].name))
+    ]
+    try:
+        own = {(key, second): usd for key, second, usd in sums_over_time(before, additions, given, due)}
+    except Fall as fall:
+        raise refused(_told(fall, stated)) from None
+    changed = {key: usd for key, usd in own.items() if stored.get(key) != usd}
+    changed |= {(key, second): usd for second, values in stated.items() for key, usd in values.items()}
+    return SumChanges(_frame(changed), _frame(dict.fromkeys(stored.keys() - own.keys(), ZERO)).select(KEY))
+
+
+def past_sums(store: Store, first: int, stated: Mapping[int, Sums], listed: Iterable[Series]) -> SumChanges:
+    """The observations of snapshots from the unix second `first` on, before the family's newest: what the source
+    states, and the series that it lists and that have no value by then. SnapshotRefused if a sum would fall."""
+    by_now = read_last_sums(store, first)
+    values = dict.fromkeys(((series, first) for series in listed if series not in by_now), ZERO)
+    if any(stated.values()):
+        try:
+            list(sums_over_time(read_last_sums(store, first - 1), (), stated, {}))
+        except Fall as fall:
+            raise SnapshotRefused(_told(fall, stated)) from None
+    values |= {(key, second): usd for second, sums in stated.items() for key, usd in sums.items()}
+    return SumChanges(_frame(values), _frame({}).select(KEY))
+
+
+def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
+    """Sums, by series and unix second, as observations to insert, without `version`."""
+    rows = [(name, asset_id, second, Number.encode(usd)) for ((name, asset_id), second), usd in values.items()]
+    return pl.DataFrame(rows, NO_OBSERVATIONS.schema, orient="row")
+
+
+def _stored(store: Store, since: int) -> Iterable[SummedEvent]:
+    """The stored events that are summed, later than a unix second."""
+    actions = {KINDS[action]: action for action in SUMMED}
+    rows = store.frame("events_since", kinds=list(actions), since=since)
+    for event_id, kind, asset_id, second, usd in rows.iter_rows():
+        yield SummedEvent(event_id, actions[kind], asset_id, second, Usd.encode(usd))
+
+
+def _is_within(second: int, span: Sequence[int] | None) -> bool:
+    return span is not None and min(span) <= second <= max(span)
+
+
+def _told(fall: Fall, stated: Mapping[int, Sums]) -> str:
+    """Why sums cannot be stored, and what to do."""
+    (name, asset_id), at = fall.series, shown(instant(fall.second))
+    slug, difference = _BY_NAME[name].slug, less(fall.usd, fall.less)
+    never = f"{slug} of {asset_id or 'all assets'} never falls"
+    if fall.series in stated.get(fall.second, {}):
+        return (
+            f"{never}: {rounded(fall.less):f} USD, as the source states for {at}, is {difference} less than the "
+            f"store's {rounded(fall.usd):f} before. Import the earlier values again, less that offset, or take them "
+            f"out with `analytics-service remove {slug}`."
+        )
+    return (
+        f"{never}: it would be {rounded(fall.usd):f} USD before {at}, and an import has {rounded(fall.less):f} then, "
+        f"{difference} less. Import values that are higher by that offset, or take them out with "
+        f"`analytics-service remove {slug}`."
+    )
