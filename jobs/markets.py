@@ -7,11 +7,10 @@ import polars as pl
 
 from analytics_service.market.assets import linked
 from analytics_service.market.instants import unix_second
-from analytics_service.market.prices import quoted
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import market_values
-from analytics_service.store.markets import ADDING_UP, market_rows, values_by_history, vanished
-from analytics_service.store.observations import observations_of, read_around
+from analytics_service.store.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
+from analytics_service.store.observations import observations_of, read_around, read_series
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -23,18 +22,37 @@ def collect(batch: Batch) -> list[Snapshot]:
     With the last of them come zeros for what a market was worth that the next snapshot lacks, also between these
     snapshots and stored ones, so the order in which snapshots are taken does not matter (rule 8.8).
     """
-    snapshots = [_snapshot(batch, at) for at in batch.instants]
-    instants = [unix_second(at) for at in batch.instants]
+    taken = [_snapshot(batch, at) for at in batch.instants]
+    snapshots, instants = [snapshot for snapshot, _ in taken], [unix_second(at) for at in batch.instants]
     stored = read_around(batch.store, ADDING_UP, instants[0], instants[-1])
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
-    zeros = vanished(pl.concat([stored, *(snapshot.observations for snapshot in snapshots)]))
+    observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
+    zeros = _of_begun(batch, vanished(pl.concat([stored, *observed])))
     observations = pl.concat([snapshots[-1].observations, zeros])
     return [*snapshots[:-1], replace(snapshots[-1], observations=observations)]
 
 
-def _snapshot(batch: Batch, at: datetime) -> Snapshot:
+def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:
+    """The snapshot, and what it has a market of, but no value."""
     defined, redefined = batch.assets(at)
-    markets, prices, assets = batch.markets(at, redefined), quoted(batch.prices(at)), linked(defined)
+    markets, assets = batch.markets(at, redefined), linked(defined)
+    defined_markets = [market for market in markets if market.asset_id in assets]
+    prices = batch.known_prices(at, (market.asset_id for market in defined_markets))
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
-    return Snapshot(at, observations_of(values_by_history(markets, values), at), states)
+    snapshot = Snapshot(at, observations_of(values_by_history(markets, values), at), states)
+    return snapshot, unvalued(defined_markets, values, unix_second(at))
+
+
+def _of_begun(batch: Batch, zeros: pl.DataFrame) -> pl.DataFrame:
+    """The zeros of what had a value at some time before: what never had one stays without."""
+    names, until = {*zeros.filter(~pl.col("was_known"))["history"]}, batch.head.last_observed_at if batch.head else 0
+    begun = [
+        (history.name, *series)
+        for history in ADDING_UP
+        if history.name in names
+        for series in read_series(batch.store, history, until).items()
+    ]
+    series = pl.DataFrame(begun, {"history": pl.String, "asset_id": pl.String, "first": pl.UInt32}, orient="row")
+    had = zeros.join(series, on=["history", "asset_id"], how="left")
+    return had.filter(pl.col("was_known") | (pl.col("first") < pl.col("observed_at"))).drop("was_known", "first")

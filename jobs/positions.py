@@ -14,7 +14,6 @@ from analytics_service.market.assets import linked
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.positions import Position
-from analytics_service.market.prices import quoted
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.connection import Store
 from analytics_service.store.markets import risk_by_history, risk_totals
@@ -90,8 +89,8 @@ def risk_at(batch: Batch, at: datetime, items: pl.DataFrame) -> pl.DataFrame:
     has_debts = "debt" in borrowing["kind"]
     assets, redefined = batch.assets(at)
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
-    prices = quoted(batch.prices(at)) if has_debts else {}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
+    prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
     book = book_of(near_risk(borrowing, terms, prices), markets)
     return observations_of(risk_by_history(risk_totals(risk_of(Valuation(book, terms, prices)))), at)
 

@@ -1,6 +1,6 @@
 """The input of a job, its result, and the function that writes results to the store."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ from analytics_service.market.instants import DAY, OLDEST, shown, unix_second
 from analytics_service.market.listing import redefined
 from analytics_service.market.markets import SIDES, Market
 from analytics_service.market.misfits import Misfit
-from analytics_service.market.prices import Price
+from analytics_service.market.prices import Price, Prices, known_prices, quoted
 from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
@@ -26,7 +26,13 @@ from analytics_service.store.columns import TIMES, SnapshotRows, SnapshotTable, 
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite
 from analytics_service.store.markets import read_markets
-from analytics_service.store.observations import KEY, NO_OBSERVATIONS, OBSERVATIONS, read_observed_at
+from analytics_service.store.observations import (
+    KEY,
+    NO_OBSERVATIONS,
+    OBSERVATIONS,
+    read_last_prices,
+    read_observed_at,
+)
 from analytics_service.store.runs import Beginning, RunWriter
 from jobs.left_out import LeftOut
 
@@ -120,6 +126,20 @@ class Batch:
         if not prices:
             raise SourceError(f"{self.source.spec} quotes no prices as of {shown(at)}.")
         return prices
+
+    def known_prices(self, at: datetime, ids: Iterable[str]) -> Prices:
+        """What is known at an instant (rule 4.8) of the prices that the source quotes, and of those of other assets."""
+        quotes, second = quoted(self.prices(at)), unix_second(at)
+        missing = sorted({*ids}.difference(quotes))
+        if unread := [asset_id for asset_id in missing if asset_id not in self._last_prices]:
+            self._last_prices.update(read_last_prices(self.store, unread, [*map(unix_second, self.instants)]))
+        stored = (self._last_prices[asset_id].get(second) for asset_id in missing)
+        return {**known_prices(filter(None, stored), at, self.store.price_max_age), **quotes}
+
+    @cached_property
+    def _last_prices(self) -> dict[str, dict[int, Price]]:
+        """The last stored prices of assets at the instants, by id and second: of those that have been needed so far."""
+        return {}
 
     def _is_credible(self, price: Price, at: datetime) -> bool:
         """Whether a price may have been observed when it claims to."""

@@ -65,8 +65,8 @@ class Settings:
     price_max_age: int = _setting(
         86_400,
         values.WholeNumber(1, 1_000_000_000),
-        "Seconds for which an asset goes on that its source does not list any more. Then it ended when it was listed "
-        "last.",
+        "Seconds for which an asset goes on that its source does not list any more, and the last price of one that it "
+        "does not quote. Then the asset ended when it was listed last, and the price is unknown.",
     )
     addresses_file: Path | None = _setting(
         None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."

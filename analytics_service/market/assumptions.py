@@ -1,6 +1,6 @@
 """Prices that a caller assumes instead of the oracle's."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
@@ -8,6 +8,7 @@ from typing import Annotated
 from analytics_service.errors import ParameterInvalid
 from analytics_service.market.assets import Asset, id_of
 from analytics_service.market.kinds import AssetId, Price
+from analytics_service.market.prices import Prices
 from analytics_service.market.values import EXACT, quantized_below_limit, rounded
 
 _PARAMETER = "prices"
@@ -36,9 +37,7 @@ def changed(price: Decimal, percent: Decimal) -> Decimal:
     return rounded(EXACT.multiply(price, EXACT.scaleb(EXACT.add(percent, 100), -2)))
 
 
-def assumed(
-    changes: Iterable[PriceChange], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]
-) -> dict[str, Decimal]:
+def assumed(changes: Iterable[PriceChange], assets: Mapping[str, Asset], prices: Prices) -> dict[str, Decimal]:
     """The assumed prices by asset id. `assets` and `prices`, which have those of receipt tokens, are by asset id, too.
 
     EntityNotFound for a name of no asset. ParameterInvalid for a symbol of several assets, an asset that is named
@@ -49,18 +48,20 @@ def assumed(
         asset_id = id_of(change.name, assets, _PARAMETER)
         if asset_id in result:
             raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} names an asset that has a price there already")
-        if change.is_percent and asset_id not in prices:
+        present = prices.get(asset_id)
+        if change.is_percent and present is None:
             raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} has no price to change; give one in USD")
-        price = changed(prices[asset_id], change.number) if change.is_percent else change.number
+        price = changed(present, change.number) if change.is_percent and present is not None else change.number
         if quantized_below_limit(price) is None:
             raise ParameterInvalid(_PARAMETER, f"the price of {change.name[:100]!r} must be below 10^20")
         result[asset_id] = rounded(price)
     return result
 
 
-def assumed_prices(
-    named: Iterable[str], before: Mapping[str, Decimal], after: Mapping[str, Decimal]
-) -> Sequence[AssumedPrice]:
+def assumed_prices(named: Collection[str], before: Prices, after: Prices) -> Sequence[AssumedPrice]:
     """The named assets, and those whose prices follow theirs, in the order of ids."""
-    ids = {*named, *(asset_id for asset_id, price in after.items() if before.get(asset_id) != price)}
-    return [AssumedPrice(asset_id, before.get(asset_id), after[asset_id]) for asset_id in sorted(ids)]
+    return [
+        AssumedPrice(asset_id, before.get(asset_id), price)
+        for asset_id, price in sorted(after.items())
+        if price is not None and (asset_id in named or before.get(asset_id) != price)
+    ]

@@ -16,6 +16,7 @@ import polars as pl
 from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Ptoken
 from analytics_service.market.share import Part
 from analytics_service.market.shares import part_of, with_receipt_prices
@@ -163,16 +164,21 @@ class AccountValues:
 class Valuation:
     """A book at the oracle's prices, or at other prices `quoted` in their place, by asset id.
 
-    Tokens that are priced by their origin follow it (rule 4.6). Assets without a price count as nothing.
+    Tokens that are priced by their origin follow it (rule 4.6). Collateral that never had a price counts as nothing.
     """
 
     book: Book
     terms: Terms
-    quoted: Mapping[str, Decimal]
+    quoted: Prices
 
     @Part
-    def prices(self) -> dict[str, Decimal]:
+    def prices(self) -> dict[str, Decimal | None]:
         return with_receipt_prices(self.quoted, self.terms.assets, self.terms.markets.values())
+
+    @Part
+    def known(self) -> dict[str, Decimal]:
+        """The prices that are known."""
+        return {asset_id: price for asset_id, price in self.prices.items() if price is not None}
 
     @Part
     def units(self) -> list[Decimal | None]:
@@ -193,13 +199,18 @@ class Valuation:
     @Part
     def sums(self) -> pl.DataFrame:
         """Columns collateral, secured, debt and staked: the values of each account as floats. Debt is not a number for
-        an account that owes an asset without a price."""
+        an account of unknown health: one that owes an asset without a price, or whose collateral has lost its price."""
         return self.sums_at(self.units)
 
     @Part
-    def unpriced(self) -> int:
-        """The number of accounts that owe an asset without a price."""
+    def unknown(self) -> int:
+        """The number of accounts of unknown health."""
         return int(self.sums["debt"].is_nan().sum())
+
+    def unpriced(self, side: Side) -> int:
+        """The number of accounts that have or owe an asset without a price, whether it ever had one or not."""
+        groups = [group for group in self.book.groups_of(side) if self.units[group] is None]
+        return self.book.items.filter(pl.col("group").is_in(groups))["account"].n_unique()
 
     def asset_of(self, group: Group) -> str:
         """The asset whose price values a group."""
@@ -220,7 +231,8 @@ class Valuation:
         """The values of units as a line in the price of an asset: of those that stay, and at a price of 1 of those that
         move with it."""
         followers = with_receipt_prices({asset_id: ONE}, self.terms.assets, self.terms.markets.values())
-        moving = {name: price for name, price in followers.items() if name == asset_id or name not in self.quoted}
+        follows = {name: name == asset_id or self.quoted.get(name) is None for name in followers}
+        moving = {name: price for name, price in followers.items() if follows[name]}
         fixed: list[Decimal | None] = []
         slopes: list[Decimal | None] = []
         for group, unit in zip(self.book.groups, self.units, strict=True):
@@ -232,23 +244,30 @@ class Valuation:
     def sums_at(self, units: Sequence[Decimal | None]) -> pl.DataFrame:
         """The columns of `sums` with these values of units."""
 
-        def of(side: Side, missing: float = 0) -> pl.Series:
-            return self.book.sums(
-                [
-                    0 if group.side != side else missing if unit is None else float(unit)
-                    for group, unit in zip(self.book.groups, units, strict=True)
-                ]
-            )
+        def of(side: Side) -> list[float]:
+            return [
+                float(unit or ZERO) if group.side == side else 0.0
+                for group, unit in zip(self.book.groups, units, strict=True)
+            ]
+
+        debts = [
+            nan if unit is None and self._is_needed(group) else debt
+            for group, unit, debt in zip(self.book.groups, units, of("debt"), strict=True)
+        ]
 
         secured = [float((unit or ZERO) * ltv) for unit, ltv in zip(units, self.ltvs, strict=True)]
         return pl.DataFrame(
             {
-                "collateral": of("collateral"),
+                "collateral": self.book.sums(of("collateral")),
                 "secured": self.book.sums(secured),
-                "debt": of("debt", nan),
-                "staked": of("stake"),
+                "debt": self.book.sums(debts),
+                "staked": self.book.sums(of("stake")),
             }
         )
+
+    def _is_needed(self, group: Group) -> bool:
+        """Whether health is unknown without the price of a group: that of a debt, or of collateral that had one."""
+        return group.side == "debt" or (group.side == "collateral" and self.prices.get(group.asset_id, ZERO) is None)
 
     def values(self, account: int, units: Sequence[Decimal | None] | None = None) -> AccountValues:
         """The exact values of an account, in the order of its items; at other values of units, if given."""

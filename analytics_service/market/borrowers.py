@@ -32,8 +32,7 @@ class Borrower:
 
 @dataclass(frozen=True, slots=True)
 class Borrowers:
-    """Some of the accounts with debt, and how many there are. Accounts that owe an asset without a price are left
-    out."""
+    """Some of the accounts with debt, and how many there are. Accounts of unknown health are left out."""
 
     listed: Sequence[Borrower]
     count: int

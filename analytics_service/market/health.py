@@ -26,6 +26,12 @@ class Health:
         return EXACT.add(self.base, self.boost)
 
 
+class UnknownHealth:
+    """The health of an account that owes an asset without a price, or whose collateral has lost its price."""
+
+    base = boost = result = None
+
+
 def account_health(
     collaterals: Iterable[tuple[Decimal, Decimal]], debt: Decimal, staked: Decimal, config: GlobalConfig
 ) -> Health:

@@ -59,8 +59,8 @@ class Holdings:
 @dataclass(frozen=True, slots=True)
 class HealthBands:
     """How healthy `accounts` are: three series with a value for each. `band` is the number of bounds that an account's
-    health reaches; null without debt, or with debt in an asset without a price. `is_bad` says whether its debt is worth
-    more than its collateral."""
+    health reaches; null without debt, or if its health is unknown. `is_bad` says whether its debt is worth more than
+    its collateral."""
 
     accounts: pl.Series
     band: pl.Series

@@ -41,19 +41,19 @@ def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -
     Values are exact: from one step to the next, only what accounts have and owe that pass a bound is added or
     subtracted.
     """
-    price = valuation.prices[asset_id]
+    price = valuation.known[asset_id]
     steps = [replace(valuation, quoted={**valuation.quoted, asset_id: changed(price, change)}) for change in changes]
     sums = _Sums(valuation, steps)
     others = valuation.book.numbers.filter(~sums.is_moving)
     stays = health_bands(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
-    moves = [health_bands(step, sums.at(step.prices), [LIQUIDATION], sums.accounts) for step in steps]
+    moves = [health_bands(step, sums.at(step.known), [LIQUIDATION], sums.accounts) for step in steps]
     below = _together(valuation.book, stays, moves, lambda bands: (bands.band == 0).fill_null(False))
     bad = _together(valuation.book, stays, moves, lambda bands: bands.is_bad)
     return Ladder(
         asset_id,
         price,
         [
-            Step(EXACT.scaleb(change, -2), step.prices[asset_id], liquidatable.slice(step), owing.bad_debt(step).value)
+            Step(EXACT.scaleb(change, -2), step.known[asset_id], liquidatable.slice(step), owing.bad_debt(step).value)
             for change, step, liquidatable, owing in zip(changes, steps, below, bad, strict=True)
         ],
     )
@@ -64,8 +64,8 @@ class _Sums:
     proportional to each price that moves. `is_moving` tells which accounts these are."""
 
     def __init__(self, valuation: Valuation, steps: Sequence[Valuation]) -> None:
-        prices, groups = valuation.prices, valuation.book.groups
-        moved = {name for step in steps for name, price in step.prices.items() if prices.get(name) != price}
+        prices, groups = valuation.known, valuation.book.groups
+        moved = {name for step in steps for name, price in step.known.items() if prices.get(name) != price}
         names = [valuation.asset_of(group) for group in groups]
         groups_moved = [index for index, name in enumerate(names) if name in moved]
         touched = valuation.book.items.filter(pl.col("group").is_in(groups_moved))["account"].unique()

@@ -9,30 +9,32 @@ from operator import attrgetter
 from typing import Annotated, Protocol
 
 from analytics_service.market.assets import Asset, unknown_asset
-from analytics_service.market.health import Health, account_health, health_weighted_value
+from analytics_service.market.health import Health, UnknownHealth, account_health, health_weighted_value
 from analytics_service.market.kinds import Amount
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Account, Position, Stake, Unbonding
+from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, net_rate, rate_of
 from analytics_service.market.share import Part
 from analytics_service.market.shares import Claim, claim_totals, claims_of, origin_equivalent
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
-from analytics_service.market.values import ZERO, exact_value, rounded, total
+from analytics_service.market.values import ZERO, exact_value, known_total, rounded
 
 
 class MarketContext(Protocol):
     """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
 
-    In sums, means and health, unknown assets and assets without a price count as 0 USD. Each mapping is read only if a
-    part of the portfolio needs it.
+    In sums, means and health, unknown assets and assets that never had a price count as 0 USD, but a debt without a
+    price makes health unknown. A price that is not known any more makes unknown what it is part of, other than means.
+    Each mapping is read only if a part of the portfolio needs it.
     """
 
     @property
     def assets(self) -> Mapping[str, Asset]: ...
 
     @property
-    def prices(self) -> Mapping[str, Decimal]: ...
+    def prices(self) -> Prices: ...
 
     @property
     def markets(self) -> Mapping[str, Market]: ...
@@ -68,7 +70,9 @@ class BorrowTotals:
 
     @Part
     def debts_net_rate(self) -> MarketRate:
-        return net_rate((_value(debt.principal, debt.asset_id, self.context), debt.market_rate) for debt in self.debts)
+        return net_rate(
+            (_value(debt.principal, debt.asset_id, self.context) or ZERO, debt.market_rate) for debt in self.debts
+        )
 
 
 @dataclass(frozen=True)
@@ -96,19 +100,25 @@ class BorrowAccount:
         )
 
     @Part
-    def health(self) -> Health:
+    def health(self) -> Health | UnknownHealth:
         context, ptoken = self.context, self.context.ptoken
-        asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
-        price, pools = context.prices.get(ptoken.asset_id, ZERO), {pool.index: pool for pool in ptoken.pools}
-        return account_health(
-            [
-                (_exact_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
-                for claim in self.totals.collaterals
-            ],
-            total(_exact_value(debt.principal, debt.asset_id, context) for debt in self.totals.debts),
-            health_weighted_value(self.stakes, self.index, pools, asset.decimals_denom, price),
-            context.config,
+        posted = [
+            (_exact_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
+            for claim in self.totals.collaterals
+        ]
+        collaterals = [(value, ltv) for value, ltv in posted if value is not None]
+        debt = known_total(
+            None
+            if owed.principal and context.prices.get(owed.asset_id) is None
+            else _exact_value(owed.principal, owed.asset_id, context)
+            for owed in self.totals.debts
         )
+        if debt is None or len(collaterals) < len(posted):
+            return UnknownHealth()
+        asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
+        price, pools = context.prices.get(ptoken.asset_id) or ZERO, {pool.index: pool for pool in ptoken.pools}
+        staked = health_weighted_value(self.stakes, self.index, pools, asset.decimals_denom, price)
+        return account_health(collaterals, debt, staked, context.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +242,8 @@ class Portfolio:
     @Part
     def lend_net_rate(self) -> MarketRate:
         return net_rate(
-            (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
+            (_value(lend.origin_equivalent.total, lend.asset_id, self.context) or ZERO, lend.market_rate)
+            for lend in self.lends
         )
 
     @Part
@@ -253,9 +264,9 @@ class Portfolio:
         ]
 
     @Part
-    def wallet_value(self) -> Decimal:
-        """USD value of the balances of known assets."""
-        return total(_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
+    def wallet_value(self) -> Decimal | None:
+        """USD value of the balances of known assets; None if a price in it is unknown."""
+        return known_total(_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
 
     @Part
     def staking(self) -> Staking:
@@ -288,13 +299,17 @@ def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime)
     )
 
 
-def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
-    return rounded(_exact_value(amount, asset_id, context))
+def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
+    value = _exact_value(amount, asset_id, context)
+    return None if value is None else rounded(value)
 
 
-def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
-    asset, price = context.assets.get(asset_id), context.prices.get(asset_id)
-    return ZERO if asset is None or price is None else exact_value(amount, asset.decimals_denom, price)
+def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
+    """None if the asset had a price that is not known any more (rule 4.8)."""
+    asset, price = context.assets.get(asset_id), context.prices.get(asset_id, ZERO)
+    if asset is None or not amount:
+        return ZERO
+    return None if price is None else exact_value(amount, asset.decimals_denom, price)
 
 
 def _liquidation_ltv(claim: Claim, context: MarketContext) -> Decimal:

@@ -1,14 +1,18 @@
 """Price observations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated
 
 from analytics_service.market import kinds
 from analytics_service.market.kinds import AssetId, Time
+
+# USD per standard unit by asset id. None for an asset whose price was known and is not any more (rule 4.8); assets that
+# never had a price are missing.
+Prices = Mapping[str, Decimal | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +27,8 @@ class Price:
 def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
     """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange if a price cannot be stored."""
     return {price.asset_id: kinds.Price.encode(price.usd) for price in sorted(prices, key=attrgetter("observed_at"))}
+
+
+def known_prices(last: Iterable[Price], at: datetime, max_age: timedelta) -> dict[str, Decimal | None]:
+    """What is known at an instant from the last prices of assets, each observed by then (rule 4.8)."""
+    return {price.asset_id: price.usd if at - price.observed_at <= max_age else None for price in last}

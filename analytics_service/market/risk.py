@@ -1,6 +1,6 @@
 """Risk of a snapshot: how much collateral and debt is in accounts of which health (rule 6.8)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -12,6 +12,7 @@ from analytics_service.market.assumptions import AssumedPrice
 from analytics_service.market.book import NEAR, Side, Terms, Valuation
 from analytics_service.market.health_bands import BadDebt, HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.kinds import Count, Number, Usd
+from analytics_service.market.prices import Prices
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.values import EXACT, ONE, ZERO, rounded
 
@@ -52,6 +53,10 @@ class Risk:
     liquidatable: Slice
     bad_debt: BadDebt
     unpriced_debt_accounts: Annotated[int, Count("Borrow accounts that owe an asset without a price")]
+    unpriced_collateral_accounts: Annotated[
+        int,
+        Count("Borrow accounts with collateral without a price, which counts as nothing unless it had a price before"),
+    ]
     histogram: Sequence[HealthRange]
     by_collateral: Sequence[AssetRisk]
     by_debt: Sequence[AssetRisk]
@@ -81,12 +86,13 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
         ]
 
     return Risk(
-        accounts=valuation.book.opened - valuation.unpriced,
+        accounts=valuation.book.opened - valuation.unknown,
         indebted=indebted.slice(valuation),
         at_risk=at_risk.slice(valuation),
         liquidatable=liquidatable.slice(valuation),
         bad_debt=bands.bad.bad_debt(valuation),
-        unpriced_debt_accounts=valuation.unpriced,
+        unpriced_debt_accounts=valuation.unpriced("debt"),
+        unpriced_collateral_accounts=valuation.unpriced("collateral"),
         histogram=[
             HealthRange(begin, end, bands.together(range(first + 1, last + 1)).slice(valuation))
             for begin, end, (first, last) in ranges
@@ -97,15 +103,13 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
     )
 
 
-def near_risk(
-    items: pl.DataFrame, terms: Terms, quoted: Mapping[str, Decimal], bound: Decimal = AT_RISK
-) -> pl.DataFrame:
+def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal = AT_RISK) -> pl.DataFrame:
     """The items (see `book_of`) of all accounts whose health is below a bound, and of few others, in a quarter of the
     time of a book of all. Stakes only add to health, and amounts are rounded down to whole denom units."""
     prices = with_receipt_prices(quoted, terms.assets, terms.markets.values())
     sides: list[tuple[str, str, float, float]] = []
     for asset_id, market in terms.markets.items():
-        asset, price = terms.assets.get(asset_id), prices.get(asset_id, ZERO)
+        asset, price = terms.assets.get(asset_id), prices.get(asset_id) or ZERO
         unit = EXACT.scaleb(price, -asset.decimals_denom) if asset else ZERO
         if (posted := market.collateral) and posted.shares:
             ltv = posted.config.liquidation_ltv

@@ -9,6 +9,7 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.kinds import Amount
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.positions import Holding
+from analytics_service.market.prices import Prices
 from analytics_service.market.values import EXACT, ONE, fraction, rounded
 
 
@@ -70,9 +71,10 @@ def receipt_price(origin_price: Decimal, lend: LendMarket) -> Decimal:
 
 
 def with_receipt_prices(
-    quoted: Mapping[str, Decimal], assets: Mapping[str, Asset], markets: Iterable[Market]
-) -> dict[str, Decimal]:
-    """Prices by asset id: the quoted prices, and prices of receipt tokens that are not quoted but whose origin is.
+    quoted: Prices, assets: Mapping[str, Asset], markets: Iterable[Market]
+) -> dict[str, Decimal | None]:
+    """Prices by asset id: the quoted prices, and prices of receipt tokens that are not quoted but whose origin is. That
+    of a receipt token is unknown if its origin's is.
 
     `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
     """
@@ -82,8 +84,9 @@ def with_receipt_prices(
         receipt = asset.receipt_asset if asset else None
         token = assets.get(receipt) if receipt else None
         has_ended = token is not None and token.ended_at is not None
-        if market.lend and receipt and receipt not in prices and market.asset_id in quoted and not has_ended:
-            prices[receipt] = receipt_price(quoted[market.asset_id], market.lend)
+        if market.lend and receipt and prices.get(receipt) is None and market.asset_id in quoted and not has_ended:
+            origin_price = quoted[market.asset_id]
+            prices[receipt] = None if origin_price is None else receipt_price(origin_price, market.lend)
     return prices
 
 

@@ -8,18 +8,19 @@ from typing import Annotated
 from analytics_service.market.assets import Asset, AssetKind
 from analytics_service.market.kinds import Usd
 from analytics_service.market.markets import CollateralMarket, DebtMarket, Market
-from analytics_service.market.values import EXACT, ZERO, fraction, total, usd_value
+from analytics_service.market.prices import Prices
+from analytics_service.market.values import EXACT, ZERO, fraction, known_total, usd_value
 
 
 @dataclass(frozen=True, slots=True)
 class SupplyPool:
-    """USD value of balances and of shares."""
+    """USD value of balances and of shares. Here and below, None means that a price in it is unknown (rule 4.8)."""
 
-    balance: Annotated[Decimal, Usd("USD sum of balance")] = ZERO
-    shares: Annotated[Decimal, Usd("USD sum of shares")] = ZERO
+    balance: Annotated[Decimal | None, Usd("USD sum of balance")] = ZERO
+    shares: Annotated[Decimal | None, Usd("USD sum of shares")] = ZERO
 
     def __add__(self, other: "SupplyPool") -> "SupplyPool":
-        return SupplyPool(EXACT.add(self.balance, other.balance), EXACT.add(self.shares, other.shares))
+        return SupplyPool(known_total([self.balance, other.balance]), known_total([self.shares, other.shares]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,15 @@ class CollateralSupply:
 class LendSupply:
     """USD value of all lend principal."""
 
-    principal: Annotated[Decimal, Usd("USD sum of lending principal")]
+    principal: Annotated[Decimal | None, Usd("USD sum of lending principal")]
 
 
 @dataclass(frozen=True, slots=True)
 class Tvl:
     """Total value locked, gross and net of debt."""
 
-    tvl: Annotated[Decimal, Usd("USD value of lend principal and of collateral other than receipt tokens")]
-    net_tvl: Annotated[Decimal, Usd("The same minus the balance of debts")]
+    tvl: Annotated[Decimal | None, Usd("USD value of lend principal and of collateral other than receipt tokens")]
+    net_tvl: Annotated[Decimal | None, Usd("The same minus the balance of debts")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ class Supply:
     @property
     def tvl(self) -> Tvl:
         """Collateral without receipt tokens, plus lend principal; the net value subtracts debt balances."""
-        locked = EXACT.add(self.borrow_collateral.non_receipt.balance, self.lend.principal)
-        return Tvl(tvl=locked, net_tvl=EXACT.subtract(locked, self.borrow_debt.balance))
+        locked = known_total([self.borrow_collateral.non_receipt.balance, self.lend.principal])
+        owed = self.borrow_debt.balance
+        return Tvl(locked, None if locked is None or owed is None else EXACT.subtract(locked, owed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +71,41 @@ class MarketValues:
     """USD values of an asset's markets, each rounded to 18 decimals; None for a market that the asset lacks."""
 
     kind: AssetKind
-    deposits: Decimal | None
+    deposits: LendSupply | None
     collateral: SupplyPool | None
     debt: SupplyPool | None
 
 
-def market_values(
-    markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]
-) -> dict[str, MarketValues]:
-    """The values of the markets of known assets with a price, by asset id; `assets` and `prices` are by asset id, too.
+def market_values(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Prices) -> dict[str, MarketValues]:
+    """The values of the markets of known assets that have, or had, a price, by asset id; `assets` are by asset id, too.
 
-    `prices` must include those of receipt tokens: see `receipts.with_receipt_prices`.
+    `prices` must include those of receipt tokens: see `shares.with_receipt_prices`.
     """
     values: dict[str, MarketValues] = {}
     for market in markets:
-        asset, price = assets.get(market.asset_id), prices.get(market.asset_id)
-        if asset is not None and price is not None:
-            values[market.asset_id] = _values(market, asset, price)
+        asset = assets.get(market.asset_id)
+        if asset is not None and market.asset_id in prices:
+            values[market.asset_id] = _values(market, asset, prices[market.asset_id])
     return values
 
 
-def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]) -> Supply:
-    """The sums over the markets of known assets with a price; arguments are those of `market_values`."""
+def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Prices) -> Supply:
+    """The sums over the markets of these assets; arguments are those of `market_values`."""
     return supply_of(market_values(markets, assets, prices).values())
 
 
 def supply_of(values: Iterable[MarketValues]) -> Supply:
     pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
-    principals: list[Decimal] = []
+    principals: list[Decimal | None] = []
     for market in values:
         if market.collateral:
             pools["receipt" if market.kind is AssetKind.RECEIPT else "non_receipt"] += market.collateral
         if market.debt:
             pools["debt"] += market.debt
         if market.deposits is not None:
-            principals.append(market.deposits)
+            principals.append(market.deposits.principal)
     return Supply(
-        CollateralSupply(pools["non_receipt"], pools["receipt"]), pools["debt"], LendSupply(total(principals))
+        CollateralSupply(pools["non_receipt"], pools["receipt"]), pools["debt"], LendSupply(known_total(principals))
     )
 
 
@@ -117,8 +117,11 @@ def utilization(market: Market) -> Decimal | None:
     return fraction(market.debt.balance if market.debt else 0, market.lend.principal)
 
 
-def _values(market: Market, asset: Asset, price: Decimal) -> MarketValues:
-    def value(amount: int) -> Decimal:
+def _values(market: Market, asset: Asset, price: Decimal | None) -> MarketValues:
+    def value(amount: int) -> Decimal | None:
+        """Nothing is worth 0 at any price."""
+        if price is None:
+            return None if amount else ZERO
         return usd_value(amount, asset.decimals_denom, price)
 
     def pool(side: CollateralMarket | DebtMarket) -> SupplyPool:
@@ -126,7 +129,7 @@ def _values(market: Market, asset: Asset, price: Decimal) -> MarketValues:
 
     return MarketValues(
         asset.kind,
-        value(market.lend.principal) if market.lend else None,
+        LendSupply(value(market.lend.principal)) if market.lend else None,
         pool(market.collateral) if market.collateral else None,
         pool(market.debt) if market.debt else None,
     )

@@ -63,3 +63,9 @@ def total(values: Iterable[Decimal]) -> Decimal:
     for value in values:
         result = _add(result, value)
     return result
+
+
+def known_total(values: Iterable[Decimal | None]) -> Decimal | None:
+    """The exact sum; None if one of the values is unknown."""
+    listed = list(values)
+    return None if None in listed else total(value for value in listed if value is not None)

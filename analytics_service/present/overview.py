@@ -36,9 +36,10 @@ OLDER_TVL = Shape.of(
         USD,
         "USD value of collateral other than receipt tokens.",
         "borrow_collateral.non_receipt.balance",
+        optional=True,
     ),
-    Field("lend_value", USD, "USD value of lend principal.", "lend.principal"),
-    Field("total_value", USD, "Sum of both.", "tvl.tvl"),
+    Field("lend_value", USD, "USD value of lend principal.", "lend.principal", optional=True),
+    Field("total_value", USD, "Sum of both.", "tvl.tvl", optional=True),
 )
 SUPPLY = Shape.of(
     "MarketSupply",

@@ -25,9 +25,9 @@ _TOTALS = (
 )
 ACCOUNT_HEALTH = Shape.of(
     "AccountHealth",
-    "How safe a borrow account is; Infinity without debt.",
-    *declared(Health, of=HEALTH),
-    Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated."),
+    "How safe a borrow account is; Infinity without debt, null if the price of a debt or collateral is unknown.",
+    *(replace(field, optional=True) for field in declared(Health, of=HEALTH)),
+    Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated.", optional=True),
 )
 BORROW_ACCOUNT = Shape.of(
     "UserBorrowAccount",
@@ -128,7 +128,7 @@ USER_WALLETS = Shape.of(
     Field(
         "total_value",
         usd_on_request(attrgetter("wallet_value")),
-        "USD value of all balances of known assets with a price; null unless with_value is true.",
+        "USD value of all balances of known assets; null unless with_value is true, or if a price is unknown.",
         "",
         optional=True,
     ),

@@ -102,13 +102,17 @@ USD = Rendering(_decimal("USD", "1234.56"), _unscoped(text.plain), _unscoped(tex
 PRICE = Rendering(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(text.price))
 
 
-def usd_on_request(of: Callable[[Any], Decimal]) -> Rendering:
-    """A sum of USD values of a record. Like every USD value, it is calculated and shown on request only."""
-    return Rendering(
-        USD.schema,
-        lambda record, scope: text.plain(of(record)) if scope.flags.value else None,
-        lambda record, scope: text.usd(of(record)) if scope.flags.value else text.NONE,
-    )
+def usd_on_request(of: Callable[[Any], Decimal | None]) -> Rendering:
+    """A sum of USD values of a record, or None. Like every USD value, it is calculated and shown on request only."""
+
+    def shown_as(form: Callable[[Decimal], str], nothing: str | None) -> Callable[[Any, Scope], str | None]:
+        def write(record: Any, scope: Scope) -> str | None:
+            value = of(record) if scope.flags.value else None
+            return nothing if value is None else form(value)
+
+        return write
+
+    return Rendering(USD.schema, shown_as(text.plain, None), shown_as(text.usd, text.NONE))
 
 
 # This is for the schema only: `asset_spec` renders it.

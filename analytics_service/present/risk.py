@@ -32,14 +32,14 @@ ASSUMED_PRICE = Shape.of(
 )
 RISK = Shape.of(
     "MarketRisk",
-    "Borrow accounts by health. Accounts that owe an asset without a price are in no figure but their own; all figures "
-    "but `accounts` are of accounts with debt.",
+    "Borrow accounts by health. Accounts that owe an asset without a price, or whose collateral had a price that is "
+    "not known any more, are in no figure but their own; all others but `accounts` are of accounts with debt.",
     *declared(Risk, "accounts"),
     *within("indebted", declared(Slice, "accounts_with_debt=accounts collateral_value debt_value")),
     Field("at_risk", ACCOUNTS_AT_RISK, "Those whose health is below the threshold."),
     Field("liquidatable", ACCOUNTS_AT_RISK, "Those whose health is below 1."),
     Field("bad_debt", BAD_DEBT, "Debt that collateral does not cover."),
-    *declared(Risk, "unpriced_debt_accounts"),
+    *declared(Risk, "unpriced_debt_accounts unpriced_collateral_accounts"),
     Field("histogram", Many(HEALTH_RANGE), "Accounts by health."),
     Field("by_collateral", Many(_by_asset("CollateralAtRisk", "collateral")), "Collateral by asset."),
     Field("by_debt", Many(_by_asset("DebtAtRisk", "debt")), "Debt by asset."),

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from analytics_service.market.assets import Asset, unknown_asset
+from analytics_service.market.prices import Prices
 from analytics_service.market.values import fraction, usd_value
 from analytics_service.present import text
 
@@ -39,7 +40,7 @@ class Scope:
 
     flags: Flags = Flags()
     assets: Mapping[str, Asset] = dataclass_field(default_factory=dict)
-    prices: Mapping[str, Decimal] = dataclass_field(default_factory=dict)
+    prices: Prices = dataclass_field(default_factory=dict)
     asset: Asset | None = None
     price: Decimal | None = None
     _scopes: "dict[str, Scope]" = dataclass_field(default_factory=dict, init=False, repr=False, compare=False)

@@ -32,7 +32,7 @@ def _ladder(view: View, arguments: Arguments) -> Ladder:
     """The ladder. EntityNotFound for an asset without a price."""
     changes = _changes(arguments)
     (asset_id,) = as_stored([arguments["asset_id"]], view.assets)
-    if asset_id not in view.prices:
+    if view.prices.get(asset_id) is None:
         what = "an asset without a price" if asset_id in view.assets else "no asset"
         raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
     return ladder_of(view.valuation, asset_id, changes)

@@ -82,8 +82,8 @@ class Source(Protocol):
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
         An oracle without a newer price repeats the last price; only new prices are written. Observations of before
-        2009, or of more than a day after `at`, are left out. An asset that is left out has no value in the histories of
-        markets.
+        2009, or of more than a day after `at`, are left out. An asset that is left out has its last price for a day
+        (ANALYTICS_PRICE_MAX_AGE); then sums that include it are unknown.
         """
         raise self._without("prices")
 

@@ -3,13 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from functools import partial
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
-from analytics_service.market.prices import Price
+from analytics_service.market.prices import Price, known_prices
 from analytics_service.market.ptoken import Ptoken, no_ptoken
 from analytics_service.market.share import Part
 from analytics_service.sources.base import Source
@@ -19,13 +18,14 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import read_state
 from analytics_service.store.markets import CONFIG, PTOKEN, config_of, market_prices_of, markets_of, ptoken_of
-from analytics_service.store.observations import read_prices_at, read_series
+from analytics_service.store.observations import read_last_prices, read_series
 
 
 class StoredSource(Source):
     """A store's state at some instants (whole seconds, oldest first): assets as they are defined now, until they end,
-    the last price of each, and the newest complete snapshot of everything else. Before its first price an asset has
-    that of the snapshot of markets, which need not have come from the history. All is read by range."""
+    the last price of each if it is known (rule 4.8), and the newest complete snapshot of everything else. Before its
+    first price an asset has that of the snapshot of markets, which need not have come from the history. All is read by
+    range."""
 
     may_hang = False
     # A stored snapshot may have none.
@@ -38,7 +38,7 @@ class StoredSource(Source):
         self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1])
 
     def can_value(self, at: datetime) -> bool:
-        """Whether there were prices and markets by an instant."""
+        """Whether there are known prices and markets at an instant."""
         return bool(self.prices(at)) and self._reader(CONFIG, at) is not None
 
     def assets(self, at: datetime) -> Sequence[Asset]:
@@ -46,11 +46,14 @@ class StoredSource(Source):
 
     def prices(self, at: datetime) -> Sequence[Price]:
         second, read = unix_second(at), self._reader(CONFIG, at)
-        last = {asset_id: usd[second] for asset_id, usd in self._prices.items() if second in usd}
+        last = [prices[second] for prices in self._prices.values() if second in prices]
         of_markets = market_prices_of(read) if read else {}
         early = {asset_id: usd for asset_id, usd in of_markets.items() if asset_id in self._prices}
+        known = {**early, **known_prices(last, at, self._store.price_max_age)}
         ended = {asset.id for asset in self._assets} - {asset.id for asset in self.assets(at)}
-        return [Price(asset_id, at, usd) for asset_id, usd in (early | last).items() if asset_id not in ended]
+        return [
+            Price(asset_id, at, usd) for asset_id, usd in known.items() if usd is not None and asset_id not in ended
+        ]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         read = self._reader(CONFIG, at)
@@ -69,11 +72,11 @@ class StoredSource(Source):
         return [*read_assets(self._store).values()]
 
     @Part
-    def _prices(self) -> Mapping[str, Mapping[int, Decimal]]:
-        """The price of each asset that has any at each of the seconds."""
+    def _prices(self) -> Mapping[str, Mapping[int, Price]]:
+        """The last price of each asset that has any at each of the seconds."""
         head = read_state(self._store, "prices")
         series = read_series(self._store, PRICES, head.last_observed_at) if head else ()
-        return {asset_id: read_prices_at(self._store, asset_id, self._seconds) for asset_id in series}
+        return read_last_prices(self._store, series, self._seconds)
 
     def _reader(self, dated: SnapshotTable, at: datetime) -> Read | None:
         """Reads the newest snapshot at or before an instant, if there is one; `dated` has one row of each."""

@@ -18,6 +18,7 @@ from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
+from analytics_service.market.prices import Price, Prices, known_prices
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.share import Part, Share, seconds_left
 from analytics_service.market.shares import with_receipt_prices
@@ -29,7 +30,15 @@ from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import PRICES
 from analytics_service.store.interest import InterestPaid
-from analytics_service.store.ledger import NONE, VALUES_ONLY, Head, PastHead, first_moment, require_unchanged
+from analytics_service.store.ledger import (
+    NONE,
+    VALUES_ONLY,
+    Head,
+    PastHead,
+    completed_before,
+    first_moment,
+    require_unchanged,
+)
 from analytics_service.store.markets import (
     read_arrangements,
     read_config,
@@ -39,7 +48,7 @@ from analytics_service.store.markets import (
     read_markets,
     read_ptoken,
 )
-from analytics_service.store.observations import read_latest
+from analytics_service.store.observations import read_last_prices, read_latest
 from analytics_service.store.positions import (
     knows_all,
     read_activity,
@@ -125,11 +134,19 @@ class View:
         return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
     @Part
-    def quoted(self) -> dict[str, Decimal]:
-        return {asset_id: price for asset_id, (price, _) in self.quotes.items()}
+    def quoted(self) -> Prices:
+        """What is known of the oracle's prices at the snapshot of prices (rule 4.8)."""
+        last = [Price(asset_id, observed_at, usd) for asset_id, (usd, observed_at) in self.quotes.items()]
+        head, max_age = self.head("prices"), self._store.price_max_age
+        known = known_prices(last, head.instant, max_age)
+        if None in known.values():
+            # The head may be an imported price. Without a snapshot, nothing says that a price is missing.
+            taken = completed_before(self._store, "prices", head.at + 1)
+            known = known_prices(last, instant(taken or 0), max_age)
+        return known
 
     @Part
-    def prices(self) -> dict[str, Decimal]:
+    def prices(self) -> Prices:
         """The oracle's prices, and prices of receipt tokens that it does not quote."""
         return with_receipt_prices(self.quoted, self.assets, self.markets.values())
 
@@ -259,9 +276,16 @@ class PastView(View):
         return linked(assets)
 
     @Part
-    def market_prices(self) -> dict[str, Decimal]:
-        """The prices in the snapshot of markets."""
-        return self._read("markets", lambda head: read_market_prices(self._store, head.at))
+    def market_prices(self) -> Prices:
+        """The prices in the snapshot of markets. Those that it lacks are unknown if there was one before."""
+        prices = self._read("markets", lambda head: read_market_prices(self._store, head.at))
+        lacking = [
+            asset_id
+            for asset_id in self.markets
+            if asset_id not in prices and asset_id in self.assets and not self.assets[asset_id].ended_at
+        ]
+        before = read_last_prices(self._store, lacking, [self.head("markets").at])
+        return {**dict.fromkeys(asset_id for asset_id, prices in before.items() if prices), **prices}
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:

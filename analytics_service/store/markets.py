@@ -11,6 +11,7 @@ from analytics_service.market.fields import columns_of, record_of, row_of
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Texts
 from analytics_service.market.markets import CollateralMarket, DebtMarket, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import RiskTotals, SwapContract
+from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.risk import Risk
 from analytics_service.market.sums import TOTAL
@@ -30,7 +31,7 @@ from analytics_service.store.histories import (
     UTILIZATION,
     History,
 )
-from analytics_service.store.observations import Values
+from analytics_service.store.observations import KEY, NO_OBSERVATIONS, Values
 
 _KEY: Columns = {"asset_id": AssetId("Asset id")}
 _LEND = SnapshotTable("market_lend", "markets", {**_KEY, **columns_of(LendMarket)}, ("asset_id",))
@@ -44,13 +45,14 @@ _SUMMED = (DEPOSITS, COLLATERAL, DEBT)
 ADDING_UP = (TVL, *_SUMMED)
 
 
-def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]) -> SnapshotRows:
-    """A snapshot's rows. `prices` are the oracle's, by asset id; only prices of assets with a market are stored."""
+def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Prices) -> SnapshotRows:
+    """A snapshot's rows. Of the known prices, without those of receipt tokens that follow from them, the prices of
+    assets with a market are stored."""
     rows: dict[SnapshotTable, list[Row]] = {table: [] for table in (_LEND, _COLLATERAL, _DEBT, _PRICE)}
     for market in markets:
         key = {"asset_id": market.asset_id}
-        if market.asset_id in prices:
-            rows[_PRICE].append({**key, "price": prices[market.asset_id]})
+        if (price := prices.get(market.asset_id)) is not None:
+            rows[_PRICE].append({**key, "price": price})
         for table, part in ((_LEND, market.lend), (_COLLATERAL, market.collateral), (_DEBT, market.debt)):
             if part:
                 rows[table].append({**key, **row_of(part)})
@@ -105,22 +107,54 @@ def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValu
     by_history: dict[History, Mapping[str, Decimal | None]] = {
         TVL: {TOTAL: tvl.tvl},
         NET_TVL: {TOTAL: tvl.net_tvl},
-        DEPOSITS: {asset_id: market.deposits for asset_id, market in values.items()},
-        COLLATERAL: {asset_id: market.collateral.balance for asset_id, market in values.items() if market.collateral},
-        DEBT: {asset_id: market.debt.balance for asset_id, market in values.items() if market.debt},
+        **_summed(values),
         UTILIZATION: {market.asset_id: utilization(market) for market in markets},
     }
     return {history: _storable(by_asset) for history, by_asset in by_history.items()}
 
 
+def unvalued(markets: Iterable[Market], values: Mapping[str, MarketValues], at: int) -> pl.DataFrame:
+    """Observations without a value at a unix second, of the markets whose value is unknown or left out."""
+    known = {history: _storable(by_asset) for history, by_asset in _summed(values).items()}
+    amounts = {
+        market.asset_id: {
+            DEPOSITS: market.lend and market.lend.principal,
+            COLLATERAL: market.collateral and market.collateral.balance,
+            DEBT: market.debt and market.debt.balance,
+        }
+        for market in markets
+    }
+    keys = [
+        (history.name, asset_id, at, None)
+        for asset_id, sides in amounts.items()
+        for history, amount in sides.items()
+        if amount and asset_id not in known[history]
+    ]
+    return pl.DataFrame(keys, NO_OBSERVATIONS.schema, orient="row")
+
+
+def _summed(values: Mapping[str, MarketValues]) -> dict[History, Mapping[str, Decimal | None]]:
+    """The values that add up to totals; None if unknown."""
+    return {
+        DEPOSITS: {asset_id: market.deposits.principal for asset_id, market in values.items() if market.deposits},
+        COLLATERAL: {asset_id: market.collateral.balance for asset_id, market in values.items() if market.collateral},
+        DEBT: {asset_id: market.debt.balance for asset_id, market in values.items() if market.debt},
+    }
+
+
 def vanished(observed: pl.DataFrame) -> pl.DataFrame:
     """Zeros for what snapshots do not show any more although those before did, as observations: totals leave it out,
-    so its series must not carry its last value (rule 2.15). `observed` has all values of consecutive snapshots."""
-    instants = observed.filter(history=TVL.name)["observed_at"].unique().sort()
+    so its series must not carry its last value (rule 2.15). `was_known` says whether the one before had a value.
+
+    `observed` has all values of consecutive snapshots. They are null for markets without a value, which carry theirs.
+    """
+    instants = observed["observed_at"].unique().sort()
     following = pl.DataFrame({"observed_at": instants, "next": instants.shift(-1)}).drop_nulls()
-    had = observed.filter(pl.col("history").is_in([history.name for history in _SUMMED]), pl.col("value") != 0)
-    expected = had.join(following, on="observed_at").with_columns(observed_at="next", value=pl.lit(0, DECIMAL))
-    return expected.join(observed, on=["history", "asset_id", "observed_at"], how="anti").select(observed.columns)
+    had = observed.filter(pl.col("history").is_in([history.name for history in _SUMMED]), pl.col("value").ne_missing(0))
+    expected = had.join(following, on="observed_at").with_columns(
+        observed_at="next", value=pl.lit(0, DECIMAL), was_known=pl.col("value").is_not_null()
+    )
+    return expected.join(observed, on=KEY, how="anti").select(*observed.columns, "was_known")
 
 
 def risk_totals(risk: Risk) -> RiskTotals:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from itertools import product
 
 import polars as pl
 
@@ -92,12 +93,10 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
 
 
 def read_around(store: Store, histories: Sequence[History], first: int, last: int) -> pl.DataFrame:
-    """What complete snapshots observed of some histories of a family, from the last before a range of unix seconds to
-    the first after it, in the columns of batches to insert."""
-    names, family = [history.name for history in histories], histories[0].family
-    return store.frame("observed_around", histories=names, family=family, first=first, last=last).cast(
-        pl.Schema(_SCHEMA)
-    )
+    """What complete snapshots of markets observed of some histories, from the last before a range of unix seconds to
+    the first after it, in the columns of batches to insert. Values are null where there was a market, but no value."""
+    names = [history.name for history in histories]
+    return store.frame("observed_around", histories=names, first=first, last=last).cast(pl.Schema(_SCHEMA))
 
 
 def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:
@@ -120,10 +119,16 @@ def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
 
 def read_prices_at(store: Store, asset_id: str, seconds: Sequence[int]) -> dict[int, Decimal]:
     """The last price of an asset at or before each of some unix seconds; seconds before its first are left out."""
-    prices: dict[int, Decimal] = {}
-    ordered = sorted(set(seconds))
-    for start in range(0, len(ordered), SECONDS_AT_ONCE):
-        batch = ordered[start : start + SECONDS_AT_ONCE]
-        rows = store.frame("prices_at", asset_id=asset_id, seconds=batch, first=batch[0], last=batch[-1])
-        prices |= dict(rows.iter_rows())
+    return {second: price.usd for second, price in read_last_prices(store, [asset_id], seconds)[asset_id].items()}
+
+
+def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -> dict[str, dict[int, Price]]:
+    """The last price of each asset at or before each of some unix seconds; seconds before its first are left out."""
+    prices: dict[str, dict[int, Price]] = {asset_id: {} for asset_id in ids}
+    names, ordered = [*prices], sorted(set(seconds))
+    for start, begin in product(range(0, len(ordered), SECONDS_AT_ONCE), range(0, len(names), _AT_ONCE)):
+        batch, some = ordered[start : start + SECONDS_AT_ONCE], names[begin : begin + _AT_ONCE]
+        rows = store.frame("prices_at", ids=some, seconds=batch, first=batch[0], last=batch[-1])
+        for asset_id, second, observed_at, usd in rows.iter_rows():
+            prices[asset_id][second] = Price(asset_id, instant(observed_at), usd)
     return prices

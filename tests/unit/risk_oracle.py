@@ -21,26 +21,39 @@ def decimal(value: Fraction) -> Decimal:
     return Decimal(round(value * 10**18)).scaleb(-18)
 
 
-def prices_of(context: Context, quoted: Mapping[str, Decimal]) -> dict[str, Fraction]:
-    """The quoted prices, and those of receipt tokens that nobody quotes."""
-    prices = {asset_id: F(price) for asset_id, price in quoted.items()}
+def prices_of(context: Context, quoted: Mapping[str, Decimal | None]) -> dict[str, Fraction]:
+    """The quoted prices, and those of receipt tokens that nobody quotes. None is a price that was lost."""
+    given = {asset_id: F(price) for asset_id, price in quoted.items() if price is not None}
+    prices = dict(given)
     for market in context.markets.values():
         receipt = context.assets[market.asset_id].receipt_asset
-        if market.lend and receipt and receipt not in prices and market.asset_id in quoted:
+        if market.lend and receipt and receipt not in prices and market.asset_id in given:
             ratio = round18(F(market.lend.principal, market.lend.receipt_supply)) if market.lend.receipt_supply else 1
-            prices[receipt] = round18(F(quoted[market.asset_id]) * ratio)
+            prices[receipt] = round18(given[market.asset_id] * ratio)
     return prices
+
+
+def lost_of(context: Context, quoted: Mapping[str, Decimal | None]) -> set[str]:
+    """The assets whose price was lost, and the receipt tokens that they are the origin of, if nobody quotes them."""
+    lost = {asset_id for asset_id, price in quoted.items() if price is None}
+    receipts = {context.assets[name].receipt_asset for name, market in context.markets.items() if market.lend} - {None}
+    origins = {context.assets[name].receipt_asset: name for name in context.markets}
+    lost |= {str(receipt) for receipt in receipts if origins[receipt] in lost}
+    return lost - prices_of(context, quoted).keys()
 
 
 @dataclass(frozen=True)
 class Judged:
-    """An account: values by asset, and whether it owes what has no price."""
+    """An account: values by asset, whether it owes what has no price, whether collateral has none, and whether it is in
+    no figure."""
 
     address: str
     index: int
     collaterals: Mapping[str, Fraction]
     debts: Mapping[str, Fraction]
     unpriced: bool
+    unpriced_collateral: bool
+    is_unknown: bool
     health: Fraction | None
 
     @property
@@ -53,19 +66,24 @@ class Judged:
 
     @property
     def counts(self) -> bool:
-        return self.health is not None and not self.unpriced
+        return self.health is not None and not self.is_unknown
 
 
-def judge(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal]) -> list[Judged]:
+def judge(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal | None]) -> list[Judged]:
     """All accounts in the order of address and index."""
-    prices = prices_of(context, quoted)
-    judged = [_judged(position, account, context, prices) for position in positions for account in position.accounts]
+    prices, lost = prices_of(context, quoted), lost_of(context, quoted)
+    judged = [
+        _judged(position, account, context, prices, lost) for position in positions for account in position.accounts
+    ]
     return sorted(judged, key=lambda account: (account.address, account.index))
 
 
-def _judged(position: Position, account: Account, context: Context, prices: Mapping[str, Fraction]) -> Judged:
+def _judged(
+    position: Position, account: Account, context: Context, prices: Mapping[str, Fraction], lost: set[str]
+) -> Judged:
     sides: dict[str, dict[str, Fraction]] = {"collateral": {}, "debt": {}}
-    unpriced, secured = False, F(0)
+    unpriced: dict[str, set[str]] = {"collateral": set(), "debt": set()}
+    secured = F(0)
     for side, held in (
         *(("collateral", held) for held in account.collaterals),
         *(("debt", held) for held in account.debts),
@@ -77,8 +95,8 @@ def _judged(position: Position, account: Account, context: Context, prices: Mapp
             sides[side][held.asset_id] = sides[side].get(held.asset_id, F(0)) + value
             if market and side == "collateral":
                 secured += value * F(market.config.liquidation_ltv)
-        elif amount and side == "debt":
-            unpriced = True
+        elif amount:
+            unpriced[side].add(held.asset_id)
     token = context.ptoken.asset_id
     weights = {pool.index: F(pool.health_weight) for pool in context.ptoken.pools}
     staked = sum(
@@ -92,4 +110,13 @@ def _judged(position: Position, account: Account, context: Context, prices: Mapp
         required = F(context.config.stake_collateral_ratio) * collateral
         part = F(0) if not collateral else F(1) if staked >= required else F(staked) / required
         health = round18(secured / debt) + round18(F(context.config.staking_health_modifier) * part)
-    return Judged(position.address, account.index, sides["collateral"], sides["debt"], unpriced, health)
+    return Judged(
+        position.address,
+        account.index,
+        sides["collateral"],
+        sides["debt"],
+        bool(unpriced["debt"]),
+        bool(unpriced["collateral"]),
+        bool(unpriced["debt"] or unpriced["collateral"] & lost),
+        health,
+    )

@@ -126,6 +126,26 @@ def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
     assert found.totals.debts_net_rate == rate("0.1")
 
 
+def test_what_includes_a_price_that_is_not_known_any_more_is_unknown() -> None:
+    """Account 2 owes HEL, account 0 does not, and account 1 owes nothing. Means leave it out; the wallet has no HEL."""
+    found = Portfolio(POSITION, replace(CONTEXT, prices={**CONTEXT.prices, HEL: None}))
+    healths = [account.health.result for account in found.accounts]
+    assert healths == [D("2.811272727272727273"), INFINITE, None]
+    assert found.totals.debts_net_rate == rate("0.1")
+    assert found.wallet_value == D("1234.5")
+    dark = Portfolio(POSITION, replace(CONTEXT, prices={**CONTEXT.prices, USDT: None, ORB: None}))
+    assert (dark.wallet_value, dark.accounts[0].health.result, dark.accounts[1].health.result) == (None, None, INFINITE)
+
+
+def test_collateral_that_never_had_a_price_is_worth_nothing_but_such_a_debt_is_unknown() -> None:
+    without = {
+        lost: replace(CONTEXT, prices={name: usd for name, usd in CONTEXT.prices.items() if name != lost})
+        for lost in (ORB, USDT)
+    }
+    assert Portfolio(POSITION, without[ORB]).accounts[0].health.result == 0
+    assert Portfolio(POSITION, without[USDT]).accounts[0].health.result is None
+
+
 def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
     """1,234.5 USDT, and 7 of an asset that the service does not know."""
     assert PORTFOLIO.wallet_value == D("1234.5")

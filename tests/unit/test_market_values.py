@@ -1,7 +1,7 @@
 """USD values, fractions, receipt tokens, supply sums and rates."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -21,7 +21,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.prices import Price, quoted
+from analytics_service.market.prices import Price, known_prices, quoted
 from analytics_service.market.rates import apy, net_rate
 from analytics_service.market.shares import origin_equivalent, receipt_price, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
@@ -153,6 +153,33 @@ def test_the_values_of_a_market_are_none_for_the_parts_that_an_asset_lacks() -> 
     ]
     values = market_values(markets, assets, {"native;a": D(5), "native;unknown": D(1)})
     assert values == {"native;a": MarketValues(AssetKind.REGULAR, None, SupplyPool(D("1.5"), D(1)), None)}
+
+
+def test_sums_with_a_price_that_is_not_known_any_more_are_unknown() -> None:
+    """An amount of 0 is worth 0; other sums stay. The receipts of b follow it."""
+    lent = replace(asset("b", 0), receipt_asset="native;rb")
+    defined = (asset("a", 0), lent, asset("c", 0), asset("rb", 0, AssetKind.RECEIPT))
+    assets = {definition.id: definition for definition in defined}
+    markets = [
+        Market("native;a", lend(7, 7), CollateralMarket(COLLATERAL, 3, 3), debt(1, 1)),
+        Market("native;b", lend(0, 0), None, debt(2, 0)),
+        Market("native;rb", None, CollateralMarket(COLLATERAL, 1, 1), None),
+        Market("native;c", lend(9, 9), None, None),
+    ]
+    prices = with_receipt_prices({"native;a": D(2), "native;b": None}, assets, markets)
+    assert prices == {"native;a": D(2), "native;b": None, "native;rb": None}
+    assert with_receipt_prices({"native;b": D(4), "native;rb": None}, assets, markets)["native;rb"] == D(4)
+    supply = market_supply(markets, assets, prices)
+    assert (supply.lend.principal, supply.borrow_debt) == (D(14), SupplyPool(None, D(2)))
+    assert supply.borrow_collateral.non_receipt == SupplyPool(D(6), D(6))
+    assert supply.borrow_collateral.receipt == supply.borrow_collateral.total == SupplyPool(None, None)
+    assert supply.tvl == Tvl(D(20), None)
+
+
+def test_a_price_is_known_up_to_its_age() -> None:
+    at, day = datetime(2026, 1, 2, tzinfo=UTC), timedelta(days=1)
+    last = [Price("native;a", at - day, D(1)), Price("native;b", at - day - timedelta(seconds=1), D(1))]
+    assert known_prices(last, at, day) == {"native;a": D(1), "native;b": None}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.assumptions import PriceChange, assumed, assumed_prices, changed
 from analytics_service.market.book import Valuation, book_of
 from analytics_service.market.borrowers import Order, borrowers_of
+from analytics_service.market.health import INFINITE
 from analytics_service.market.health_bands import BadDebt, Slice
 from analytics_service.market.ladder import ladder_of
 from analytics_service.market.liquidation import LiquidationPrice
@@ -54,7 +55,7 @@ AMOUNTS = st.integers(0, 40).map(lambda units: units * 25)
 ADDRESSES = ["0x" + digit * 40 for digit in "123456"]
 
 
-def valued(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal] = QUOTED) -> Valuation:
+def valued(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal | None] = QUOTED) -> Valuation:
     return Valuation(book_of(borrowing_of(item_frame(positions)), context.markets), context, quoted)
 
 
@@ -105,6 +106,8 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
 
 
 CHANGES = st.lists(st.sampled_from(["-100", "-50", "-20", "0", "0.1", "25"]).map(D), min_size=1, max_size=4).map(sorted)
+# Prices that were lost; RETH had one of its own, and then follows ETH again.
+LOST = st.lists(st.sampled_from([ETH, RETH, STETH, USD, PTK]), max_size=2).map(dict.fromkeys)
 SHIFTS = st.dictionaries(
     st.sampled_from([ETH, RETH, USD, PTK]), st.sampled_from(["0.8", "0.3", "0", "1.25"]), max_size=2
 )
@@ -126,22 +129,24 @@ def missing(accounts: Sequence[Judged]) -> BadDebt:
     return BadDebt(len(bad), decimal(round18(sum(bad, F(0)))))
 
 
-@given(protocols(), st.sampled_from(["1", "1.1", "3"]).map(D))
-def test_accounts_near_risk_are_all_that_is_at_risk(protocol: tuple[list[Position], Context], bound: Decimal) -> None:
+@given(protocols(), st.sampled_from(["1", "1.1", "3"]).map(D), LOST)
+def test_accounts_near_risk_are_all_that_is_at_risk(
+    protocol: tuple[list[Position], Context], bound: Decimal, lost: dict[str, None]
+) -> None:
     positions, context = protocol
-    items = borrowing_of(item_frame(positions))
-    near = near_risk(items, context, QUOTED, max(bound, D("1.1")))
-    some, every = (risk_of(Valuation(book_of(rows, context.markets), context, QUOTED), bound) for rows in (near, items))
+    items, quoted = borrowing_of(item_frame(positions)), {**QUOTED, **lost}
+    near = near_risk(items, context, quoted, max(bound, D("1.1")))
+    some, every = (risk_of(Valuation(book_of(rows, context.markets), context, quoted), bound) for rows in (near, items))
     assert (some.at_risk, some.liquidatable) == (every.at_risk, every.liquidatable)
 
 
-@given(protocols(), SHIFTS, st.sampled_from(["1", "1.1", "1.17", "10"]))
+@given(protocols(), SHIFTS, LOST, st.sampled_from(["1", "1.1", "1.17", "10"]))
 @settings(max_examples=30, deadline=None)
 def test_risk_is_that_of_all_accounts_one_by_one(
-    protocol: tuple[list[Position], Context], shifts: Mapping[str, str], threshold: str
+    protocol: tuple[list[Position], Context], shifts: Mapping[str, str], lost: dict[str, None], threshold: str
 ) -> None:
     positions, context = protocol
-    quoted = shifted(context, shifts)
+    quoted = {**shifted(context, shifts), **lost}
     accounts = judge(positions, context, quoted)
     owing = [account for account in accounts if account.counts]
     risk = risk_of(valued(positions, context, quoted), D(threshold))
@@ -158,7 +163,8 @@ def test_risk_is_that_of_all_accounts_one_by_one(
         return {asset_id: tuple(value(asset_id, some) for some in sets) for asset_id in ASSETS}
 
     assert risk.unpriced_debt_accounts == sum(account.unpriced for account in accounts)
-    assert risk.accounts == len(accounts) - risk.unpriced_debt_accounts
+    assert risk.unpriced_collateral_accounts == sum(account.unpriced_collateral for account in accounts)
+    assert risk.accounts == sum(not account.is_unknown for account in accounts)
     assert (risk.indebted, risk.at_risk, risk.liquidatable) == tuple(
         map(slice_of, (owing, below(threshold), below("1")))
     )
@@ -172,19 +178,20 @@ def test_risk_is_that_of_all_accounts_one_by_one(
         assert {asset_id: values.get(asset_id, nothing) for asset_id in ASSETS} == by_asset(side)
 
 
-@given(protocols(), st.sampled_from([ETH, RETH, USD, PTK]), CHANGES)
+@given(protocols(), st.sampled_from([ETH, RETH, USD, PTK]), CHANGES, LOST)
 @settings(max_examples=30, deadline=None)
 def test_each_step_of_a_ladder_is_the_risk_at_its_price(
-    protocol: tuple[list[Position], Context], asset_id: str, changes: list[Decimal]
+    protocol: tuple[list[Position], Context], asset_id: str, changes: list[Decimal], lost: dict[str, None]
 ) -> None:
     positions, context = protocol
-    valuation = valued(positions, context)
-    if asset_id not in valuation.prices:
+    quoted = {**QUOTED, **lost}
+    valuation = valued(positions, context, quoted)
+    if asset_id not in valuation.known:
         return
     ladder = ladder_of(valuation, asset_id, changes)
     for change, step in zip(changes, ladder.steps, strict=True):
         price = decimal(round18(F(ladder.price) * (100 + F(change)) / 100))
-        owing = [account for account in judge(positions, context, QUOTED | {asset_id: price}) if account.counts]
+        owing = [account for account in judge(positions, context, quoted | {asset_id: price}) if account.counts]
         liquidatable = [account for account in owing if account.health is not None and account.health < 1]
         assert (step.change, step.price) == (change / 100, price)
         assert (step.liquidatable, step.bad_debt) == (slice_of(liquidatable), missing(owing).value)
@@ -246,11 +253,15 @@ def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
             assert len(sides) <= 1, (found, borrower)
 
 
-@given(protocols())
+@given(protocols(), LOST)
 @settings(max_examples=30, deadline=None)
-def test_health_is_that_of_the_path_of_the_account(protocol: tuple[list[Position], Context]) -> None:
+def test_health_is_that_of_the_path_of_the_account(
+    protocol: tuple[list[Position], Context], lost: dict[str, None]
+) -> None:
+    """That of accounts which are in no figure is unknown there."""
     positions, context = protocol
-    valuation = valued(positions, context)
+    quoted = {**QUOTED, **lost}
+    valuation = valued(positions, context, quoted)
     priced = replace(context, prices=valuation.prices)
     shown = {
         (position.address, account.index): account.health.result
@@ -259,8 +270,10 @@ def test_health_is_that_of_the_path_of_the_account(protocol: tuple[list[Position
     }
     listed = borrowers_of(valuation, "debt", 1000, 0).listed
     assert {(one.address, one.account_index): one.health for one in listed}.items() <= shown.items()
-    unlisted = shown.keys() - {(one.address, one.account_index) for one in listed}
-    assert sum(shown[name].is_finite() for name in unlisted) <= risk_of(valuation).unpriced_debt_accounts
+    unknown = {(one.address, one.index) for one in judge(positions, context, quoted) if one.is_unknown}
+    assert {name for name, health in shown.items() if health is None} == unknown
+    unlisted = shown.keys() - unknown - {(one.address, one.account_index) for one in listed}
+    assert {shown[name] for name in unlisted} <= {INFINITE}
 
 
 def account(orb: int, usdt: int, index: int = 0, **position: Any) -> Position:

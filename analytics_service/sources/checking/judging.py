@@ -58,7 +58,8 @@ class SourceAnswers(dict[str, Records]):
     @cached_property
     def usd(self) -> Mapping[str, Decimal]:
         """The prices by asset id, with those of receipt tokens that follow from them."""
-        return with_receipt_prices(quoted(self["prices"]), self.by_id, self["markets"])
+        prices = with_receipt_prices(quoted(self["prices"]), self.by_id, self["markets"])
+        return {asset_id: usd for asset_id, usd in prices.items() if usd is not None}
 
 
 def judge(at: datetime, answers: Mapping[str, Records]) -> Iterator[Finding]:
