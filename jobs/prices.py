@@ -1,10 +1,13 @@
 """Definitions of assets and their oracle prices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import polars as pl
 
-from analytics_service.market.instants import unix_second
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.prices import Price
 from analytics_service.store.observations import price_frame, without_stored
 from jobs.snapshot import Batch, Snapshot
 
@@ -16,11 +19,23 @@ def collect(batch: Batch) -> list[Snapshot]:
     snapshots: list[Snapshot] = []
     written: list[pl.DataFrame] = []
     for at in batch.instants:
-        prices = price_frame(batch.prices(at))
+        prices = price_frame(_stated(batch.prices(at), at, batch.store.price_max_age))
         written.append(_new(batch, prices, unix_second(at), written))
         newest = max(prices["observed_at"])
         snapshots.append(Snapshot(at, written[-1], assets=[*batch.assets(at)[0].values()], newest=newest))
     return snapshots
+
+
+def _stated(prices: Iterable[Price], at: datetime, max_age: timedelta) -> Iterator[Price]:
+    """The prices, and that of an oracle that has had no newer one for long once more in each half of the age at which
+    prices are too old (rule 4.8). Its second is that at which the half began: the price was quoted then, and whichever
+    snapshots are taken, they add the same."""
+    half = max(1, int(max_age.total_seconds()) // 2)
+    begun = instant(unix_second(at) // half * half)
+    for price in prices:
+        yield price
+        if price.observed_at < begun:
+            yield replace(price, observed_at=begun)
 
 
 def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:
