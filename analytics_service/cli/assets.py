@@ -1,14 +1,13 @@
 """`assets`: which assets the store has, when they end, and their symbols."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, open_store_to_read, patient, store_location
+from analytics_service.cli.context import filled_store, load_settings, patient
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
 from analytics_service.cli.report_forms import aligned
 from analytics_service.cli.signals import explaining_stop
@@ -50,7 +49,7 @@ def assets_list(**overrides: Any) -> None:
     \b
         analytics-service assets list
     """
-    with opened(dry_run=True, overrides=overrides) as store:
+    with filled_store(patient(load_settings(**overrides)), dry_run=True) as store:
         stored, spans = read_assets(store), read_spans(store)
     undefined = {asset_id: replace(unknown_asset(asset_id), symbol_denom="") for asset_id in spans}
     rows = [_row(asset, spans) for _, asset in sorted({**undefined, **stored}.items())]
@@ -75,7 +74,7 @@ def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **ove
     """
     if undo and at:
         raise click.UsageError("--undo takes the end back, so there is no use for --at.")
-    with opened(dry_run=dry_run, overrides=overrides) as store:
+    with filled_store(patient(load_settings(**overrides)), dry_run=dry_run) as store:
         found = find(store, asset)
         changed = _going_on(found) if undo else _ended(store, found, at)
         report(store, changed, "end", dry_run=dry_run)
@@ -97,7 +96,7 @@ def assets_rename(asset: str, symbol: str, name: str | None, dry_run: bool, **ov
     \b
         analytics-service assets rename native;matic POL --name Polygon
     """
-    with opened(dry_run=dry_run, overrides=overrides) as store:
+    with filled_store(patient(load_settings(**overrides)), dry_run=dry_run) as store:
         found = find(store, asset)
         _require_free(store, found, symbol)
         name = name or (symbol if found.name == found.symbol else found.name)
@@ -120,7 +119,7 @@ def assets_merge(old: str, new: str, dry_run: bool, **overrides: Any) -> None:
     \b
         analytics-service assets merge 'native;WETH' 'token;0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2' --dry-run
     """
-    with opened(dry_run=dry_run, overrides=overrides) as store:
+    with filled_store(patient(load_settings(**overrides)), dry_run=dry_run) as store:
         wanted = merge_of(store, old, new)
         click.echo(f"{wanted.old.id} ({wanted.old.symbol}) becomes {wanted.new.id} ({wanted.new.symbol}):")
         for part in wanted.parts():
@@ -130,16 +129,6 @@ def assets_merge(old: str, new: str, dry_run: bool, **overrides: Any) -> None:
             with explaining_stop("The merge was stopped. When it is run again, it continues where it was."):
                 wanted.write(click.echo)
     click.echo("Nothing was written." if dry_run else f"{wanted.old.id} is gone.")
-
-
-@contextmanager
-def opened(*, dry_run: bool, overrides: Mapping[str, Any]) -> Iterator[Store]:
-    """The store to write to, or for a dry run to read. AssetRefused if there is nothing in it."""
-    settings = patient(load_settings(**overrides))
-    with open_store_to_read(settings) if dry_run else open_store(settings) as store:
-        if store is None:
-            raise AssetRefused(f"There is nothing in {store_location(settings)}.")
-        yield store
 
 
 def find(store: Store, name: str) -> Asset:

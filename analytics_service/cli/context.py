@@ -99,6 +99,15 @@ def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
 
 
 @contextmanager
+def filled_store(settings: Settings, *, dry_run: bool) -> Iterator[Store]:
+    """The store to write to, or for a dry run to read. SettingError for a data folder without data then."""
+    with open_store_to_read(settings) if dry_run else open_store(settings) as store:
+        if store is None:
+            raise SettingError(f"There is no data in {store_location(settings)}.")
+        yield store
+
+
+@contextmanager
 def import_store(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
     """The store to write to; for a dry run the one to compare with, None for a data folder without data."""
     if dry_run:

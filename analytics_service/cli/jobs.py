@@ -1,13 +1,15 @@
 """`jobs`: snapshots on schedule, once, or for a range of the past."""
 
 import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
-from analytics_service.cli.context import load_job_settings, open_store, require_source
+from analytics_service.cli.context import filled_store, load_job_settings, open_store, require_source
 from analytics_service.cli.options import (
     TIMES,
     data_dir_option,
@@ -20,13 +22,14 @@ from analytics_service.cli.options import (
 )
 from analytics_service.cli.recompute import jobs_recompute
 from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
+from analytics_service.config.settings import without_credentials
 from analytics_service.embedded.clickhouse import ending_with_holder
 from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
-from jobs.again import backfill_risk, plan, retake
+from jobs.again import Portion, backfill_risk, plan, retake
 from jobs.registry import JOBS
 
 
@@ -107,10 +110,11 @@ def jobs_once(name: str, at: datetime | None, replace_source: bool, **overrides:
     help="Time between snapshots, such as 15min or 1d; they are taken at its multiples since 1970.",
 )
 @click.option("--again", is_flag=True, help="Also take all snapshots of the range anew that are there already.")
+@click.option("--dry-run", is_flag=True, help="With --again: say what would be taken, of which days; stop there.")
 @data_dir_option
 @source_option
 def jobs_backfill(
-    name: str, start: datetime, end: datetime, interval: timedelta, again: bool, **overrides: Any
+    name: str, start: datetime, end: datetime, interval: timedelta, again: bool, dry_run: bool, **overrides: Any
 ) -> None:
     """Take the snapshots of a range that are not there yet.
 
@@ -125,15 +129,23 @@ def jobs_backfill(
     """
     if again:
         runner.require_history(JOBS[name])
+    elif dry_run:
+        raise click.UsageError("--dry-run is for --again; without it nothing changes that is there.")
     require_range(start, end)
     now = datetime.now(UTC)
     _require_past("--start", start, now)
     settings = load_job_settings(**overrides)
     job = JOBS[name]
-    with open_store(settings) as store, closing(require_source(settings, store)) as source:
+    with filled_store(settings, dry_run=dry_run) as store, closing(require_source(settings, store)) as source:
         instants = runner.instants_to_fill(start, min(end, now), interval, at_ends=source.at_ends)
         portions = plan(store, name, start, min(end, now)) if again else []
         replaced = sum(len(portion.instants) for portion in portions)
+        if again:
+            click.echo(f"Snapshots come from {without_credentials(source.spec)}.")
+        if dry_run:
+            for line in _planned(instants, portions):
+                click.echo(line)
+            return
         with click.progressbar(length=replaced + len(instants), label=f"Backfill of {name}") as bar:
             for portion in portions:
                 first = shown(portion.instants[0])
@@ -148,6 +160,15 @@ def jobs_backfill(
     unknown = "" if job.history else ", or are not known"
     there = f"{replaced} taken anew" if again else f"{len(instants) - written} were there already{unknown}"
     click.echo(f"{name}: {written} snapshots taken, {there}.")
+
+
+def _planned(instants: Sequence[datetime], portions: Sequence[Portion]) -> Iterator[str]:
+    """What a backfill that takes snapshots again would take."""
+    there = [at for portion in portions for at in portion.instants]
+    added = len({*instants} - {*there})
+    yield f"Dry run: {len(there):,} snapshots would be taken anew, and {added:,} that are not there."
+    for day, count in Counter(f"{at:%Y-%m-%d}" for at in there).items():
+        yield f"  {day}: {count:,} anew"
 
 
 def _require_past(option: str, instant: datetime, now: datetime) -> None:

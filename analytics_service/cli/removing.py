@@ -9,14 +9,7 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.context import (
-    ProgressBars,
-    load_settings,
-    open_store,
-    open_store_to_read,
-    patient,
-    store_location,
-)
+from analytics_service.cli.context import ProgressBars, filled_store, load_settings, patient
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import Settings
@@ -85,10 +78,7 @@ def remove_command(
     if symbols and (history is None or history.by_asset is None):
         raise click.UsageError(f"--symbol is for histories of assets; {name} is none.")
     settings = patient(load_settings(**overrides))
-    opened = open_store_to_read(settings) if dry_run else open_store(settings)
-    with opened as store, closing(ProgressBars()) as bars:
-        if store is None:
-            raise RemovalRefused(f"There is no data in {store_location(settings)}.")
+    with filled_store(settings, dry_run=dry_run) as store, closing(ProgressBars()) as bars:
         until = FOREVER if end is None else unix_second(end)
         removal = Removal(history.family if history else name, history, unix_second(start), until, _ids(store, symbols))
         if dry_run:

@@ -207,7 +207,16 @@ def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, sto
     prices = run("SELECT * FROM price ORDER BY ALL")
     run("INSERT INTO observation SELECT * REPLACE (2 * value AS value, version + 1 AS version) FROM observation")
     between = ["--start", "2025-02-27T23:05:00Z", "--end", "2025-02-27T23:15:00Z"]
-    command = ["jobs", "backfill", "prices", *between, "--again"]
+    command = ["jobs", "backfill", "prices", *between, "--every", "5min", "--again"]
+    wrong = run("SELECT * FROM price ORDER BY ALL")
+    said = CliRunner().invoke(cli, [*command, "--dry-run"], env=settings.to_environment({})).output
+    assert said.splitlines() == [
+        "Snapshots come from simulated:1.",
+        "Dry run: 1 snapshots would be taken anew, and 2 that are not there.",
+        "  2025-02-27: 1 anew",
+    ]
+    assert run("SELECT * FROM price ORDER BY ALL") == wrong != prices
+    command[command.index("5min")] = "1h"
     said = CliRunner().invoke(cli, command, env=settings.to_environment({})).output
     assert "prices: 0 snapshots taken, 1 taken anew." in said
     assert run("SELECT * FROM price ORDER BY ALL") == prices
