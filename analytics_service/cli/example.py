@@ -117,7 +117,7 @@ def settings() -> None:
     """
     for row in table():
         value = without_credentials(os.environ.get(row.variable, row.default or ""))
-        shown = "(hidden)" if "password" in row.name and value else value or "unset"
+        shown = "(hidden)" if row.secret and value else value or "unset"
         click.echo(f"{row.variable}={shown}\n    {row.help} Default: {row.default or 'unset'}.\n")
     # What is wrong with them is said last, below the list that its message names.
     load_settings()

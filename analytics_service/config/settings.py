@@ -26,11 +26,12 @@ _CREDENTIALS = re.compile(r"(\w+://)?.*@", re.DOTALL)
 _interval = values.WholeNumber(1, 86_400)
 
 
-def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
+def _setting(default: Any, parse: Callable[[str], Any], help: str, *, secret: bool = False) -> Any:
     make = default if callable(default) else lambda: default
     if isinstance(parse, values.WholeNumber):
         help = f"{help} A whole number {parse}."
-    return field(default_factory=make, metadata={"default": make, "parse": parse, "help": help})
+    metadata = {"default": make, "parse": parse, "help": help, "secret": secret}
+    return field(default_factory=make, repr=not secret, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,9 @@ class Settings:
     upstream_rate: values.Rate = _setting(
         values.Rate(600, 60), values.rate, "Requests/seconds that another deployment is sent at most."
     )
+    upstream_key: str | None = _setting(
+        None, values.api_key, "API key that another deployment is sent. Unset: none.", secret=True
+    )
     upstream_names: Path | None = _setting(
         None, values.path, "File of lines such as ptoken = brand: words in which another deployment has its brand."
     )
@@ -95,7 +99,7 @@ class Settings:
         "embedded one.",
     )
     clickhouse_user: str = _setting("default", values.non_empty, "User on that server.")
-    clickhouse_password: str = _setting("", str, "Password on that server.")
+    clickhouse_password: str = _setting("", str, "Password on that server.", secret=True)
     clickhouse_database: str = _setting("analytics", values.database_name, "Database of the service's tables.")
     clickhouse_cluster: str | None = _setting(
         None, values.cluster_name, "Cluster of that server whose servers share the tables. Unset: it is alone."
@@ -228,18 +232,21 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A setting, as `settings` and `example env` show it. `default` is written as in its variable; None if unset."""
+    """A setting, as `settings` and `example env` show it. `default` is written as in its variable; None if unset.
+    The value of a `secret` one is not shown."""
 
     name: str
     variable: str
     default: str | None
     help: str
+    secret: bool
 
 
 def table() -> Iterator[SettingRow]:
     """Every setting with its variable, default and help, in the order in which they are shown."""
     for f in fields(Settings):
-        yield SettingRow(f.name, PREFIX + f.name.upper(), _written(f.metadata["default"]()), f.metadata["help"])
+        of = f.metadata
+        yield SettingRow(f.name, PREFIX + f.name.upper(), _written(of["default"]()), of["help"], of["secret"])
 
 
 def _written(value: object) -> str | None:
@@ -266,7 +273,7 @@ def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
     try:
         return setting.metadata["parse"](value)
     except ValueError as error:
-        shown = "***" if "password" in setting.name else repr(without_credentials(value)[:80])
+        shown = "***" if setting.metadata["secret"] else repr(without_credentials(value)[:80])
         raise SettingError(f"{variable}={shown} is not usable: it {error}.") from None
 
 

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 # The group of entry points that sources are registered under.
 SOURCES = "analytics_service.sources"
 NONE = "none"
+# What a key is made of, as a header Authorization: Bearer KEY has it.
+BEARER = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 # The pattern of a whole number of any size.
 INTEGER = "-?[0-9]+"
 _LABEL = r"\w(?:[\w-]*\w)?"
@@ -190,6 +192,12 @@ def _deployment(value: str) -> str:
             "the end"
         )
     return value.rstrip("/")
+
+
+def api_key(value: str) -> str:
+    if not BEARER.fullmatch(value):
+        raise ValueError("must be letters, digits and . _ ~ + / -, as `keys add` prints")
+    return value
 
 
 def user_name(value: str) -> str:

@@ -4,7 +4,7 @@ import re
 
 import falcon
 
-from analytics_service.config.values import Networks
+from analytics_service.config.values import BEARER, Networks
 from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.errors import RequestError
 from analytics_service.http.measuring import OWN_REQUEST
@@ -16,7 +16,7 @@ _GUARDED = "/api/v1"
 _OPEN = "/api/v1/openapi.json"
 # Load balancers ask these, often from an address that they share with clients.
 _PROBES = ("/healthz", "/readyz")
-_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
+_BEARER = re.compile(f"bearer +({BEARER.pattern}) *", re.IGNORECASE)
 _CHALLENGE = 'Bearer realm="analytics-service"'
 
 

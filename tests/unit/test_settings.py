@@ -38,6 +38,7 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "TRUSTED_PROXIES": ("10.0.0.1, 2001:db8::/32", (ip_network("10.0.0.1/32"), ip_network("2001:db8::/32"))),
     "ADDRESSES_FILE": ("/etc/addresses", Path("/etc/addresses")),
     "UPSTREAM_RATE": ("10/1", Rate(10, 1)),
+    "UPSTREAM_KEY": ("aB-1", "aB-1"),
     "UPSTREAM_NAMES": ("/etc/names", Path("/etc/names")),
     "PRICES_EVERY": ("86400", 86_400),
     "RATES_EVERY": ("1", 1),
@@ -67,6 +68,7 @@ MALFORMED = [
     ("SOURCE", ["https://host/../base", "https://host/api/v1", "https://host/api/v1/", "https://host /base"]),
     ("ADDRESSES_FILE", [""]),
     ("UPSTREAM_RATE", ["600"]),
+    ("UPSTREAM_KEY", ["", "two words", "ä"]),
     ("UPSTREAM_NAMES", [""]),
     ("SOURCE_TIMEOUT", ["0"]),
     ("PRICE_MAX_AGE", ["0", "1d"]),
@@ -185,6 +187,11 @@ def test_a_long_value_is_shortened_in_the_error() -> None:
     with pytest.raises(SettingError) as error:
         Settings.from_environment({"ANALYTICS_BIND": "x" * 10_000})
     assert len(str(error.value)) < 200
+
+
+def test_a_malformed_key_is_not_shown() -> None:
+    with pytest.raises(SettingError, match=r"^ANALYTICS_UPSTREAM_KEY=\*\*\* is not usable: it must be letters"):
+        Settings.from_environment({"ANALYTICS_UPSTREAM_KEY": "s3cret key"})
 
 
 @pytest.mark.parametrize(

@@ -70,12 +70,12 @@ class Misbehaving(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that gives up is what some tests are about."""
 
-    def prices(self, *scripts: Script, **bounds: float) -> tuple[list[Price], list[float]]:
+    def prices(self, *scripts: Script, key: str | None = None, **bounds: float) -> tuple[list[Price], list[float]]:
         """The prices that a source reads from the server, and the pauses that it makes meanwhile."""
         self.scripts, waited = list(scripts), []
         source = UpstreamSource(
             f"http://127.0.0.1:{self.server_address[1]}",
-            Settings(upstream_rate=Rate(10**6, 1)),
+            Settings(upstream_rate=Rate(10**6, 1), upstream_key=key),
             bounds=Bounds(**bounds),  # type: ignore[arg-type]
             wait=lambda seconds: waited.append(seconds),
             now=lambda: NOW,
@@ -151,6 +151,23 @@ def test_any_other_failure_is_not_retried(failure: Script, message: str, server:
 def test_what_is_no_json_is_an_error(body: bytes, server: Misbehaving) -> None:
     with pytest.raises(SourceError, match=f"answers {len(body)} bytes that are not JSON"):
         server.prices(sending(body))
+
+
+def guarded(handler: BaseHTTPRequestHandler) -> None:
+    """Answers only with a key, as our own deployments do that ask for one."""
+    keyed = handler.headers["Authorization"] == "Bearer aB-1"
+    error = b'{"error": {"kind": "unauthorized", "message": "An API key is required."}}'
+    (sending(PRICES) if keyed else sending(error, 401))(handler)
+
+
+def test_the_key_is_sent_and_the_setting_named_where_it_is_missing_or_wrong(server: Misbehaving) -> None:
+    assert server.prices(guarded, key="aB-1")[0] == PRICE
+    for key in (None, "other"):
+        with pytest.raises(SourceError) as error:
+            server.prices(guarded, key=key)
+        assert str(error.value).endswith(
+            "answers 401: An API key is required. Set ANALYTICS_UPSTREAM_KEY to one of its keys."
+        )
 
 
 def test_retry_after_is_honoured(server: Misbehaving) -> None:

@@ -127,6 +127,7 @@ class Client:
         pace: Pace,
         names: Names,
         *,
+        key: str | None = None,
         transport: httpx.BaseTransport | None = None,
         bounds: Bounds = BOUNDS,
     ) -> None:
@@ -142,6 +143,8 @@ class Client:
                 # The coding that cannot make more than a thousand bytes of one.
                 "Accept-Encoding": "gzip",
                 "User-Agent": f"analytics-service/{service_version()}",
+                # Redirects are not followed, so nobody else gets it.
+                **({"Authorization": f"Bearer {key}"} if key else {}),
             },
             timeout=httpx.Timeout(bounds.read, connect=bounds.connect, pool=bounds.answer),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
@@ -229,6 +232,8 @@ class Client:
         if status in _PASSING:
             self.pace.hold(_retry_after(response))
             raise _Passing(message)
+        if status == 401:
+            message = f"{message} Set ANALYTICS_UPSTREAM_KEY to one of its keys."
         raise Refused(message, status, kind, text)
 
 

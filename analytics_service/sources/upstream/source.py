@@ -75,7 +75,8 @@ class UpstreamSource(Source):
         self._addresses = read_addresses(settings.addresses_file)
         self._stop = threading.Event()
         pace = Pace(settings.upstream_rate, wait or self._stop.wait)
-        self._client = Client(spec, pace, read_names(settings.upstream_names), transport=transport, bounds=bounds)
+        names, key = read_names(settings.upstream_names), settings.upstream_key
+        self._client = Client(spec, pace, names, key=key, transport=transport, bounds=bounds)
         self._state = State(self._client, now)
         self._histories = Histories(self._client, now)
         self._now = now
