@@ -607,6 +607,8 @@ def test_events_are_not_read_before_upstream_has_them_all(tmp_path: Path) -> Non
     """They are read only once."""
     deployment = follow(Acts(3), tmp_path, as_of=SECOND - 1)
     source = deployment.following(tmp_path, ALICE)
+    assert source.complete_until(instant(SECOND - 1)) == instant(SECOND - 1)
+    assert deployment.source().complete_until(AT) is None
     with pytest.raises(SourceError, match="has events up to 2026-03-01T11:59:59Z so far, not up to 2026-03-01T12:00"):
         source.events(instant(0), AT)
     assert [pause for pause in deployment.waited if pause >= 1] == [1, 2, 4]
@@ -621,8 +623,11 @@ def test_the_leg_of_a_liquidation_that_is_worth_more_is_the_collateral(tmp_path:
             "account_index": 0,
             "historic_value": value,
         }
-    events = follow(acts, tmp_path).following(tmp_path, ALICE).events(instant(0), AT)
+    source = follow(acts, tmp_path).following(tmp_path, ALICE)
+    events = source.events(instant(0), AT)
     assert [event.leg for event in events] == [Leg.DEBT, Leg.COLLATERAL, Leg.DEBT, Leg.COLLATERAL]
+    # Also where the other event of the transaction is outside of what is asked for.
+    assert source.events(instant(SECOND - 3), instant(SECOND - 1)) == events[1:3]
 
 
 SIMULATED = SimulatedSource("1")

@@ -48,7 +48,7 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
         if is_whole and length not in (None, len(read)):
             raise answer.data.error(f"ends after {len(read)} of {length} events")
         if is_whole or before <= after:
-            return list(_with_legs([event for event in reversed(read.values()) if after < event.at <= until]))
+            return [event for event in _with_legs([*reversed(read.values())]) if after < event.at <= until]
         previous, limit = {"prev_event_uuid": page[-1]["event_uuid"].text()}, _MOST
 
 

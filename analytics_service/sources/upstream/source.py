@@ -160,6 +160,17 @@ class UpstreamSource(Source):
         lists = self._each(lambda address: events.read_events(self._client, address, after, until))
         return sorted((event for listed in lists for event in listed), key=lambda event: (event.at, event.id))
 
+    def complete_until(self, at: datetime) -> datetime | None:
+        """The instant of upstream's newest snapshot of loans, up to which it tells all events; None if nobody is
+        followed, or if it does not tell with As-Of. One of `at` is waited for some seconds."""
+        newest = self._newest_loans()
+        for pause in CATCH_UP:
+            if newest is None or newest >= at:
+                break
+            self._client.pace.pause(pause)
+            newest = self._newest_loans()
+        return newest
+
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token."""
         return self._state.read("ptoken", at, records.read_ptoken)
@@ -186,19 +197,20 @@ class UpstreamSource(Source):
         assert history.by_asset
         return dict(self._histories.values(history.by_asset.path, at))
 
+    def _newest_loans(self) -> datetime | None:
+        if not self._addresses:
+            return None
+        newest = self._client.get(f"/users/{self._addresses[0]}/tx-history", limit=1).as_of.get("loans")
+        return None if newest is None else instant(newest)
+
     def _require_events(self, until: datetime) -> None:
-        """SourceError unless upstream has all events up to an instant, or has them after some seconds. An upstream that
-        does not tell with As-Of is taken to have them."""
-        for pause in (*CATCH_UP, None):
-            newest = self._client.get(f"/users/{self._addresses[0]}/tx-history", limit=1).as_of.get("loans")
-            if newest is None or instant(newest) >= until:
-                return
-            if pause is None:
-                raise SourceError(
-                    f"{self._spec} has events up to {shown(instant(newest))} so far, not up to {shown(until)}. "
-                    "Snapshots of loans cannot be more frequent than its own."
-                )
-            self._client.pace.pause(pause)
+        """SourceError if upstream says that it does not have all events up to an instant."""
+        newest = self.complete_until(until)
+        if newest is not None and newest < until:
+            raise SourceError(
+                f"{self._spec} has events up to {shown(newest)} so far, not up to {shown(until)}. "
+                "Snapshots of loans cannot be more frequent than its own."
+            )
 
     def _arrangements(self, asker: Asker, at: datetime) -> Iterator[Arrangement]:
         yield from unlocks.read_groups(asker.get("/analytics/ptoken/unlocks-distribution").data, at)
