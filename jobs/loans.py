@@ -128,7 +128,7 @@ def _fits(value: Decimal | None, limit: Decimal) -> bool:
     if not isinstance(value, Decimal):
         return value is None
     stored = quantized_below_limit(value)
-    return stored is not None and stored.copy_abs() < limit
+    return stored is not None and 0 <= stored < limit
 
 
 def _stated(totals: Totals) -> Sums:

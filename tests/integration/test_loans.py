@@ -125,6 +125,7 @@ def test_the_family_is_as_new_as_its_snapshot_even_without_events(store: Store) 
     ("usd", "price"),
     [
         *((usd, "1E+30") for usd in ("1e20", "-1e21", "NaN")),
+        ("-7", "1"),
         ("7", "99999999999999999999.9999999999999999995"),
     ],
 )

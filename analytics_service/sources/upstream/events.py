@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from uuid import UUID
 
 from analytics_service.market.events import Action, Event, Leg
@@ -70,6 +71,10 @@ def _uuid(field: AnswerField) -> str:
         raise field.error("is not a UUID") from None
 
 
+def _worth(event: Event) -> Decimal:
+    return event.usd if event.usd is not None and event.usd.is_finite() else ZERO
+
+
 def _with_legs(events: Sequence[Event]) -> Iterator[Event]:
     """The events, those of liquidations with their legs, which the interface does not tell.
 
@@ -81,7 +86,7 @@ def _with_legs(events: Sequence[Event]) -> Iterator[Event]:
             pairs.setdefault((event.tx_hash, event.account_index), []).append(event)
     legs: dict[str, Leg] = {}
     for pair in pairs.values():
-        debt, *collaterals = sorted(pair, key=lambda event: event.usd or ZERO)
+        debt, *collaterals = sorted(pair, key=_worth)
         legs |= {debt.id: Leg.DEBT, **{event.id: Leg.COLLATERAL for event in collaterals}}
     for event in events:
         yield replace(event, leg=legs.get(event.id))

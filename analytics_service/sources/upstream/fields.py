@@ -95,24 +95,34 @@ class AnswerField:
         at: datetime = self.read(_TIME)
         return at
 
-    def read(self, kind: Kind) -> Any:
-        """A value of a kind, within the range of the kind."""
+    def read(self, kind: Kind, *, strict: bool = True) -> Any:
+        """A value of a kind, within its range. If it is not `strict`, a value out of range stays as it is: whoever
+        stores it leaves out what cannot be stored, and nothing else."""
         if isinstance(kind, AssetId) and isinstance(self.value, dict):
             return self.asset_id()
         try:
             value: Any = self._second() if isinstance(kind, Time) else kind.read(self._selected(kind))
-            kind.encode(value)
+            if strict:
+                kind.encode(value)
         except OutOfRange as error:
             raise SourceError(f"{self._place()}: {error}") from None
         except ValueError as error:
             raise self.error(str(error)) from None
-        if isinstance(kind, Usd) and value < 0:
+        if strict and isinstance(kind, Usd) and value < 0:
             raise self.error("must not be negative")
         return value
 
-    def record(self, of: Callable[..., _R], *others: "AnswerField", names: Names | None = None, **values: Any) -> _R:
+    def record(
+        self,
+        of: Callable[..., _R],
+        *others: "AnswerField",
+        names: Names | None = None,
+        strict: bool = False,
+        **values: Any,
+    ) -> _R:
         """A record of the members of this object and others. They bear the names of its fields, apart from those in
-        `names`, and are read by the kinds of the fields. `values` are the fields that come from elsewhere."""
+        `names`, and are read by the kinds of the fields. `values` are the fields that come from elsewhere. Of a record
+        that is neither of an asset nor of an address, a value out of range costs the snapshot: it is `strict`."""
         for name, kind in kinds_of(of).items():
             if name in values or not isinstance(kind, Kind):
                 continue
@@ -121,7 +131,8 @@ class AnswerField:
                 continue
             members = (names or {}).get(name, (name,))
             field = next(filter(None, (place.get(*members) for place in (self, *others))), None)
-            values[name] = None if field is None and kind.nullable else (field or self[members[0]]).read(kind)
+            missing = field is None and kind.nullable
+            values[name] = None if missing else (field or self[members[0]]).read(kind, strict=strict)
         return of(**values)
 
     def error(self, problem: str) -> SourceError:

@@ -3,12 +3,13 @@
 from decimal import Decimal
 
 from analytics_service.market.assets import Asset, split_id
-from analytics_service.market.kinds import Index, Rate
+from analytics_service.market.kinds import Amount, Index, Rate
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
     DebtConfig,
     DebtMarket,
+    GlobalConfig,
     LendMarket,
     Market,
 )
@@ -32,7 +33,7 @@ from analytics_service.sources.upstream.state import Asker, NoPast
 
 # Where the sums over all users are.
 STATE = "/analytics/market/state"
-_APR, _INDEX = Rate(), Index()
+_AMOUNT, _APR, _INDEX = Amount(), Rate(), Index()
 # Members that are not called as the record's field; those of markets in the newer and in the older shape (rule 5.2).
 _PRICE: Names = {"observed_at": ("last_updated_at",), "usd": ("price",)}
 _RECEIPT: Names = {"receipt_asset": ("protocol_receipt_asset",)}
@@ -70,7 +71,7 @@ def read_rates(asker: Asker) -> Rates:
 
 
 def _apr(market: AnswerField) -> Decimal:
-    apr: Decimal = market["rate"]["apr"].read(_APR)
+    apr: Decimal = market["rate"]["apr"].read(_APR, strict=False)
     return apr
 
 
@@ -100,7 +101,7 @@ def _interest(asker: Asker) -> dict[str, int]:
         if error.lacks_path:
             return {}
         raise
-    return assets.by_asset(lambda item: item["lend_interest_paid"].whole())
+    return assets.by_asset(lambda item: item["lend_interest_paid"].read(_AMOUNT, strict=False))
 
 
 def _collateral(market: AnswerField) -> CollateralMarket:
@@ -113,11 +114,16 @@ def _debt(market: AnswerField) -> DebtMarket:
     return market["state"].record(DebtMarket, names=_DEBT, apr=_apr(market), config=config)
 
 
+def read_config(asker: Asker) -> GlobalConfig:
+    """The rules for all borrowing."""
+    return asker.get("/markets/config").data.record(GlobalConfig, strict=True)
+
+
 def read_ptoken(asker: Asker) -> Ptoken:
     """The protocol token with its staking pools."""
     params, state, staking = (asker.get(f"/ptoken/{part}").data for part in ("params", "state", "staking"))
-    pools = [pool.record(StakingPool, pool["params"], pool["state"]) for pool in staking["pools"].items()]
-    return params.record(Ptoken, state, staking["global_state"], pools=tuple(pools))
+    pools = [pool.record(StakingPool, pool["params"], pool["state"], strict=True) for pool in staking["pools"].items()]
+    return params.record(Ptoken, state, staking["global_state"], strict=True, pools=tuple(pools))
 
 
 def read_routes(address: str, data: AnswerField) -> SwapContract:
@@ -143,7 +149,7 @@ def read_position(address: str, user: AnswerField) -> Position:
         ),
         wallet=tuple(_balances(user["wallets"]["balances"])),
         stakes=tuple(
-            item.record(Stake, pool=pool["common"]["index"].read(_INDEX))
+            item.record(Stake, pool=pool["common"]["index"].read(_INDEX, strict=False))
             for pool in staking["pools"].items()
             for item in pool["contents"].items()
         ),

@@ -134,7 +134,7 @@ class UpstreamSource(Source):
 
     def config(self, at: datetime) -> GlobalConfig:
         """The rules for all borrowing."""
-        return self._state.read("markets", at, lambda asker: asker.get("/markets/config").data.record(GlobalConfig))
+        return self._state.read("markets", at, records.read_config)
 
     def totals(self, at: datetime) -> Totals:
         """The sums over all users."""

@@ -79,6 +79,7 @@ def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Itera
             Arrangement,
             item["schedule"],
             amounts,
+            strict=True,
             address=address,
             index=index,
             admin=admin["address"].text(),
