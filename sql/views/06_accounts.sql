@@ -89,7 +89,7 @@ AS SELECT
 FROM account AS a
 WHERE a.health IS NOT NULL
 GROUP BY address
-COMMENT 'Every address that owes a debt now, by its accounts of known health';
+COMMENT 'Every address that owes a debt now, by its accounts of known health; in a follower, of the followed addresses only';
 
 CREATE OR REPLACE VIEW account_value{on_cluster}
 (

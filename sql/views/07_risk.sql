@@ -23,7 +23,7 @@ AS SELECT
         AS health_from
 FROM account AS a
 WHERE a.health IS NOT NULL
-COMMENT 'Every borrow account that owes debt now and whose health is known';
+COMMENT 'Every borrow account that owes debt now and whose health is known; in a follower, of the followed addresses only';
 
 CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 AS WITH
@@ -74,4 +74,4 @@ FROM stressed AS s
 GROUP BY s.percent
 ORDER BY change
 SETTINGS join_use_nulls = 0
-COMMENT 'What could be liquidated at prices of an asset from 95 % below to 100 % above that of an instant (columns change, price, accounts, collateral_usd, debt_usd and bad_debt_usd): FROM risk_ladder(asset_id = \'native;uatom\', time = now())';
+COMMENT 'What could be liquidated at prices of an asset from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only (columns change, price, accounts, collateral_usd, debt_usd and bad_debt_usd): FROM risk_ladder(asset_id = \'native;uatom\', time = now())';
