@@ -34,7 +34,7 @@ def _stated(prices: Iterable[Price], at: datetime, max_age: timedelta) -> Iterat
     begun = instant(unix_second(at) // half * half)
     for price in prices:
         yield price
-        if price.observed_at < begun:
+        if price.observed_at < at - timedelta(seconds=half):
             yield replace(price, observed_at=begun)
 
 
