@@ -108,7 +108,7 @@ function account({ index, collaterals, debts, health }, borrowers) {
   const prices = (borrowers ?? []).find((one) => one.account_index === index)?.liquidation ?? [];
   const price = (row) => prices.find(({ asset }) => asset.id === row.asset_info.asset.id)?.extra.text;
   // The price at which health is 1.
-  const reached = { title: Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
+  const reached = { title: health.result !== null && Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
     cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };
   const ending = borrowers ? [reached] : [];
   const part = (name, rows, more = []) =>

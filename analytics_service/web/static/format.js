@@ -19,6 +19,7 @@ export function percent(fraction) {
 
 /** A decimal string with three decimals. The rest is cut off: rounded, an account just below 1 would be at 1. */
 export function cut(value) {
+  if (value === null) return "N/A";
   const [whole, decimals = ""] = value.split(".");
   return `${whole}.${decimals.padEnd(3, "0").slice(0, 3)}`;
 }

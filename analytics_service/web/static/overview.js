@@ -61,7 +61,7 @@ function all(route, isOver, { data: markets }, tvl, deposits, debt, begun, liqui
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
   const span = (first) => (first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`);
   const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
-  const now = Number(lend.principal) ? Number(debts.balance) / Number(lend.principal) : null;
+  const now = Number(lend.principal) && debts.balance !== null ? Number(debts.balance) / Number(lend.principal) : null;
   // The last bucket of a range that is over may end later than the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
