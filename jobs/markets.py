@@ -9,8 +9,9 @@ from analytics_service.market.assets import linked
 from analytics_service.market.instants import unix_second
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import market_values
+from analytics_service.store.assets import read_assets
 from analytics_service.store.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
-from analytics_service.store.observations import observations_of, read_around, read_series
+from analytics_service.store.observations import observations_of, read_around, read_last_prices
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -27,7 +28,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     stored = read_around(batch.store, ADDING_UP, instants[0], instants[-1])
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
     observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
-    zeros = _of_begun(batch, vanished(pl.concat([stored, *observed])))
+    zeros = _of_priced(batch, vanished(pl.concat([stored, *observed])))
     observations = pl.concat([snapshots[-1].observations, zeros])
     return [*snapshots[:-1], replace(snapshots[-1], observations=observations)]
 
@@ -44,15 +45,13 @@ def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:
     return snapshot, unvalued(defined_markets, values, unix_second(at))
 
 
-def _of_begun(batch: Batch, zeros: pl.DataFrame) -> pl.DataFrame:
-    """The zeros of what had a value at some time before: what never had one stays without."""
-    names, until = {*zeros.filter(~pl.col("was_known"))["history"]}, batch.head.last_observed_at if batch.head else 0
-    begun = [
-        (history.name, *series)
-        for history in ADDING_UP
-        if history.name in names
-        for series in read_series(batch.store, history, until).items()
-    ]
-    series = pl.DataFrame(begun, {"history": pl.String, "asset_id": pl.String, "first": pl.UInt32}, orient="row")
-    had = zeros.join(series, on=["history", "asset_id"], how="left")
-    return had.filter(pl.col("was_known") | (pl.col("first") < pl.col("observed_at"))).drop("was_known", "first")
+def _of_priced(batch: Batch, zeros: pl.DataFrame) -> pl.DataFrame:
+    """The zeros of what had a value, or an unknown one: an asset that never had a price stays without."""
+    doubtful = zeros.filter(~pl.col("was_known"))
+    if doubtful.is_empty():
+        return zeros.drop("was_known")
+    origins = {asset.receipt_asset: asset.id for asset in linked(read_assets(batch.store)).values()}
+    ids = [(asset_id, origins.get(asset_id, asset_id)) for asset_id in doubtful["asset_id"]]
+    last = read_last_prices(batch.store, {name for pair in ids for name in pair}, doubtful["observed_at"].to_list())
+    had = [any(at in last[name] for name in pair) for pair, at in zip(ids, doubtful["observed_at"], strict=True)]
+    return pl.concat([zeros.filter("was_known"), doubtful.filter(pl.Series(had, dtype=pl.Boolean))]).drop("was_known")

@@ -1,0 +1,317 @@
+"""A price that the source leaves out: carried for its age, then unknown, by jobs, backfills and recompute alike."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.instants import unix_second
+from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
+from analytics_service.market.prices import Price
+from analytics_service.state.view import Views
+from analytics_service.store.connection import Store
+from jobs.again import day_by_day, recompute
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests import clickhouse
+from tests.doubles import FreshHeads
+from tests.integration.databases import database
+from tests.integration.handmade import NOON, HandMade, debt_market
+from tests.integration.pages import commit
+from tests.integration.routes import Client, client_of
+
+D = Decimal
+A, B, X, RX, DARK = (f"native;{key}" for key in ("a", "b", "x", "rx", "dark"))
+EVERY, AGE = timedelta(minutes=30), timedelta(hours=1)
+FAMILIES = ("prices", "ptoken", "markets", "positions")
+ALICE, BOB, CAROL, DAN = ("0x" + letter * 40 for letter in "abcd")
+
+
+def instant_of(number: int) -> datetime:
+    return NOON + number * EVERY
+
+
+def asset(key: str, **links: Any) -> Asset:
+    return replace(Asset(AssetGroup.NATIVE, key, key, key.upper(), key, 0, 2), **links)
+
+
+ASSETS = (
+    asset("a"),
+    asset("b"),
+    asset("dark"),
+    asset("uptk"),
+    asset("x", receipt_asset=RX),
+    asset("rx", kind=AssetKind.RECEIPT, origin_asset=X),
+)
+USD = {A: D(2), B: D(1), X: D(3)}
+RULES = CollateralConfig(True, D("0.7"), D("0.8"), None, D(0), D(0))
+
+
+def posted(balance: int) -> CollateralMarket:
+    return CollateralMarket(RULES, balance, balance)
+
+
+# 2000 USD of a, 300 of lent x, 150 of posted x and 30 of its receipts; 500 USD of b and 30 of x are owed.
+OTHERS = (
+    Market(A, None, posted(1000), None),
+    Market(B, LendMarket(D(0), 700, 700), None, debt_market(balance=500, shares=500)),
+    Market(DARK, None, posted(7), None),
+)
+OF_X = (
+    Market(X, LendMarket(D(0), 100, 100), posted(50), debt_market(balance=10, shares=10)),
+    Market(RX, None, posted(10), None),
+)
+
+
+def holder(address: str, collateral: tuple[str, int], debt: tuple[str, int], *more: Account) -> Position:
+    return Position(address, (Account(0, (Holding(*collateral),), (Holding(*debt),)), *more), wallet=(Balance(A, 5),))
+
+
+POSITIONS = (
+    # Health 0.8: 100 USD of collateral for 100 USD.
+    holder(ALICE, (A, 50), (B, 100)),
+    # Health 1.2, and an account that has x and owes nothing.
+    replace(
+        holder(BOB, (X, 30), (B, 60), Account(1, (Holding(RX, 10),))),
+        lends=(LendPosition(X, 9, 0), LendPosition(B, 5, 0)),
+        wallet=(Balance(X, 2), Balance(A, 5)),
+    ),
+    # Health 16/15.
+    holder(CAROL, (A, 20), (X, 10)),
+    # Health 0, because what it has posted never had a price.
+    holder(DAN, (DARK, 7), (B, 40)),
+)
+
+
+@dataclass
+class Forgetful(HandMade):
+    """Leaves the price of x out at some instants. From the eleventh on, x is not listed, and has no market."""
+
+    left_out: frozenset[int] = frozenset()
+
+    def _is_over(self, at: datetime) -> bool:
+        return at > instant_of(9)
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return [asset for asset in ASSETS if not self._is_over(at) or asset.id not in (X, RX)]
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        missing = (at - NOON) // EVERY in self.left_out or self._is_over(at)
+        return [Price(asset_id, at, usd) for asset_id, usd in USD.items() if asset_id != X or not missing]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        return OTHERS if self._is_over(at) else (*OTHERS, *OF_X)
+
+
+# At 2 and 3 the price of 1 is at most an hour old. At 4 and 5, and at 9, it is unknown.
+SOURCE = Forgetful(positions_=POSITIONS, left_out=frozenset({2, 3, 4, 5, 7, 8, 9}))
+WHOLE = replace(SOURCE, left_out=frozenset())
+UNKNOWN, OVER = (4, 5, 9), 10
+USER = f"/api/v1/users/{BOB}"
+PATHS = ("/api/v1/markets", "/api/v1/markets/supply", "/api/v1/markets/tvl", "/api/v1/analytics/market/risk",
+         "/api/v1/analytics/market/borrowers", f"{USER}/user", f"{USER}/markets/borrow/accounts/0/health")  # fmt: skip
+
+
+def data(client: Client, path: str, query: str = "with_text=true&with_value=true") -> Any:
+    answer = client.simulate_get(path, query_string=query if path.startswith(USER) else query.partition("&with_v")[0])
+    assert answer.status_code == 200, answer.text
+    return answer.json["data"]
+
+
+def observed(settings: Settings) -> dict[str, list[Any]]:
+    """All observations, and the prices of markets, without their runs."""
+    counts = {
+        "observation": "true",
+        "market_price": "(observed_at, version) IN (SELECT at, version FROM snapshot FINAL)",
+    }
+    with clickhouse.client(settings) as own:
+        return {
+            table: own.query(f"SELECT * EXCEPT version FROM {table} FINAL WHERE {only} ORDER BY ALL").result_rows
+            for table, only in counts.items()
+        }
+
+
+@dataclass
+class Fed:
+    """A store that jobs have fed, and what was answered after each instant, by path."""
+
+    settings: Settings
+    store: Store
+    answers: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def client(self) -> Client:
+        return client_of(self.settings, self.store, unix_second(instant_of(99)), FreshHeads)
+
+    def history(self, name: str, asset_id: str | None = None) -> dict[int, Decimal]:
+        """The observations of a history, by the number of their instant."""
+        rows = [row[2:4] for row in observed(self.settings)["observation"] if row[:2] == (name, asset_id or "")]
+        return {(at - NOON) // EVERY: value for at, value in rows}
+
+
+def fed(server: Settings, name: str, source: HandMade) -> Iterator[Fed]:
+    settings = replace(server, clickhouse_database=f"test_{name}", price_max_age=int(AGE.total_seconds()))
+    with database(settings) as store:
+        own, answers = Fed(settings, store, {}), {}
+        client = own.client
+        for number in range(OVER + 1):
+            for family in FAMILIES:
+                run_once(JOBS[family], source, store, instant_of(number))
+            answers[number] = {path: data(client, path) for path in PATHS}
+        own.answers = answers
+        yield own
+
+
+@pytest.fixture(scope="module")
+def live(server: Settings) -> Iterator[Fed]:
+    yield from fed(server, "forgetful", SOURCE)
+
+
+@pytest.fixture(scope="module")
+def whole(server: Settings) -> Iterator[Fed]:
+    yield from fed(server, "never_forgetful", WHOLE)
+
+
+def test_as_long_as_the_price_is_carried_nothing_differs(live: Fed, whole: Fed) -> None:
+    """In the present, and in all that is written."""
+    for number in set(range(OVER)) - {*UNKNOWN}:
+        assert live.answers[number] == whole.answers[number], number
+    unknown = {instant_of(number) for number in UNKNOWN}
+    for table, column in (("observation", 2), ("market_price", 0)):
+        rows, expected = observed(live.settings)[table], observed(whole.settings)[table]
+        prices = [row for row in expected if row[0] == "price" and row not in rows]
+        assert len(prices) == (7 if table == "observation" else 0)
+        assert [row for row in rows if row[column] not in unknown] == [
+            row for row in expected if row[column] not in unknown and row not in prices
+        ]
+
+
+def test_sums_with_an_unknown_price_are_null(live: Fed) -> None:
+    for number in UNKNOWN:
+        answers = live.answers[number]
+        supply = answers["/api/v1/markets/supply"]
+        assert supply["tvl"] == {
+            "tvl": None, "net_tvl": None, "extra": {"text": {"tvl": "N/A", "net_tvl": "N/A"}},
+        }  # fmt: skip
+        assert supply["lend"]["principal"] is None
+        assert [supply[side]["balance"] for side in ("borrow_debt",)] == [None]
+        pools = supply["borrow_collateral"].values()
+        assert [(pool["balance"], pool["extra"]["text"]["shares"]) for pool in pools] == [(None, "N/A")] * 3
+        assert answers["/api/v1/markets/tvl"]["total_value"] is None
+        assert answers["/api/v1/markets"]["tvl"] == supply["tvl"]
+    # 2000 USD of a and 700 of b are left, and 500 of b are owed.
+    tvl = live.answers[OVER]["/api/v1/markets/supply"]["tvl"]
+    assert (tvl["tvl"], tvl["net_tvl"]) == ("2700", "2200")
+
+
+def test_accounts_with_an_unknown_price_are_in_no_figure_of_risk(live: Fed, whole: Fed) -> None:
+    """Alice and Dan are left. What Dan has posted never had a price."""
+    known, unknown = (fed.answers[4]["/api/v1/analytics/market/risk"] for fed in (whole, live))
+    counted = ("accounts", "accounts_with_debt", "unpriced_debt_accounts", "unpriced_collateral_accounts")
+    assert [known[name] for name in counted] == [5, 4, 0, 1]
+    assert [unknown[name] for name in counted] == [2, 2, 1, 3]
+    assert (unknown["collateral_value"], unknown["debt_value"]) == ("100", "140")
+    assert (unknown["liquidatable"]["accounts"], unknown["liquidatable"]["debt_value"]) == (2, "140")
+    assert sum(part["accounts"] for part in unknown["histogram"]) == 2
+    listed = [one["address"] for one in live.answers[4]["/api/v1/analytics/market/borrowers"]]
+    assert listed == [ALICE, DAN]
+
+
+def test_health_and_sums_of_a_user_with_an_unknown_price_are_null(live: Fed) -> None:
+    """An account without debt, too, as its collateral might have any value."""
+    known, unknown = (live.answers[number][f"{USER}/user"] for number in (3, 4))
+    nothing = dict.fromkeys(("base", "boost", "result"), None)
+    texts = dict.fromkeys(nothing, "N/A")
+    for account in unknown["markets"]["borrow"]["accounts"]:
+        assert account["health"] == {**nothing, "extra": {"text": texts}}
+    assert live.answers[4][PATHS[-1]] == {**nothing, "extra": {"text": texts}}
+    # 2 x at 3 USD and 5 a at 2 USD.
+    assert (known["wallets"]["total_value"], unknown["wallets"]["total_value"]) == ("16", None)
+    assert unknown["wallets"]["extra"]["text"]["total_value"] == "N/A"
+    assert known["markets"]["borrow"]["accounts"][0]["health"]["result"] == "1.2"
+
+
+def test_histories_have_no_observation_of_what_is_unknown(live: Fed, whole: Fed) -> None:
+    known = sorted(set(range(OVER + 1)) - {*UNKNOWN})
+    for name in ("tvl", "net_tvl"):
+        assert sorted(live.history(name)) == known
+    for name in ("deposits_usd", "collateral_usd", "debt_usd"):
+        # It ends with a zero, although what came before it was unknown.
+        assert sorted(live.history(name, X)) == known
+        assert live.history(name, X)[OVER] == 0
+    assert sorted(live.history("collateral_usd", RX)) == known
+    assert len(live.history("utilization", X)) == OVER
+    assert len(live.history("collateral_usd", A)) == OVER + 1
+    # Alice, Carol and Dan are at risk; Carol is unknown.
+    assert list(live.history("accounts_at_risk").values()) == [D(2 if number in UNKNOWN else 3) for number in range(11)]
+    assert live.history("liquidatable_debt") == whole.history("liquidatable_debt")
+
+
+def test_a_moment_shows_what_the_present_showed(live: Fed) -> None:
+    for number in (3, 4, 9):
+        for path in PATHS:
+            query = f"at={unix_second(instant_of(number))}&with_text=true&with_value=true"
+            assert data(live.client, path, query) == live.answers[number][path], (number, path)
+
+
+def test_an_assumed_price_makes_an_asset_known(live: Fed, whole: Fed) -> None:
+    at = unix_second(instant_of(4))
+    path, query = "/api/v1/analytics/market/risk", f"at={at}&prices=X:3"
+    assumed, known = (data(fed.client, path, query) for fed in (live, whole))
+    assert [(one["price"], one["assumed_price"]) for one in assumed.pop("prices")] == [(None, "3")] * 2
+    known.pop("prices")
+    assert assumed == known
+    for asked, message in ((f"at={at}&prices=X:5%2525", "no price to change"), (f"at={at}&asset_id={X}", "a price")):
+        own = path if "prices" in asked else f"{path}/ladder"
+        answer = live.client.simulate_get(own, query_string=asked.replace("%2525", "%25"))
+        assert message in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("chunks", [[range(OVER + 1)], [range(9, OVER + 1), range(5, 9), range(5)]])
+def test_a_backfill_gives_what_live_jobs_gave(chunks: list[range], settings: Settings, live: Fed) -> None:
+    """In whatever order its parts are filled."""
+    own = replace(settings, price_max_age=int(AGE.total_seconds()))
+    with database(own) as store:
+        for family in ("prices", "markets"):
+            for chunk in chunks:
+                backfill(JOBS[family], SOURCE, store, [instant_of(number) for number in chunk])
+        risk = ("debt_at_risk", "accounts_at_risk", "liquidatable_debt")
+        rows = observed(live.settings)
+        rows["observation"] = [row for row in rows["observation"] if row[0] not in risk]
+        assert observed(own) == rows
+
+
+def test_what_is_computed_again_is_what_live_jobs_gave(server: Settings, live: Fed) -> None:
+    """After prices were carried for a day, and where nothing has changed."""
+
+    def compute(store: Store) -> int:
+        portions = day_by_day(store, ("markets", "positions"), NOON, instant_of(OVER))
+        return sum(recompute(store, portion) for portion in portions)
+
+    assert compute(live.store) == 0
+    settings = replace(server, clickhouse_database="test_computed_again")
+    with database(settings) as store:
+        for number in range(OVER + 1):
+            for family in FAMILIES:
+                run_once(JOBS[family], SOURCE, store, instant_of(number))
+        store.price_max_age = AGE
+        # At three instants of markets and of positions.
+        assert compute(store) == 6
+        assert observed(settings) == observed(live.settings)
+        assert compute(store) == 0
+
+
+def test_imported_prices_are_never_too_old(store: Store) -> None:
+    """Nothing says that one is missing, before there is a snapshot of prices."""
+    seconds = [unix_second(NOON) - 40 * 86_400, unix_second(NOON)]
+    commit(store, {f"token;{second}": [(second, D(2))] for second in seconds}, "import")
+    assert [*Views(store, FreshHeads(store)).newest().quoted.values()] == [D(2), D(2)]
+    run_once(JOBS["prices"], replace(SOURCE, prices_={}), store, instant_of(0))
+    quoted = Views(store, FreshHeads(store)).newest().quoted
+    assert [quoted[f"token;{second}"] for second in seconds] == [None, D(2)]
