@@ -85,12 +85,13 @@ def simulated(server: Settings) -> Iterator[Simulated]:
     settings = replace(server, clickhouse_database="test_simulated")
     with database(settings) as store:
         make_views(store)
-        _simulate(store)
+        simulate(store, SimulatedSource("1"))
         yield Simulated(settings, store)
 
 
-def _simulate(store: Store) -> None:
-    source, noon = SimulatedSource("1"), datetime.fromtimestamp(Simulated.noon, UTC)
+def simulate(store: Store, source: SimulatedSource) -> None:
+    """Some history, and a snapshot of everything at noon."""
+    noon = datetime.fromtimestamp(Simulated.noon, UTC)
     hour = timedelta(hours=1)
     for job in JOBS.values():
         if job.history:

@@ -2,8 +2,9 @@
 
 import io
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,20 @@ from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
+from analytics_service.market.prices import Price
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import scripts
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse
-from tests.integration.conftest import Run, Simulated
+from tests.integration.conftest import Run, Simulated, simulate
+from tests.integration.databases import database, make_views
 from tests.integration.handmade import CONFIG, NOON, HandMade, debt_market
 from tests.integration.imports import Progress
 from tests.integration.pages import commit
-from tests.integration.routes import Client
+from tests.integration.routes import Client, client_of
 
 # Views of the present, and those as of an instant with the same columns.
 _AS_OF = {"price_now": "price_at", "position_now": "position_at", "account": "account_at"}
@@ -64,7 +69,35 @@ def data(client: Client, path: str, query: str = "") -> Any:
     return answer.json["data"]
 
 
-@pytest.fixture(scope="session")
+class Losing(SimulatedSource):
+    """Does not quote BTC any more at noon."""
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [price for price in super().prices(at) if at < NOON or price.asset_id != ID_OF["BTC"]]
+
+
+@pytest.fixture(scope="module")
+def simulated(request: pytest.FixtureRequest, server: Settings, simulated: Simulated) -> Iterator[Simulated]:
+    """The simulated protocol; if the parameter says so, with a price that is lost half an hour after the last one."""
+    if not getattr(request, "param", False):
+        yield simulated
+        return
+    settings = replace(server, clickhouse_database="test_simulated_lost", price_max_age=1800)
+    with database(settings) as store:
+        make_views(store)
+        simulate(store, Losing("1"))
+        yield Simulated(settings, store)
+
+
+@pytest.fixture(scope="module")
+def protocol(simulated: Simulated) -> Client:
+    return client_of(simulated.settings, simulated.store)
+
+
+with_a_lost_price = pytest.mark.parametrize("simulated", [False, True], ids=["known", "lost"], indirect=True)
+
+
+@pytest.fixture(scope="module")
 def users(simulated: Simulated, protocol: Client) -> dict[str, Any]:
     """What the service answers about a fourth of the addresses that have a position, with values."""
     addresses = [row["address"] for row in simulated.rows("SELECT DISTINCT address FROM position ORDER BY address")][
@@ -73,6 +106,7 @@ def users(simulated: Simulated, protocol: Client) -> dict[str, Any]:
     return {address: data(protocol, f"/users/{address}/user", "with_value=true") for address in addresses}
 
 
+@with_a_lost_price
 def test_health_of_accounts_is_that_of_the_service(simulated: Simulated, users: dict[str, Any]) -> None:
     stated: dict[tuple[str, int], list[Any]] = {}
     for address, user in users.items():
@@ -86,6 +120,7 @@ def test_health_of_accounts_is_that_of_the_service(simulated: Simulated, users: 
     assert {boost for _, boost, _ in viewed.values()} > {None, 0, 0.05}
 
 
+@with_a_lost_price
 def test_every_item_has_the_amount_and_the_value_that_the_service_states(
     simulated: Simulated, users: dict[str, Any]
 ) -> None:
@@ -108,6 +143,7 @@ def test_every_item_has_the_amount_and_the_value_that_the_service_states(
     assert len(viewed) > 250
 
 
+@with_a_lost_price
 def test_lenders_lend_what_their_receipt_tokens_redeem(simulated: Simulated, users: dict[str, Any]) -> None:
     rows = simulated.rows(
         "SELECT address, asset_id, sum(units) AS units FROM position_now WHERE kind LIKE 'lend_%' GROUP BY ALL"
@@ -158,6 +194,7 @@ def test_markets_are_worth_what_their_histories_say_at_each_snapshot(simulated: 
     )
 
 
+@with_a_lost_price
 def test_markets_are_worth_what_the_service_states(simulated: Simulated, protocol: Client) -> None:
     """Each by itself, and all together."""
     rows = {row["asset_id"]: row for row in simulated.rows("SELECT * FROM market_now")}
@@ -171,14 +208,19 @@ def test_markets_are_worth_what_the_service_states(simulated: Simulated, protoco
             row = rows[_id(market)]
             assert (row[column], row[f"{column}_usd"]) == (_worth(state, field) if state else (None, None))
     supply = data(protocol, "/markets/supply")
-    (sums,) = simulated.rows(
-        "SELECT sum(tvl_usd) AS tvl, sum(debt_usd) AS debt, sum(deposits_usd) AS lent, "
-        "sum(collateral_usd) AS posted, posted + lent - tvl AS receipts FROM market_now"
-    )
+    kinds = {row["asset_id"]: row["kind"] for row in simulated.rows("SELECT * FROM assets")}
+    receipts = [row for asset_id, row in rows.items() if kinds[asset_id] == "protocol_receipt_token"]
+
+    def total(column: str, of: Iterable[dict[str, Any]] = rows.values()) -> float | None:
+        summands = [row[f"{column}_usd"] for row in of if row[column]]
+        return None if None in summands else sum(summands)
+
+    tvl = [row["tvl_usd"] for row in rows.values()]
+    sums = [None if None in tvl else sum(tvl), *map(total, ("debt", "deposits", "collateral"))]
     collateral = supply["borrow_collateral"]
     stated = [supply["tvl"]["tvl"], supply["borrow_debt"]["balance"], supply["lend"]["principal"]]
     stated += [collateral[part]["balance"] for part in ("total", "receipt")]
-    assert [*sums.values()] == [near(value) for value in stated]
+    assert [*sums, total("collateral", receipts)] == [near(value) for value in stated]
 
 
 def test_the_present_is_also_the_state_as_of_an_instant(simulated: Simulated) -> None:
@@ -211,13 +253,15 @@ def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: 
         simulated.rows(f"SELECT * FROM {view}")
 
 
+@with_a_lost_price
 def test_prices_as_of_an_instant_include_those_of_receipt_tokens(simulated: Simulated, protocol: Client) -> None:
-    at = simulated.noon - 1800
-    viewed = simulated.rows(f"SELECT asset_id, price FROM price_at(time = toDateTime64({at}, 3, 'UTC'))")
-    markets = data(protocol, "/markets", f"at={at}&with_value=true")["borrow"]["collaterals"]["contents"]
-    stated = {_id(market): near(market["state"]["extra"]["value"]["price"]) for market in markets}
-    assert {row["asset_id"]: row["price"] for row in viewed if row["asset_id"] in stated} == stated
-    assert any(market["asset_info"]["classification"]["kind"] == "protocol_receipt_token" for market in markets)
+    for at in (simulated.noon - 1800, simulated.noon):
+        viewed = simulated.rows(f"SELECT asset_id, price FROM price_at(time = toDateTime64({at}, 3, 'UTC'))")
+        markets = data(protocol, "/markets", f"at={at}&with_value=true")["borrow"]["collaterals"]["contents"]
+        values = {_id(market): market["state"]["extra"]["value"] for market in markets}
+        stated = {asset_id: value and near(value["price"]) for asset_id, value in values.items()}
+        assert {row["asset_id"]: row["price"] for row in viewed if row["asset_id"] in stated} == stated
+        assert any(market["asset_info"]["classification"]["kind"] == "protocol_receipt_token" for market in markets)
 
 
 def test_ranks_follow_debt_and_what_is_lent(simulated: Simulated) -> None:
@@ -229,6 +273,7 @@ def test_ranks_follow_debt_and_what_is_lent(simulated: Simulated) -> None:
     assert borrowers == _rounded(accounts)
 
 
+@with_a_lost_price
 def test_accounts_at_risk_are_the_borrowers_of_the_service(simulated: Simulated, protocol: Client) -> None:
     listed = data(protocol, "/analytics/market/borrowers", "limit=1000")
     columns = ("collateral_value", "debt_value", "ltv", "health")
@@ -236,14 +281,22 @@ def test_accounts_at_risk_are_the_borrowers_of_the_service(simulated: Simulated,
     rows = simulated.rows("SELECT * FROM account_risk")
     columns = ("collateral_usd", "debt_usd", "ltv", "health")
     assert {(row["address"], row["account_index"]): [row[column] for column in columns] for row in rows} == stated
-    ranges = data(protocol, "/analytics/market/risk")["histogram"]
+    risk = data(protocol, "/analytics/market/risk")
     counts = Counter(row["health_from"] for row in rows)
-    assert [counts[float(part["from"])] for part in ranges] == [part["accounts"] for part in ranges]
+    assert [counts[float(part["from"])] for part in risk["histogram"]] == [
+        part["accounts"] for part in risk["histogram"]
+    ]
+    (unpriced,) = simulated.rows(
+        "SELECT countIf(unpriced_collaterals > 0) AS collateral, countIf(unpriced_debts > 0) AS debt FROM account"
+    )
+    assert unpriced == {side: risk[f"unpriced_{side}_accounts"] for side in unpriced}
 
 
+@with_a_lost_price
 def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
     """Of assets with a price: with debts in it, with receipt tokens that follow, and of the protocol token."""
-    fallen, priced = 0, simulated.rows("SELECT asset_id FROM price_now WHERE NOT follows ORDER BY asset_id")
+    fallen, quoted = 0, "SELECT asset_id FROM price_now WHERE NOT follows AND price IS NOT NULL ORDER BY asset_id"
+    priced = simulated.rows(quoted)
     for asset_id in [row["asset_id"] for row in priced[::5]]:
         stated = data(protocol, "/analytics/market/risk/ladder", f"asset_id={asset_id}")["steps"]
         rows = simulated.rows(f"SELECT * FROM risk_ladder(asset_id = '{asset_id}', time = now())")
