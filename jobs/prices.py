@@ -29,12 +29,13 @@ def collect(batch: Batch) -> list[Snapshot]:
 def _stated(prices: Iterable[Price], at: datetime, max_age: timedelta) -> Iterator[Price]:
     """The prices, and that of an oracle that has had no newer one for long once more in each half of the age at which
     prices are too old (rule 4.8). Its second is that at which the half began: the price was quoted then, and whichever
-    snapshots are taken, they add the same."""
+    snapshots are taken, they add the same. A price that was not even a twelfth of a half old by then needs none. Any
+    other gets it at once, because later in the half it would be a correction of the past."""
     half = max(1, int(max_age.total_seconds()) // 2)
     begun = instant(unix_second(at) // half * half)
     for price in prices:
         yield price
-        if price.observed_at < at - timedelta(seconds=half):
+        if price.observed_at < begun - timedelta(seconds=half // 12):
             yield replace(price, observed_at=begun)
 
 

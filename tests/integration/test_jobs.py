@@ -328,6 +328,18 @@ def test_a_backfill_writes_a_repeated_price_once_in_half_a_day(store: Store, cli
     assert client.query("SELECT sum(rows) FROM snapshot").result_rows == [(4,)]
 
 
+def test_a_price_that_is_repeated_all_day_rewrites_nothing(store: Store, client: Client) -> None:
+    """That it is still quoted is written when the half of the day begins, not when the price is half a day old."""
+    oracle = Oracle(busy=(0, "1"), still=(-7 * 3600, "7"))
+    for hour in (0, 6, 12):
+        oracle.feeds["busy"] = (3600 * hour, "1")
+        run_once(PRICES, oracle, store, NOON + hour * HOUR)
+    seconds = "SELECT toInt64(toUnixTimestamp(observed_at)) - {noon:Int64} FROM price"
+    query = f"{seconds} WHERE asset_id = 'token;still' ORDER BY ALL"
+    assert client.query(query, parameters={"noon": NOON_SECOND}).result_rows == [(-25_200,), (0,), (43_200,)]
+    assert read_heads(store)["prices"].rewrites == 0
+
+
 def test_an_observation_that_comes_after_snapshots_without_any_is_appended(store: Store) -> None:
     """It was made before the last of them, which had nothing new."""
     oracle = Oracle(still=(-1, "7"))
