@@ -1,10 +1,12 @@
-"""What a run leaves out of its snapshots: values that the store cannot hold, or that cannot be true."""
+"""What operators are told of a run's values: those that it leaves out, and those that it stores but may be wrong."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from analytics_service.market.doubts import Doubt, Doubtful
+from analytics_service.market.instants import shown
 from analytics_service.market.misfits import Misfit, listed, misfits, named
 
 log = logging.getLogger(__name__)
@@ -17,14 +19,22 @@ _Noted = tuple[_Fault, str]
 Told = dict[_Noted, set["LeftOut"]]
 
 
+class _Words(NamedTuple):
+    """What is said of a record if it is the first of a fault, up to `others` and after them, or one of the others."""
+
+    first: str
+    rest: str
+    other: str
+
+
 class LeftOut:
-    """Notes what runs of a job leave out, each within a `with`, and warns of it: once, as long as the last run of this
-    job, or of another one that shares `told`, met it, too."""
+    """Notes what runs of a job leave out or doubt, each within a `with`, and warns of it: once, as long as the last run
+    of this job, or of another one that shares `told`, met it, too."""
 
     def __init__(self, told: Told | None = None) -> None:
         self._told: Told = {} if told is None else told
         self._last: set[_Noted] = set()
-        self._noted: dict[_Fault, dict[str, tuple[str, str]]] = defaultdict(dict)
+        self._noted: dict[_Fault, dict[str, _Words]] = defaultdict(dict)
 
     def __enter__(self) -> None:
         self._noted.clear()
@@ -33,8 +43,8 @@ class LeftOut:
         # Jobs in other threads may do this at the same time. At worst, a fault is told twice.
         for fault, records in self._noted.items():
             if new := [words for name, words in records.items() if not self._told.get((fault, name))]:
-                others = f", and so is that of {listed(name for _, name in new[1:])}" if new[1:] else ""
-                log.warning("%s It is left out%s: what the store has stays.", new[0][0], others)
+                others = f", and so is that of {listed(words.other for words in new[1:])}" if new[1:] else ""
+                log.warning("%s%s%s", new[0].first, others, new[0].rest)
         now = {(fault, name) for fault, records in self._noted.items() for name in records}
         for noted in now - self._last:
             self._told.setdefault(noted, set()).add(self)
@@ -45,8 +55,25 @@ class LeftOut:
     def note(self, part: str, record: Any, misfit: Misfit) -> None:
         """Note what is wrong with a record of a part of the source's answers."""
         name = named(record)
-        words = f"{part}: {misfit.of(record)}", f"{name} ({misfit.value!s:.40})"
+        first, rest = f"{part}: {misfit.of(record)} It is left out", ": what the store has stays."
+        words = _Words(first, rest, f"{name} ({misfit.value!s:.40})")
         self._noted[part, misfit.cause].setdefault(name, words)
+
+    def doubt(self, doubt: Doubt) -> None:
+        """Note that a value is in doubt."""
+        at, name = shown(doubt.observed_at), doubt.asset_id
+        span = f"--start {at} --end {at}`"
+        remedy = (
+            f"`analytics-service jobs backfill markets --again {span} asks for it again"
+            if doubt.what is Doubtful.FALL
+            else f"`analytics-service remove price --symbol '{name}' {span} takes it out"
+        )
+        words = _Words(
+            f"{doubt.of(name)}. It is in doubt",
+            f". If it is wrong, {remedy}; if it is right, there is nothing to do.",
+            f"{name} ({doubt.value.normalize():f})",
+        )
+        self._noted["doubts", (doubt.history, doubt.what)].setdefault(name, words)
 
     def faults(self, part: str, record: Any, of: Any) -> list[Misfit]:
         """What is wrong with a record of a type, if anything is, which is noted."""

@@ -1,5 +1,7 @@
 """The input of a job, its result, and the function that writes results to the store."""
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,6 +14,7 @@ import polars as pl
 
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
+from analytics_service.market.doubts import Doubt, Limits, doubts_among
 from analytics_service.market.instants import DAY, OLDEST, shown, unix_second
 from analytics_service.market.listing import redefined
 from analytics_service.market.markets import SIDES, Market
@@ -24,6 +27,8 @@ from analytics_service.store.admission import claim
 from analytics_service.store.assets import ASSETS, asset_frame, read_assets
 from analytics_service.store.columns import TIMES, SnapshotRows, SnapshotTable, versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.doubts import DOUBTS, doubt_frame
+from analytics_service.store.histories import History
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite
 from analytics_service.store.markets import read_markets
 from analytics_service.store.observations import (
@@ -149,6 +154,20 @@ class Batch:
         self.left_out.note("prices", price, Misfit("observed_at", time, f" is {time}, which cannot be true."))
         return False
 
+    def with_doubts(
+        self, snapshots: Sequence["Snapshot"], stored: pl.DataFrame, histories: Sequence[History]
+    ) -> list["Snapshot"]:
+        """The batch's snapshots with the doubts in some of their histories (rule 8.18), which are noted. `stored` are
+        observations that the store has from around them."""
+        looked_at = pl.col("history").is_in([history.name for history in histories])
+        new = pl.concat([snapshot.observations for snapshot in snapshots]).filter(looked_at)
+        limits = Limits(self.store.price_jump, self.store.price_max_age)
+        found: dict[int, list[Doubt]] = defaultdict(list)
+        for doubt in doubts_among(new.iter_rows(), stored.iter_rows(), limits):
+            self.left_out.doubt(doubt)
+            found[min(bisect_left(self.instants, doubt.observed_at), len(snapshots) - 1)].append(doubt)
+        return [replace(snapshot, doubts=found[index]) for index, snapshot in enumerate(snapshots)]
+
     def completed_before(self) -> int | None:
         """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
         return completed_before(self.store, self.family, unix_second(self.instants[0]))
@@ -177,7 +196,7 @@ class Snapshot:
     by table whose rows have their own instants. None of them has a `version`. `stated` are the histories whose values
     the source states although they are sums of events. `assets` are definitions as of `at`, from jobs that read them.
     `newest` is the unix second of the newest observation that the source states, for snapshots that may have no new
-    observations.
+    observations. `doubts` are about its observations.
     """
 
     at: datetime
@@ -188,6 +207,7 @@ class Snapshot:
     newest: int | None = None
     removed: pl.DataFrame | None = None
     stated: Sequence[str] = ()
+    doubts: Sequence[Doubt] = ()
 
 
 # Takes the snapshots of a batch, in the order of its instants. It reads no clock: the batch has the time.
@@ -273,6 +293,8 @@ def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]
         yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots if name in snapshot.dated])
     for table in snapshots[0].rows:
         yield table.name, rows_of(snapshots, table)
+    if doubts := [*chain.from_iterable(snapshot.doubts for snapshot in snapshots)]:
+        yield DOUBTS, doubt_frame(doubts)
 
 
 def rows_of(snapshots: Sequence[Snapshot], table: SnapshotTable) -> pl.DataFrame:

@@ -228,6 +228,8 @@ class FakeStore(Store):
             return pl.DataFrame([{**row, "migrations": applied, "version": version, "now": 2**31}])
         if query == "observed_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)})
+        if query == "last_rows":
+            return pl.DataFrame(schema={"series": pl.UInt32, "last_at": pl.UInt32, "close": pl.String})
         if query == "observed_around":
             return NO_OBSERVATIONS
         if query == "claim":

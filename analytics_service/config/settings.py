@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,12 @@ class Settings:
         values.WholeNumber(1, 1_000_000_000),
         "Seconds for which an asset goes on that its source does not list any more, and the last price of one that it "
         "does not quote. Then the asset ended when it was listed last, and the price is unknown.",
+    )
+    price_jump: Decimal = _setting(
+        Decimal(3),
+        values.factor,
+        "Factor beyond which a price that rises or falls is told to be in doubt; the one before must be at most "
+        "ANALYTICS_PRICE_MAX_AGE old.",
     )
     addresses_file: Path | None = _setting(
         None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."

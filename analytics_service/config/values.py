@@ -4,6 +4,7 @@ import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
@@ -213,6 +214,13 @@ def database_name(value: str) -> str:
     if value.lower() in _DATABASES:
         raise ValueError("must not be information_schema, service_log or system, which have other uses")
     return value
+
+
+def factor(value: str) -> Decimal:
+    """A decimal number above 1."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", value) or Decimal(value) <= 1:
+        raise ValueError("must be a decimal number above 1, such as 3 or 1.5, below 1,000,000")
+    return Decimal(value)
 
 
 class Rate(NamedTuple):

@@ -100,6 +100,7 @@ class Store:
         self.database = settings.clickhouse_database
         self.line = Line(_AT_ONCE)
         self.price_max_age = timedelta(seconds=settings.price_max_age)
+        self.price_jump = settings.price_jump
         self._settings = settings
         self._failover = Failover(settings)
         # By URL of the server.

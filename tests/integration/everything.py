@@ -1,6 +1,6 @@
 """All that a store shows: every view, every history with its cells, and every answer over HTTP. To compare two stores.
 
-Left out is what says how values came, not what they are: versions, tags, the ledger and the list of corrections.
+Left out is what says how values came, not what they are: versions, tags, the ledger, corrections and doubts.
 """
 
 import re
@@ -21,7 +21,7 @@ from tests.integration.routes import Client, client_of
 from tests.integration.test_as_of import ask, questions
 
 # Views that tell how the values came.
-HOW = {"corrections"}
+HOW = {"corrections", "doubts", "doubts_since"}
 # Of pages of history, in turn; the first has nearly all others.
 AGGREGATES = ("ohlc", "mean")
 _OBSERVATIONS = "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL"

@@ -86,6 +86,8 @@ ENGINE = ReplicatedReplacingMergeTree;
 INSERT INTO observation (history, asset_id, observed_at, value, version);
 DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
 ALTER TABLE position_summary;
+CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
@@ -123,6 +125,8 @@ CREATE OR REPLACE VIEW account_value ON CLUSTER 'main';
 CREATE OR REPLACE VIEW account_risk ON CLUSTER 'main';
 CREATE OR REPLACE VIEW risk_ladder ON CLUSTER 'main';
 CREATE OR REPLACE VIEW corrections ON CLUSTER 'main';
+CREATE OR REPLACE VIEW doubts_since ON CLUSTER 'main';
+CREATE OR REPLACE VIEW doubts ON CLUSTER 'main';
 EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot ON CLUSTER 'main';
 CREATE TABLE IF NOT EXISTS snapshot_staging_1 ON CLUSTER 'main' AS snapshot;
 CREATE TABLE IF NOT EXISTS observation_staging_1 ON CLUSTER 'main' AS observation;
@@ -242,6 +246,8 @@ ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{
 INSERT INTO observation (history, asset_id, observed_at, value, version);
 DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
 ALTER TABLE position_summary;
+CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', version);
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
@@ -279,6 +285,8 @@ CREATE OR REPLACE VIEW account_value ON CLUSTER 'main';
 CREATE OR REPLACE VIEW account_risk ON CLUSTER 'main';
 CREATE OR REPLACE VIEW risk_ladder ON CLUSTER 'main';
 CREATE OR REPLACE VIEW corrections ON CLUSTER 'main';
+CREATE OR REPLACE VIEW doubts_since ON CLUSTER 'main';
+CREATE OR REPLACE VIEW doubts ON CLUSTER 'main';
 EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot ON CLUSTER 'main';
 CREATE TABLE IF NOT EXISTS snapshot_staging_1 ON CLUSTER 'main' AS snapshot;
 CREATE TABLE IF NOT EXISTS observation_staging_1_local ON CLUSTER 'main' AS observation_local;

@@ -1,5 +1,6 @@
 """Settings: every malformed one is an error that names it, and environment variables are the only way in."""
 
+from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -19,6 +20,7 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "SOURCE": ("simulated:seven", "simulated:seven"),
     "SOURCE_TIMEOUT": ("86400", 86_400),
     "PRICE_MAX_AGE": ("3600", 3_600),
+    "PRICE_JUMP": ("2.5", Decimal("2.5")),
     "DATA_DIR": ("/var/lib/analytics", Path("/var/lib/analytics")),
     "SQL_PORT": ("8123", 8123),
     "CLICKHOUSE_URL": ("https://clickhouse.example:8443/", "https://clickhouse.example:8443"),
@@ -72,6 +74,7 @@ MALFORMED = [
     ("UPSTREAM_NAMES", [""]),
     ("SOURCE_TIMEOUT", ["0"]),
     ("PRICE_MAX_AGE", ["0", "1d"]),
+    ("PRICE_JUMP", ["1", "0.5", "-3", "1e2", "1000000.1"]),
     ("DATA_DIR", ["", "~nobody-of-this-name/data"]),
     ("SQL_PORT", ["0", "65535"]),
     ("CLICKHOUSE_URL", ["http://clickhouse", "http://clickhouse:port", "http://clickhouse:0", "tcp://clickhouse:9000"]),

@@ -1,0 +1,26 @@
+"""Values in doubt (rule 8.18): those that are found are stored with the run that wrote them."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from analytics_service.market.doubts import Doubt
+from analytics_service.market.fields import columns_of, record_of
+from analytics_service.market.instants import instant, shown
+from analytics_service.store.columns import decoded, encoded_records
+from analytics_service.store.connection import Store
+
+DOUBTS = "doubt"
+_COLUMNS = columns_of(Doubt)
+
+
+def doubt_frame(doubts: Sequence[Doubt]) -> pl.DataFrame:
+    """Doubts as a batch for the table DOUBTS, without `version`."""
+    return encoded_records(doubts, _COLUMNS)
+
+
+def read_doubts(store: Store, since: int) -> list[tuple[Doubt, str]]:
+    """The values since a unix second that are in doubt and were not corrected, the newest first, each with its asset's
+    symbol."""
+    rows = store.frame("doubts", time=shown(instant(since))).iter_rows(named=True)
+    return [(record_of(Doubt, decoded(row, _COLUMNS)), row["symbol"]) for row in rows]
