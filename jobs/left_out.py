@@ -69,7 +69,7 @@ class LeftOut:
             else f"`analytics-service remove price --symbol '{name}' {span} takes it out"
         )
         words = _Words(
-            f"{doubt.of(name)}. It is in doubt",
+            f"{doubt.words}. It is in doubt",
             f". If it is wrong, {remedy}; if it is right, there is nothing to do.",
             f"{name} ({doubt.value.normalize():f})",
         )

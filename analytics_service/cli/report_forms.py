@@ -3,15 +3,18 @@
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from operator import attrgetter
 
 import click
 
 from analytics_service.market.instants import DAY, HOUR, MINUTE, shown
 from analytics_service.present.shapes import Scope
-from analytics_service.present.status import OPERATIONS
-from analytics_service.state.health import Family, Status
+from analytics_service.present.status import MOST_DOUBTS, OPERATIONS
+from analytics_service.state.health import FRESH_INTERVALS, Family, Status
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+# Limit of late prices that are listed.
+_MOST_PRICES = 20
 _HEADINGS = ("family", "newest snapshot", "age", "rows", "gaps, 24 h", "next run", "last error")
 
 
@@ -54,6 +57,8 @@ def _lines(status: Status) -> Iterator[str]:
         yield from aligned([_HEADINGS, *map(_row, status.families)], right={2, 3, 4})
     elif status.reachable and not status.faults:
         yield "Data        no snapshot yet"
+    yield from _prices(status)
+    yield from _doubts(status)
     if status.tables:
         yield ""
         rows = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in status.tables]
@@ -62,6 +67,37 @@ def _lines(status: Status) -> Iterator[str]:
         yield ""
     for fault in status.faults:
         yield _bad(f"Problem     {fault}")
+
+
+def _prices(status: Status) -> Iterator[str]:
+    """The oldest price, and all that are older than they should be, the oldest first."""
+    oldest = sorted(status.prices, key=attrgetter("newest"))
+    every = next((family.interval for family in status.families if family.family == "prices"), None)
+    late = [price for price in oldest if every and price.age_seconds > FRESH_INTERVALS * every]
+    if not oldest:
+        return
+    yield ""
+    rows = [
+        (
+            price.symbol,
+            shown(price.newest),
+            _age(price.age_seconds),
+            "" if price.known else _bad("unknown: too old"),
+        )
+        for price in late[:_MOST_PRICES] or oldest[:1]
+    ]
+    yield from aligned([("oldest prices", "newest", "age", ""), *rows], right={2})
+    if len(late) > _MOST_PRICES:
+        yield f"and {len(late) - _MOST_PRICES} more that are late"
+
+
+def _doubts(status: Status) -> Iterator[str]:
+    if not status.doubts:
+        return
+    yield ""
+    yield f"In doubt    {len(status.doubts):,} of the last day; `SELECT * FROM doubts` shows all"
+    for doubt in status.doubts[:MOST_DOUBTS]:
+        yield f"            {doubt.words}"
 
 
 def _row(family: Family) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ A doubt is told and not judged: the value is stored and shown as any other.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -40,10 +40,13 @@ class Doubt:
     value: Annotated[Decimal, Number("The value, in USD")]
     before_at: Annotated[datetime | None, Time("Instant of the value before; null if none is known")] = None
     before: Annotated[Decimal | None, Number("The value before, in USD; null if none is known")] = None
+    symbol: str = field(default="", compare=False)
+    """That of the asset, if it is known."""
 
-    def of(self, name: str) -> str:
-        """The doubt in words; `name` is the asset's."""
-        whose = f"{self.history} of {name}" if name else self.history
+    @property
+    def words(self) -> str:
+        """The doubt in words."""
+        whose = f"{self.history} of {self.symbol or self.asset_id}" if self.asset_id else self.history
         words = f"{whose} at {shown(self.observed_at)} is {rounded(self.value):f}"
         if self.before is None or self.before_at is None:
             return words

@@ -1,9 +1,13 @@
 """How the service is, in responses of its operational routes and in `status --json` (rules 1.3 and 1.6)."""
 
+from analytics_service.market.doubts import Doubt, Doubtful
 from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, declared, word
 from analytics_service.present.shapes import Field, Many, Shape
+from analytics_service.state.figures import AssetPrice
 from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Table, Worker
 
+# Doubts that are listed, and not only counted.
+MOST_DOUBTS = 10
 ALIVE = Shape.of("Alive", "The process is up.", Field("status", word("up"), "Always `up`.", lambda record: "up"))
 READY = Shape.of(
     "Ready", "Requests can be answered.", Field("status", word("ready"), "Always `ready`.", lambda record: "ready")
@@ -24,6 +28,23 @@ _HEALTHY = (
     Field("faults", Many(STRING), "What is wrong, in plain words."),
 )
 _SIMULATED = Field("simulated", BOOLEAN, "Whether the store has simulated data: made up, not observed.")
+_PRICES = Field(
+    "prices",
+    Many(
+        Shape.of(
+            "PriceStatus",
+            "The newest price of an asset that its source lists.",
+            *declared(AssetPrice, "asset_id symbol newest age_seconds known", bare=True),
+        )
+    ),
+    "The newest price of each asset.",
+)
+_DOUBTS_LAST_DAY = Field(
+    "doubts_last_day",
+    NUMBER,
+    "Values of the last day that are in doubt. They are no faults; the view `doubts` lists them.",
+    lambda status: len(status.doubts),
+)
 STATUS = Shape.of(
     "Status",
     "The state of everything that the service depends on.",
@@ -33,6 +54,8 @@ STATUS = Shape.of(
     Field("sources", Many(STRING), "Names of the sources that the data is from, or `imported history`."),
     Field("store", STORE_STATUS, "The store.", ""),
     Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family.", "families"),
+    _PRICES,
+    _DOUBTS_LAST_DAY,
 )
 
 _SERVICE = Shape.of(
@@ -106,6 +129,14 @@ _CORRECTION = Shape.of(
     "A correction of history that is at work, or waits for another.",
     *declared(Rewriting, bare=True),
 )
+_DOUBT = Shape.of(
+    "OperationsDoubt",
+    "A value that may be wrong.",
+    *declared(Doubt, "observed_at what history asset_id", bare=True, what=word(*Doubtful)),
+    Field("symbol", STRING, "Symbol of the asset; empty for the total."),
+    *declared(Doubt, "value before_at before", bare=True),
+    Field("words", STRING, "The same in words."),
+)
 _TABLE = Shape.of("OperationsTable", "A table on ClickHouse's disk.", *declared(Table))
 OPERATIONS = Shape.of(
     "Operations",
@@ -121,6 +152,14 @@ OPERATIONS = Shape.of(
     Field("schedulers", Many(_SCHEDULER), "Schedulers of the last week."),
     Field("sources", Many(_SOURCE), "Where the data is from.", "origins"),
     Field("families", Many(_FAMILY), "Families of data."),
+    _PRICES,
+    _DOUBTS_LAST_DAY,
+    Field(
+        "doubts",
+        Many(_DOUBT),
+        f"The newest of them, at most {MOST_DOUBTS}.",
+        lambda status: status.doubts[:MOST_DOUBTS],
+    ),
     Field("imports", Many(_IMPORT), "The newest imports and backfills."),
     Field("corrections", Many(_CORRECTION), "Corrections of history that are going on."),
     Field("tables", Many(_TABLE), "Tables, those with most bytes first."),

@@ -2,7 +2,9 @@
 
 import logging
 import platform
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
@@ -13,12 +15,16 @@ from analytics_service.config.settings import service_version
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
+from analytics_service.market.doubts import Doubtful
 from analytics_service.market.share import Share
 from analytics_service.state.health import Family, Monitor, Status
 from analytics_service.state.operations import with_scheduled
 from analytics_service.store.connection import Store
 
 log = logging.getLogger(__name__)
+
+# Assets with a gauge of their own: those with the oldest prices.
+_MOST_ASSETS = 500
 
 
 class Metrics(Live):
@@ -75,6 +81,7 @@ class Gauges(Collector):
             if family.age_seconds is not None:
                 age.add_metric([family.family], family.age_seconds)
         yield from (age, fresh, ahead)
+        yield from _figures(status)
         yield from self._runs(status)
 
     def _runs(self, status: Status) -> Iterator[Metric]:
@@ -100,6 +107,18 @@ class Gauges(Collector):
                 due.add_metric([run.family], run.at // family.interval * family.interval + family.interval)
                 gaps.add_metric([run.family], run.missing)
         yield from (rows, lag, due, gaps)
+
+
+def _figures(status: Status) -> Iterator[Metric]:
+    price_age = _gauge("analytics_price_age_seconds", "Age of an asset's newest price.", "asset", "symbol")
+    for price in sorted(status.prices, key=attrgetter("newest"))[:_MOST_ASSETS]:
+        price_age.add_metric([price.asset_id, price.symbol], price.age_seconds)
+    yield price_age
+    doubts = _gauge("analytics_doubts", "Values of the last day that are in doubt.", "what")
+    counts = Counter(doubt.what for doubt in status.doubts)
+    for what in Doubtful:
+        doubts.add_metric([what], counts[what])
+    yield doubts
 
 
 def _gauge(name: str, help: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:

@@ -58,6 +58,7 @@ class Operations:
                 replace(family, age_seconds=int(_age(family.newest, now))) if family.newest else family
                 for family in stored.families
             ],
+            prices=[price.at(now) for price in stored.prices],
         )
         if error is None or (isinstance(error, Busy) and _age(stored.read_at, now) < _YOUNG):
             return status

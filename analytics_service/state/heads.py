@@ -18,6 +18,7 @@ from analytics_service.errors import (
     Superseded,
 )
 from analytics_service.market.share import within
+from analytics_service.state.figures import FigureReader, Figures
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
@@ -90,6 +91,7 @@ class Heads:
         self.clock = clock
         self._store = store
         self._recovery = Recovery(store)
+        self._figures = FigureReader(store)
         self._interval = interval
         self._pause = pause
         self._changed = threading.Condition()
@@ -143,6 +145,11 @@ class Heads:
             return look
         raise look or StoreUnavailable("The ledger has not been read yet.")
 
+    @property
+    def figures(self) -> Figures:
+        """What is known of prices and doubts. Does not query the store."""
+        return self._figures.newest
+
     def obstacle(self) -> str:
         """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
         try:
@@ -186,6 +193,8 @@ class Heads:
             self._looks += 1
             self._changed.notify_all()
         self._recover(ledger)
+        if error is None and newest is not None:
+            self._figures.follow(newest.heads, in_background=self._interval is not None)
 
     def _read(self, now: float) -> Ledger:
         ledger = without_future(self._store, read_ledger(self._store))

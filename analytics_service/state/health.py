@@ -10,14 +10,17 @@ from typing import Annotated
 
 from analytics_service.config.settings import service_version
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.doubts import Doubt
+from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
+from analytics_service.market.misfits import listed
+from analytics_service.state.figures import AssetPrice
 from analytics_service.state.heads import Heads, Look
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import VALUES_ONLY, Head, Ledger, Origin, any_simulated, told_ahead
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
-_FRESH_INTERVALS = 5
+FRESH_INTERVALS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,8 @@ class Status:
     """How everything is at an instant, as far as whoever made the record knows. What is unknown has its default.
 
     While the store cannot be reached, its data is as it was last, if memory still `answers`. `withheld` lists in plain
-    words the data that readers are not shown although the store has it. `reported` are the faults that whoever read the
+    words the data that readers are not shown although the store has it. `doubts` are those of the last day, the newest
+    first; they are no faults, because nobody judges them. `reported` are the faults that whoever read the
     store for operators lists; None means those of the ledger. `sql` says where SQL can be used.
     """
 
@@ -125,6 +129,8 @@ class Status:
     schema_current: bool = False
     answers: bool = True
     families: Sequence[Family] = ()
+    prices: Sequence[AssetPrice] = ()
+    doubts: Sequence[Doubt] = ()
     origins: Sequence[Origin] = ()
     withheld: Sequence[str] = ()
     reported: Sequence[str] | None = None
@@ -175,11 +181,22 @@ class Status:
         return [told_ahead(family, first, unix_second(self.at)) for family, first in ahead.items()]
 
     @property
+    def unknown(self) -> list[str]:
+        """The assets with a market whose price is not known any more, in plain words."""
+        lost = [price for price in self.prices if not price.known and price.has_market]
+        named = listed(f"{price.symbol} (last {shown(price.newest)})" for price in lost)
+        return [f"no price is known of {named}: sums in USD and health that need one are null"] if lost else []
+
+    @property
     def faults(self) -> Sequence[str]:
         """What is wrong, in plain words."""
         if self.reported is not None:
             return self.reported
-        return [*self.obstacles, *self.late(), *self.ahead] if self.reachable else ["the store cannot be reached"]
+        return (
+            [*self.obstacles, *self.late(), *self.ahead, *self.unknown]
+            if self.reachable
+            else ["the store cannot be reached"]
+        )
 
     @property
     def simulated(self) -> bool:
@@ -239,12 +256,15 @@ class Monitor:
         intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         snapshots = tuple(_family(ledger, family, intervals.get(family), now) for family in families)
+        figures = self._heads.figures
         return Status(
             now,
             reachable=reachable,
             schema_current=look.schema_current,
             answers=self._heads.remembered is not None,
             families=snapshots,
+            prices=tuple(price.at(now) for price in figures.prices),
+            doubts=figures.doubts,
             origins=tuple(sorted(ledger.origins, key=str)),
             withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.shown().without)),
         )
@@ -268,4 +288,4 @@ def _family(ledger: Ledger, family: str, interval: int | None, now: datetime) ->
 
 
 def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:
-    return interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval
+    return interval is None or now.timestamp() - head.at <= FRESH_INTERVALS * interval

@@ -47,6 +47,8 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
         status,
         schedulers=schedulers,
         origins=ledger.origins,
+        prices=ledger.prices,
+        doubts=ledger.doubts,
         tables=[Table(**row) for row in store.frame("table_sizes").iter_rows(named=True)],
         imports=_imports(store),
         corrections=_corrections(store),

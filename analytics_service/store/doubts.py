@@ -19,8 +19,7 @@ def doubt_frame(doubts: Sequence[Doubt]) -> pl.DataFrame:
     return encoded_records(doubts, _COLUMNS)
 
 
-def read_doubts(store: Store, since: int) -> list[tuple[Doubt, str]]:
-    """The values since a unix second that are in doubt and were not corrected, the newest first, each with its asset's
-    symbol."""
+def read_doubts(store: Store, since: int) -> list[Doubt]:
+    """The values since a unix second that are in doubt and were not corrected, the newest first."""
     rows = store.frame("doubts", time=shown(instant(since))).iter_rows(named=True)
-    return [(record_of(Doubt, decoded(row, _COLUMNS)), row["symbol"]) for row in rows]
+    return [record_of(Doubt, decoded(row, _COLUMNS), symbol=row["symbol"]) for row in rows]

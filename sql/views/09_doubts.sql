@@ -24,14 +24,14 @@ SELECT
     toString(d.what) AS what,
     toString(d.history) AS history,
     toString(d.asset_id) AS asset_id,
-    a.symbol AS symbol,
+    toString(a.symbol) AS symbol,
     toFloat64(d.value) AS value,
     d.value AS value_exact,
     toFloat64(d.before) AS before,
     d.before AS before_exact,
     CAST(d.before_at, 'Nullable(DateTime64(3, \'UTC\'))') AS before_at
 FROM listed AS d
-LEFT JOIN all_assets AS a ON a.asset_id = d.asset_id
+LEFT JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = d.asset_id
 WHERE (d.history, d.asset_id, d.observed_at, d.value) IN (SELECT history, asset_id, observed_at, value FROM stored)
   AND (d.before_at IS NULL
     OR (d.history, d.asset_id, assumeNotNull(d.before_at), assumeNotNull(d.before)) IN

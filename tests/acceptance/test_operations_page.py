@@ -13,7 +13,7 @@ from tests.acceptance.conftest import Service
 from tests.acceptance.test_hanging_store import stopped
 from tests.processes import PATIENCE, until
 
-SECTIONS = ["Problems", "Jobs", "Workers", "Imports and backfills", "Disk by table"]
+SECTIONS = ["Problems", "Doubts", "Jobs", "Prices", "Workers", "Imports and backfills", "Disk by table"]
 EVERY = 10_000
 # Of documents that do not come, chromium itself says that.
 UNANSWERED = "error: Failed to load resource: net::ERR_FAILED"

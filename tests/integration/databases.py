@@ -28,6 +28,8 @@ FROM system.tables
 WHERE database = currentDatabase()
 ORDER BY engine = 'MaterializedView', name
 """
+# The view that the service itself reads.
+_READ = {"doubts_since"}
 _MUTATED = "SELECT DISTINCT table FROM system.mutations WHERE database = currentDatabase()"
 
 
@@ -38,7 +40,7 @@ class Databases:
         self._model_settings = replace(settings, clickhouse_database=_MODEL)
         with closing(Store(self._model_settings)) as store:
             migrate(store)
-            others = [view for view in view_names() if view not in {history.name for history in HISTORIES}]
+            others = [view for view in view_names() if view not in {history.name for history in HISTORIES} | _READ]
             store.execute(f"DROP TABLE {', '.join(others)} SYNC")
             store.execute(f"BACKUP DATABASE {_MODEL} TO {_BACKUP}", in_database=False)
         with client(self._model_settings) as own:

@@ -1,6 +1,7 @@
 """Values in doubt: who is told of them, and that they are gone once they are corrected."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from analytics_service.app import create_app
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
@@ -20,8 +22,11 @@ from jobs.again import plan, retake
 from jobs.left_out import LeftOut
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from tests.doubles import LOCAL, FreshHeads, WatchedStore
 from tests.integration.conftest import Run
 from tests.integration.handmade import NOON, HandMade
+from tests.integration.routes import Client
+from tests.samples import samples
 
 MINUTE = timedelta(minutes=1)
 ONE, TWO = "native;one", "native;two"
@@ -39,12 +44,12 @@ class Protocol(HandMade):
     assets_: Sequence[Asset] = tuple(
         Asset(AssetGroup.NATIVE, name, name, name.upper(), f"u{name}", 6, 2) for name in ("one", "two")
     )
-    usd: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    usd: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
     lent: Mapping[int, int] = field(default_factory=dict)
 
     def prices(self, at: datetime) -> Sequence[Price]:
         usd = {ONE: "2", TWO: "8"} | dict(self.usd.get((at - NOON) // MINUTE, {}))
-        return [Price(asset_id, at, Decimal(value)) for asset_id, value in usd.items()]
+        return [Price(asset_id, at, Decimal(value)) for asset_id, value in usd.items() if value]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         lent = self.lent.get((at - NOON) // MINUTE, 5) * 10**6
@@ -104,3 +109,46 @@ def test_a_backfill_finds_the_same_doubts_as_the_jobs_of_its_time(
     assert told[0].startswith("tvl at 2025-03-01T12:02:00Z is 20, after 50 at 2025-03-01T12:01:00Z. It is in doubt. If")
     assert "so is that of native;two (16)" in told[1]
     assert "`analytics-service jobs backfill markets --again --start 2025-03-01T12:02:00Z --end" in told[1]
+
+
+@pytest.mark.usefixtures("views")
+def test_operators_are_told_of_doubts_and_of_the_age_of_each_price(settings: Settings, store: Store) -> None:
+    """The price of one asset was observed a day and an hour ago for the last time, that of the other one rises."""
+    lost = {ONE: None}
+    source = Protocol(usd={-1: lost, 0: {**lost, TWO: "80"}})
+    run_once(JOBS["prices"], source, store, NOON - timedelta(hours=25))
+    for at in minutes(-1, 0):
+        run_once(JOBS["prices"], source, store, at)
+    run_once(JOBS["markets"], source, store, NOON)
+    with closing(WatchedStore(settings)) as watched:
+        app = create_app(settings, watched, lambda: NOON + MINUTE / 2, FreshHeads(watched))
+        health = Client(app).simulate_get("/api/v1/status/health").json["data"]
+        operators = Client(app.operators, headers=LOCAL)
+        document = operators.simulate_get("/operations").json["data"]
+        gauges = samples(operators.simulate_get("/metrics").text)
+        # However many ask, the store is asked once for the newest snapshots.
+        assert (watched.queries["doubts"], watched.queries["last_rows"]) == (1, 1)
+    one = {"asset_id": ONE, "symbol": "ONE", "newest": "2025-02-28T11:00:00Z", "age_seconds": 90_030, "known": False}
+    two = {"asset_id": TWO, "symbol": "TWO", "newest": "2025-03-01T12:00:00Z", "age_seconds": 30, "known": True}
+    assert health["prices"] == document["prices"] == [one, two]
+    unknown = "no price is known of ONE (last 2025-02-28T11:00:00Z): sums in USD and health that need one are null"
+    assert unknown in health["faults"]
+    assert unknown in document["faults"]
+    assert health["doubts_last_day"] == document["doubts_last_day"] == 1
+    assert document["doubts"] == [
+        {
+            "observed_at": "2025-03-01T12:00:00Z",
+            "what": "jump",
+            "history": "price",
+            "asset_id": TWO,
+            "symbol": "TWO",
+            "value": "80",
+            "before_at": "2025-03-01T11:59:00Z",
+            "before": "8",
+            "words": "price of TWO at 2025-03-01T12:00:00Z is 80, after 8 at 2025-03-01T11:59:00Z",
+        }
+    ]
+    # It may be right, so it is no fault.
+    assert not any("TWO" in fault or "doubt" in fault for fault in health["faults"])
+    assert gauges['analytics_price_age_seconds{asset="native;one",symbol="ONE"}'] == 90_030
+    assert [gauges[f'analytics_doubts{{what="{what}"}}'] for what in ("zero", "jump", "fall")] == [0, 1, 0]

@@ -48,7 +48,9 @@ _BAD = {
     f'analytics_request_seconds_bucket{{route="/",status="200",le="2.5",{_OF}}}': "0+54x60",
     f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+54x60",
     f'analytics_store_query_errors_total{{query="ledger",error="StoreUnavailable",{_OF}}}': "0+6x60",
-    f'analytics_snapshot_fresh{{family="prices",{_OF}}}': "0x60",
+    f'analytics_snapshot_fresh{{family="rates",{_OF}}}': "0x60",
+    f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "3500+60x60",
+    f'analytics_doubts{{what="jump",{_OF}}}': "1x60",
     f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="skipped",{_OF}}}': "0+1x60",
@@ -64,6 +66,8 @@ _GOOD = {
     f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+1000x60",
     f'analytics_store_query_errors_total{{query="ledger",error="StoreUnavailable",{_OF}}}': "0x60",
     f'analytics_snapshot_fresh{{family="prices",{_OF}}}': "1x60",
+    f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "3600x60",
+    f'analytics_doubts{{what="jump",{_OF}}}': "0x60",
     f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "0x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="done",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "1x60",
@@ -89,10 +93,10 @@ def accepted(program: str, *arguments: str) -> str:
 def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(printed("prometheus-rules"))
-    assert "SUCCESS: 11 rules found" in accepted("promtool", "check", "rules", str(rules))
+    assert "SUCCESS: 13 rules found" in accepted("promtool", "check", "rules", str(rules))
 
 
-@pytest.mark.parametrize(("series", "firing"), [(_BAD, 11), (_GOOD, 0)], ids=["bad", "good"])
+@pytest.mark.parametrize(("series", "firing"), [(_BAD, 13), (_GOOD, 0)], ids=["bad", "good"])
 def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
     tmp_path: Path, series: dict[str, str], firing: int
 ) -> None:

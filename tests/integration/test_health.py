@@ -54,6 +54,8 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
         "simulated": False,
         "sources": ["test"],
         "store": {"reachable": True, "schema_current": True},
+        "prices": [],
+        "doubts_last_day": 0,
     }
     unreachable = client_of(NOWHERE).simulate_get("/api/v1/status/health")
     assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)

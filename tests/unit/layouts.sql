@@ -85,9 +85,9 @@ CREATE TABLE IF NOT EXISTS flash_loan_volume ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree;
 INSERT INTO observation (history, asset_id, observed_at, value, version);
 DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
-ALTER TABLE position_summary;
 CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version);
+ALTER TABLE position_summary;
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
@@ -245,9 +245,9 @@ CREATE TABLE IF NOT EXISTS flash_loan_volume ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
 INSERT INTO observation (history, asset_id, observed_at, value, version);
 DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
-ALTER TABLE position_summary;
 CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', version);
+ALTER TABLE position_summary;
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';

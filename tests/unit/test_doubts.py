@@ -1,5 +1,6 @@
 """Which values are in doubt."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -69,7 +70,8 @@ def test_only_new_values_are_in_doubt_each_after_the_one_before_it() -> None:
 def test_a_doubt_names_both_values() -> None:
     (jump,) = doubts_among(series("price", "2.50", "120"), [], LIMITS)
     words = "at 2026-03-01T12:01:00Z is 120, after 2.5 at 2026-03-01T12:00:00Z"
-    assert (jump.of("ETH"), jump.of("")) == (f"price of ETH {words}", f"price {words}")
+    assert (jump.words, replace(jump, symbol="A").words) == (f"price of native;a {words}", f"price of A {words}")
     (zero,) = doubts_among(series("price", "0"), [], LIMITS)
-    assert zero.of("ETH") == "price of ETH at 2026-03-01T12:00:00Z is 0"
+    assert zero.words == "price of native;a at 2026-03-01T12:00:00Z is 0"
+    assert replace(zero, history="tvl", asset_id="").words == "tvl at 2026-03-01T12:00:00Z is 0"
     assert (zero.what, zero.before, zero.observed_at) == (Doubtful.ZERO, None, datetime(2026, 3, 1, 12, tzinfo=UTC))

@@ -4,9 +4,11 @@ import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from click import unstyle
 from polars.exceptions import PanicException
 
 from analytics_service.cli.report import collect_status, expected_address
@@ -14,6 +16,8 @@ from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
+from analytics_service.market.doubts import Doubt, Doubtful
+from analytics_service.state.figures import AssetPrice
 from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Status, Table, Worker
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import Origin
@@ -94,6 +98,12 @@ STATUS = Status(
         ),
         Family("rates", None, None, False, 60),
     ],
+    prices=[
+        AssetPrice("native;a", "AAA", NOON - timedelta(seconds=301), known=True, age_seconds=301),
+        AssetPrice("native;b", "BBB", NOON - timedelta(days=2), known=False, age_seconds=172_800),
+        AssetPrice("native;c", "CCC", NOON - timedelta(seconds=300), known=True, age_seconds=300),
+    ],
+    doubts=[Doubt("price", "native;a", NOON, Doubtful.ZERO, Decimal(0), symbol="AAA")] * 11,
     imports=[Imported("prices", "import", NOON, 1, 48, NOON - timedelta(days=2), NOON, "prices.csv.gz")],
     corrections=[Rewriting("remove", "prices", "staging", NOON, 1200, 5000, "analytics-service remove price")],
     tables=[Table("price", 1000, 2048)],
@@ -119,6 +129,29 @@ def test_the_table_shows_families_tables_and_problems() -> None:
     assert ["rates", "-", "-", "!", "0", "-", "-", "-"] in rows
     assert ["price", "1,000", "2.0", "KiB"] in rows
     assert "Problem     there is no snapshot of rates yet" in lines[-1]
+
+
+def test_late_prices_are_shown_or_else_the_oldest_and_the_newest_doubts() -> None:
+    """Prices come every minute, so they are late from 301 s on."""
+
+    def oldest(status: Status) -> list[list[str]]:
+        rows = [line.split() for line in unstyle(as_text(status)).splitlines()]
+        return [row for row in rows if row and row[0] in ("AAA", "BBB", "CCC")]
+
+    late = [
+        ["BBB", "2026-02-27T12:00:00Z", "2", "d", "0", "h", "unknown:", "too", "old"],
+        ["AAA", "2026-03-01T11:54:59Z", "5", "min", "1", "s"],
+    ]
+    assert oldest(STATUS) == late
+    assert [row[0] for row in oldest(replace(STATUS, prices=STATUS.prices[2:]))] == ["CCC"]
+    # Without a schedule nothing is late.
+    unscheduled = [replace(STATUS.families[0], interval=None)]
+    assert oldest(replace(STATUS, families=unscheduled)) == late[:1]
+    lines = as_text(STATUS).splitlines()
+    at = lines.index("In doubt    11 of the last day; `SELECT * FROM doubts` shows all")
+    assert lines[at + 1 : at + 11] == ["            price of AAA at 2026-03-01T12:00:00Z is 0"] * 10
+    assert len(json.loads(as_json(STATUS))["doubts"]) == 10
+    assert "In doubt" not in as_text(replace(STATUS, doubts=[]))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,9 @@ const OUTCOMES = {
   superseded: "not taken: a later one is there",
   failed: "failed",
 };
+// A price is late from so many intervals on; so many are listed.
+const LATE_INTERVALS = 5;
+const MOST_PRICES = 20;
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const whole = new Intl.NumberFormat("en");
 
@@ -36,7 +39,9 @@ function chip(family, seconds) {
 export function sections(document) {
   return [
     section("Problems", problems(document)),
+    section("Doubts", told(document, doubts)),
     section("Jobs", told(document, jobs)),
+    section("Prices", told(document, prices)),
     section("Workers", workers(document)),
     section("Imports and backfills", told(document, imports)),
     section("Disk by table", told(document, disk)),
@@ -62,6 +67,40 @@ function problems({ faults, clickhouse }) {
     faults.length ? h("ul", { class: "problems" }, faults.map((fault) => h("li", {}, fault))) : null,
     since ? h("p", {}, "ClickHouse cannot be read now. Its data here is from ", since, ".") : null,
   ];
+}
+
+function doubts({ doubts: newest, doubts_last_day: all }) {
+  if (!all) return h("p", {}, "None within the last day.");
+  const more = all > newest.length ? ` The newest ${newest.length}:` : "";
+  const says = `${all} within the last day.${more}`;
+  const columns = [
+    { title: "At", cell: (one) => time(one.observed_at) },
+    { title: "Doubt", cell: (one) => one.what },
+    { title: "History", cell: (one) => one.history },
+    { title: "Asset", cell: (one) => one.symbol || one.asset_id },
+    { title: "Value", number: true, cell: (one) => one.value },
+    { title: "Before", number: true, cell: (one) => one.before },
+    { title: "Before, at", cell: (one) => time(one.before_at) },
+  ];
+  const command = h("code", {}, "analytics-service remove");
+  const hint = ["Right values need nothing; ", command, " takes wrong ones out. The view ", h("code", {}, "doubts"), " lists all."];
+  return [h("p", {}, says), table("The newest values that may be wrong", columns, newest), h("p", { class: "soft" }, hint)];
+}
+
+function prices({ prices: every, families }) {
+  const interval = families.find((one) => one.family === "prices")?.interval_seconds;
+  const oldest = every.toSorted((one, other) => other.age_seconds - one.age_seconds);
+  const late = oldest.filter((one) => interval && one.age_seconds > LATE_INTERVALS * interval);
+  const columns = [
+    { title: "Asset", cell: (one) => one.symbol },
+    { title: "Newest price", cell: (one) => time(one.newest) },
+    { title: "Age", number: true, cell: (one) => age(one.age_seconds) },
+    { title: "Known", cell: (one) => (one.known ? "yes" : h("span", { class: "bad" }, "no, it is too old")) },
+  ];
+  if (!oldest.length) return h("p", {}, "There are none of a source.");
+  const says = late.length ? `${late.length} of ${oldest.length} are late.` : `None of ${oldest.length} is late. The oldest:`;
+  const shown = (late.length ? late : oldest.slice(0, 1)).slice(0, MOST_PRICES);
+  return [h("p", { class: late.length ? "bad" : "good" }, says), table("The oldest prices", columns, shown)];
 }
 
 function jobs({ families, schedulers }) {

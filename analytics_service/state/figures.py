@@ -1,0 +1,97 @@
+"""What operators are told of the data itself: how old the price of each asset is, and which values are in doubt.
+
+Read once for each new state of prices and markets, in the background, so that no request waits for it.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated
+
+from analytics_service.errors import AnalyticsError
+from analytics_service.market.doubts import Doubt
+from analytics_service.market.instants import DAY, unix_second
+from analytics_service.market.kinds import Count, Flag, Text, Time
+from analytics_service.market.listing import is_listed
+from analytics_service.store.assets import read_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.doubts import read_doubts
+from analytics_service.store.histories import PRICES
+from analytics_service.store.ledger import VALUES_ONLY, Head
+from analytics_service.store.markets import read_markets
+from analytics_service.store.observations import read_latest
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AssetPrice:
+    """The newest price of an asset that its source lists. Assets that never had one are left out."""
+
+    asset_id: Annotated[str, Text("Asset id")]
+    symbol: Annotated[str, Text("Its symbol")]
+    newest: Annotated[datetime, Time("Instant of its newest price")]
+    known: Annotated[bool, Flag("Whether that is its price at the newest snapshot, rather than too old")]
+    age_seconds: Annotated[int, Count("Age of that price")] = 0
+    has_market: bool = False
+    """Whether it has a market, if its price is not known."""
+
+    def at(self, now: datetime) -> "AssetPrice":
+        """The price with its age at an instant."""
+        return replace(self, age_seconds=max(unix_second(now) - unix_second(self.newest), 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The prices by asset id, and the doubts of the day up to the newest snapshot, the newest first."""
+
+    prices: Sequence[AssetPrice] = ()
+    doubts: Sequence[Doubt] = ()
+
+
+class FigureReader:
+    """The figures of the newest heads. While they cannot be read, those of before stay."""
+
+    def __init__(self, store: Store) -> None:
+        self.newest = Figures()
+        self._store = store
+        self._of: tuple[Head | None, Head | None] = (None, None)
+        self._thread: threading.Thread | None = None
+
+    def follow(self, heads: Mapping[str, Head], *, in_background: bool) -> None:
+        """Read the figures of heads, unless that is done or under way."""
+        of = heads.get("prices"), heads.get("markets")
+        if of == self._of or (self._thread is not None and self._thread.is_alive()):
+            return
+        if not in_background:
+            self._read(of)
+            return
+        self._thread = threading.Thread(target=self._read, args=(of,), name="figures", daemon=True)
+        self._thread.start()
+
+    def _read(self, of: tuple[Head | None, Head | None]) -> None:
+        prices, markets = of
+        try:
+            newest = max((head.newest for head in of if head), default=DAY)
+            self.newest = Figures(_prices(self._store, prices, markets), read_doubts(self._store, newest - DAY))
+            self._of = of
+        except AnalyticsError as error:
+            log.debug("Ages of prices and doubts cannot be read: %s", error)
+
+
+def _prices(store: Store, prices: Head | None, markets: Head | None) -> list[AssetPrice]:
+    if prices is None or prices.at == VALUES_ONLY:
+        return []
+    listed = [asset for asset in read_assets(store, prices.version).values() if is_listed(asset) and not asset.ended_at]
+    ids = [asset.id for asset in listed]
+    latest = read_latest(store, PRICES, ids, prices.last_observed_at) if ids else {}
+    newest = {asset.id: latest[asset.id][1] for asset in listed if asset.id in latest}
+    lost = {asset_id for asset_id, at in newest.items() if prices.instant - at > store.price_max_age}
+    traded = read_markets(store, markets.at) if lost and markets is not None and markets.at != VALUES_ONLY else ()
+    return [
+        AssetPrice(asset.id, asset.symbol, newest[asset.id], asset.id not in lost, has_market=asset.id in traded)
+        for asset in listed
+        if asset.id in newest
+    ]
