@@ -10,6 +10,7 @@ from typing import Any
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
+from analytics_service.market.doubts import Limits
 from analytics_service.market.events import Event
 from analytics_service.market.instants import EPOCH, shown
 from analytics_service.market.markets import GlobalConfig, Market
@@ -27,7 +28,13 @@ from analytics_service.sources.checking.findings import (
     sentence,
     warning,
 )
-from analytics_service.sources.checking.judging import judge, judge_decimals, judge_past_prices, judge_unmoved_prices
+from analytics_service.sources.checking.judging import (
+    judge,
+    judge_decimals,
+    judge_doubts,
+    judge_past_prices,
+    judge_unmoved_prices,
+)
 
 # How long ago the past instants are; a source with history is asked for its beginning, too.
 _AGO = (timedelta(hours=1), timedelta(days=1))
@@ -109,6 +116,7 @@ def check(source: Source, plan: Plan) -> Iterator[Step]:
     for at in run.instants:
         yield f"As of {shown(at)} ..."
         yield from run.past(at)
+    yield from run.doubts()
     plan.pause()
     yield "The same again ..."
     yield from run.again()
@@ -179,6 +187,15 @@ class _Check:
             if faults:
                 self._unsteady.add(part)
                 yield from faults
+
+    def doubts(self) -> Iterator[Step]:
+        """What differs much between the present and the instants shortly before it."""
+        settings, answers = self._plan.settings, dict[datetime, dict[str, Records]]()
+        limits = Limits(settings.price_jump, timedelta(seconds=settings.price_max_age))
+        for (part, at), answer in self._answers.items():
+            if self._plan.now - at <= limits.max_age:
+                answers.setdefault(at, {})[part.name] = answer
+        yield from judge_doubts(answers, limits)
 
     def again(self) -> Iterator[Step]:
         """Whether the source says the same again."""
