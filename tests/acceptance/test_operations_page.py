@@ -72,6 +72,34 @@ def test_all_parts_of_the_service_are_shown_without_barriers(service: Service, b
     assert browser.said == []
 
 
+def test_doubts_and_late_prices_are_listed(service: Service, browser: Browser) -> None:
+    """The price of one asset of the document is as old as five intervals, that of another one a second older."""
+    doubt = {"what": "jump", "history": "price", "asset_id": "native;a", "symbol": "AAA", "value": "30", "before": "2"}
+    times = {"observed_at": "2026-03-01T12:00:00Z", "before_at": "2026-03-01T11:59:00Z"}
+
+    def change(route: Route) -> None:
+        envelope = route.fetch().json()
+        document = envelope["data"]
+        (every,) = [one["interval_seconds"] for one in document["families"] if one["family"] == "prices"]
+        first, second, *_ = document["prices"]
+        document["prices"] = [
+            first | {"age_seconds": 5 * every},
+            second | {"age_seconds": 5 * every + 1, "known": False},
+        ]
+        route.fulfill(json=envelope | {"data": document | {"doubts": [doubt | times], "doubts_last_day": 12}})
+
+    page = opened(browser, service)
+    page.route("**/operations", change)
+    later(page)
+    doubts = page.get_by_role("region", name="Doubts")
+    expect(doubts).to_contain_text("12 within the last day. The newest 1:")
+    assert doubts.locator("tbody td").all_inner_texts()[1:6] == ["jump", "price", "AAA", "30", "2"]
+    prices = page.get_by_role("region", name="Prices", exact=True)
+    expect(prices).to_contain_text("Late: 1 of 2.")
+    assert [text for text in prices.locator("tbody td").all_inner_texts() if "too old" in text] == ["no, it is too old"]
+    assert barriers(page) == []
+
+
 def test_a_refresh_moves_neither_the_focus_nor_what_is_scrolled(service: Service, browser: Browser) -> None:
     page = opened(browser, service, size=PHONE)
     jobs = page.get_by_role("region", name="Jobs: last run")
@@ -86,7 +114,7 @@ def test_a_refresh_moves_neither_the_focus_nor_what_is_scrolled(service: Service
 def test_everything_can_be_reached_by_keyboard(service: Service, browser: Browser) -> None:
     page = opened(browser, service)
     reached = []
-    for _ in range(9):
+    for _ in range(10):
         page.keyboard.press("Tab")
         element = "document.activeElement"
         reached.append(page.evaluate(f"{element}.getAttribute('aria-label') ?? {element}.textContent").split(":")[0])
@@ -94,6 +122,7 @@ def test_everything_can_be_reached_by_keyboard(service: Service, browser: Browse
         "Skip to content",
         "Dark colours",
         "Jobs",
+        "The oldest prices",
         "Workers",
         "The newest imports and backfills",
         "Tables by bytes on disk",

@@ -98,7 +98,7 @@ function prices({ prices: every, families }) {
     { title: "Known", cell: (one) => (one.known ? "yes" : h("span", { class: "bad" }, "no, it is too old")) },
   ];
   if (!oldest.length) return h("p", {}, "There are none of a source.");
-  const says = late.length ? `${late.length} of ${oldest.length} are late.` : `None of ${oldest.length} is late. The oldest:`;
+  const says = late.length ? `Late: ${late.length} of ${oldest.length}.` : `None of ${oldest.length} is late. The oldest:`;
   const shown = (late.length ? late : oldest.slice(0, 1)).slice(0, MOST_PRICES);
   return [h("p", { class: late.length ? "bad" : "good" }, says), table("The oldest prices", columns, shown)];
 }
