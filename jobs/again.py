@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 
 import polars as pl
 
 from analytics_service.market.instants import DAY, instant, unix_second
+from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
+from analytics_service.sources.spelling import spelled
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED, Origin, read_state
+from analytics_service.store.ledger import IMPORTED, Origin, last_covered, new_version, read_state, record_rewrite
 from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at
 from analytics_service.store.positions import known_in_part, read_activity
 from analytics_service.store.retries import ONCE
@@ -38,48 +41,91 @@ _AT_ONCE = 1_440
 # Instants at which the source is asked for its risk, which are written together.
 _CHUNK = 500
 _PASSES = 10
+# Sums are of no snapshots.
+_SUMS = Taking("backfill", IMPORTED, "recompute")
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Complete snapshots of a day that came in the same way, and are replaced together."""
+    """Complete snapshots of a day that came in the same way, and are replaced together; of loans also the events of a
+    day, later than the second `since` and up to `until`, or all sums after one."""
 
     family: str
     taking: Taking
-    instants: Sequence[datetime]
+    instants: Sequence[datetime] = ()
+    since: int = 0
+    until: int = 0
+
+    @property
+    def start(self) -> datetime:
+        """Where it begins."""
+        return self.instants[0] if self.instants else instant(self.since)
 
 
 def plan(store: Store, family: str, start: datetime, end: datetime) -> list[Portion]:
-    """The complete snapshots of a family in a range, oldest first."""
+    """The complete snapshots of a family in a range, oldest first; of loans, before and after them, events and sums."""
     first, last = unix_second(start), unix_second(end)
     rows = store.frame("taken_snapshots", family=family, start=first, end=last).with_columns(day=pl.col("at") // DAY)
     days = rows.group_by("day", "kind", "source", "simulated", maintain_order=True)
-    return [
+    portions = [
         Portion(family, Taking(kind, Origin(source, bool(simulated)), "recompute"), [*map(instant, part["at"])])
         for (_, kind, source, simulated), day in days
         for part in day.iter_slices(_AT_ONCE)
     ]
+    covered = last_covered(store, TIME_LIMIT - 2) if family == "loans" else None
+    if covered is None:
+        return portions
+    ends = [*range(first - first % DAY + DAY - 1, min(last, covered.at), DAY), min(last, covered.at)]
+    spans = pairwise([max(first - 1, 0), *ends])
+    events = [Portion(family, _SUMS, since=since, until=until) for since, until in spans]
+    return [*events, *portions, _sums_from(first)]
+
+
+def _sums_from(first: int) -> Portion:
+    return Portion("loans", _SUMS, since=first)
 
 
 def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
-    """Take snapshots again from a source."""
+    """Take snapshots, or what else a portion is, again from a source."""
+    if portion.until:
+        _compare_events(source, store, portion)
+        return
+    if not portion.instants:
+        recompute(store, portion)
+        return
 
     def attempt() -> None:
         beginning = _begin(store, portion)
         batch = Batch(job.family, source, store, portion.instants, beginning.present)
         again = replace(job, collect=loans.collect_again) if job.name == "loans" else job
-        commit(store, collected(again, batch), Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
+        if snapshots := collected(again, batch):
+            commit(store, snapshots, Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
 
     retry_overtaken(attempt, ONCE)
+
+
+def _compare_events(source: Source, store: Store, portion: Portion) -> None:
+    """Put right what differs of stored events and those that a source lists. Sums are computed anew afterwards."""
+    instants = [instant(portion.until)]
+    batch = Batch("loans", spelled(source, store, instants[0]), store, instants, None)
+    with batch.left_out:
+        changes = loans.compare_again(batch, portion.since, portion.until)
+    if not (changes.now or changes.before):
+        return
+    version = new_version(store)
+    with store.together("a comparison of events"):
+        for table, rows in changes.frames().items():
+            store.insert(table, versioned(rows, version))
+        record_rewrite(store, ["loans"], version, finished=1)
 
 
 def day_by_day(store: Store, families: Sequence[str], start: datetime, end: datetime) -> list[Portion]:
     """The complete snapshots of families in a range, those of a day together. Sums of loans are one portion, because
     all later ones are made from those before."""
-    portions = [portion for family in families for portion in plan(store, family, start, end) if family != "loans"]
+    portions = [portion for family in families if family != "loans" for portion in plan(store, family, start, end)]
     if "loans" in families and read_state(store, "loans"):
-        portions.append(Portion("loans", Taking("backfill", IMPORTED, "recompute"), [start]))
-    return sorted(portions, key=lambda portion: unix_second(portion.instants[0]) // DAY)
+        portions.append(_sums_from(unix_second(start)))
+    return sorted(portions, key=lambda portion: unix_second(portion.start) // DAY)
 
 
 def seconds_for(store: Store, portions: Sequence[Portion]) -> float:
@@ -87,14 +133,14 @@ def seconds_for(store: Store, portions: Sequence[Portion]) -> float:
     head = read_state(store, "positions")
     accounts = read_activity(store, head.at).borrower_account_active if head else 0
     each = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 1}
-    return sum(len(portion.instants) * each[portion.family] for portion in portions)
+    return sum((len(portion.instants) or 1) * each[portion.family] for portion in portions)
 
 
 def recompute(store: Store, portion: Portion) -> int:
     """Compute snapshots again, and write those that come out otherwise. Returns their number; of sums of loans, that of
     observations."""
     if portion.family == "loans":
-        return _recompute_sums(store, unix_second(portion.instants[0]))
+        return _recompute_sums(store, portion.since)
     return retry_overtaken(lambda: _recompute(store, portion), ONCE)
 
 

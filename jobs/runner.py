@@ -67,7 +67,7 @@ def run_once(
                 told = told_ahead(job.family, beginning.ahead, beginning.now)
                 raise SnapshotRefused(f"{told}. Until then none can be added, because they are stored as changes.")
             return Outcome.SUPERSEDED
-        batch = Batch(job.family, source, store, [second], beginning.present, left_out)
+        batch = Batch(job.family, source, store, [second], beginning.present, left_out, beginning.left)
         return Outcome.DONE if _take(job, batch, "job", beginning) else Outcome.ALREADY_DONE
 
     policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
@@ -94,7 +94,10 @@ def backfill(
         def attempt(chunk: Sequence[datetime] = chunk) -> int:
             beginning = _begin(job, store, chunk)
             return _take(
-                job, Batch(job.family, source, store, chunk, beginning.present, left_out), "backfill", beginning
+                job,
+                Batch(job.family, source, store, chunk, beginning.present, left_out, beginning.left),
+                "backfill",
+                beginning,
             )
 
         written += retry_overtaken(attempt, ONCE)

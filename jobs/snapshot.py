@@ -52,7 +52,7 @@ class Batch:
     The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's family,
     without snapshots from the future; None without a snapshot. Values of an asset or address that cannot be stored, or
     cannot be true, are `left_out`: the rest of the snapshot counts, and what the store has of that asset or address
-    stays (rule 8.17).
+    stays (rule 8.17). `left` is the oldest observation (unix second) that a run which died has left, if one has.
     """
 
     family: str
@@ -61,6 +61,7 @@ class Batch:
     instants: Sequence[datetime]
     head: Head | None
     left_out: LeftOut = field(default_factory=LeftOut)
+    left: int | None = None
 
     def assets(self, at: datetime) -> tuple[Mapping[str, Asset], Set[str]]:
         """The source's assets at an instant, by id, and those whose decimals have changed. These, and assets whose
@@ -194,9 +195,9 @@ class Snapshot:
     `observations` are those of its histories, and `removed` the keys of those that go; None means those at its instant
     that it has no more, if it replaces another. `rows` are the rows of the snapshot in other tables. `dated` has frames
     by table whose rows have their own instants. None of them has a `version`. `stated` are the histories whose values
-    the source states although they are sums of events. `assets` are definitions as of `at`, from jobs that read them.
-    `newest` is the unix second of the newest observation that the source states, for snapshots that may have no new
-    observations. `doubts` are about its observations.
+    the source states although they are sums of events; it says that it has these up to `complete_until` (unix second).
+    `assets` are definitions as of `at`, from jobs that read them. `newest` is the unix second of the newest observation
+    that the source states, for snapshots that may have no new observations. `doubts` are about its observations.
     """
 
     at: datetime
@@ -208,6 +209,7 @@ class Snapshot:
     removed: pl.DataFrame | None = None
     stated: Sequence[str] = ()
     doubts: Sequence[Doubt] = ()
+    complete_until: int = 0
 
 
 # Takes the snapshots of a batch, in the order of its instants. It reads no clock: the batch has the time.
@@ -323,4 +325,5 @@ def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
         version=beginning.version,
         simulated=taking.origin.simulated,
         stated=snapshot.stated,
+        complete_until=snapshot.complete_until,
     )

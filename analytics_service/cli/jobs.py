@@ -146,12 +146,13 @@ def jobs_backfill(
             for line in _planned(instants, portions):
                 click.echo(line)
             return
-        with click.progressbar(length=replaced + len(instants), label=f"Backfill of {name}") as bar:
+        with click.progressbar(length=len(portions) + len(instants), label=f"Backfill of {name}") as bar:
             for portion in portions:
-                first = shown(portion.instants[0])
-                with explaining_stop(f"Stopped. What was before {first} is taken anew; go on from there."):
+                # Sums of loans are computed anew when all is there.
+                where = "the same" if name == "loans" else f"from {shown(portion.start)}"
+                with explaining_stop(f"Stopped. Run {where} again to go on."):
                     retake(job, source, store, portion)
-                bar.update(len(portion.instants))
+                bar.update(1)
             with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
                 # A source that states the number of users states their risk, too, if it can.
                 is_stated = not job.history and source.activity(now) is not None

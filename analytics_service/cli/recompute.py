@@ -47,7 +47,7 @@ def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False)
         return
     found: Counter[str] = Counter()
     for portion in portions:
-        found[portion.family] += len(portion.instants)
+        found[portion.family] += len(portion.instants) or 1
     sums = {"loans": "the sums of loans from then on"}
     counts = ", ".join(sums.get(family, f"{count:,} snapshots of {family}") for family, count in found.items())
     click.echo(f"To compute again: {counts}, in about {_duration(seconds_for(store, portions))}.")
@@ -56,10 +56,10 @@ def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False)
     changed: Counter[str] = Counter()
     with click.progressbar(length=found.total(), label="Computing") as bar:
         for portion in portions:
-            first = shown(portion.instants[0])
+            first = shown(portion.start)
             with explaining_stop(f"Stopped. What was before {first} is done; go on from there."):
                 changed[portion.family] += recompute(store, portion)
-            bar.update(len(portion.instants))
+            bar.update(len(portion.instants) or 1)
     for family in found:
         rows = "observations" if family in sums else "snapshots"
         click.echo(f"{family}: {changed[family]:,} {rows} have changed.")

@@ -76,6 +76,11 @@ class Settings:
         "Factor beyond which a price that rises or falls is told to be in doubt; the one before must be at most "
         "ANALYTICS_PRICE_MAX_AGE old.",
     )
+    events_lateness: int = _setting(
+        3_600,
+        values.WholeNumber(0, 1_000_000_000),
+        "Seconds for which events may come late, move or go. The source is asked for them again every five minutes.",
+    )
     addresses_file: Path | None = _setting(
         None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."
     )

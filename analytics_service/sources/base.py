@@ -104,11 +104,18 @@ class Source(Protocol):
         return NO_CONFIG
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """All events later than `after` and not later than `until`, oldest first. The default has no events.
+        """All events later than `after` and not later than `until`, oldest first, as the source has them now. The
+        default has no events.
 
-        They are read only once, so a source that is not complete up to `until` yet raises SourceError.
+        Each range of an hour (ANALYTICS_EVENTS_LATENESS) is asked for again: events may come late, have another instant
+        than before, or be gone. A source that may lag by more says so in `complete_until`, or raises SourceError.
         """
         return ()
+
+    def complete_until(self, at: datetime) -> datetime | None:
+        """The instant up to which `events` are complete as of `at`; later ones are asked for again at the next
+        snapshot. The default does not say."""
+        return None
 
     def totals(self, at: datetime) -> Totals:
         """Sums over the events of all users, from a source whose `events` are not all. The default states none."""

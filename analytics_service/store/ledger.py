@@ -215,6 +215,21 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
     return int(rows["at"][0]) if rows.height else None
 
 
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """A complete snapshot of loans (unix second), and up to when its source said that it had all events, 0 if it did
+    not say so."""
+
+    at: int
+    complete_until: int
+
+
+def last_covered(store: Store, until: int) -> Covered | None:
+    """The last snapshot of loans at or before a unix second, if there is any."""
+    rows = store.frame("snapshot_before", family="loans", before=until + 1)
+    return Covered(*rows.select("at", "complete_until").row(0)) if rows.height else None
+
+
 def nth_completed(store: Store, family: str, number: int, after: int, until: int) -> int | None:
     """The nth instant, from 1, in (after, until] with a snapshot completed by a job or a backfill, if there is any."""
     rows = store.frame("nth_snapshot", family=family, number=number, after=after, until=until)
@@ -236,7 +251,7 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
     observation of all.
     """
     rows = store.frame("snapshot_before", family=head.family, before=at + 1)
-    newest, version = rows.row(0) if rows.height else (NONE, 0)
+    newest, version = rows.select("at", "version").row(0) if rows.height else (NONE, 0)
     last, reaching = newest, 0
     if imported or described:
         earlier, imports = store.frame(

@@ -2,8 +2,8 @@
 -- ones of an address.
 
 ALTER TABLE event{local}{on_cluster}
-    ADD COLUMN IF NOT EXISTS of_file Bool
-    COMMENT 'Whether a file has brought the event; then it stays when the source lists it no more';
+    ADD COLUMN IF NOT EXISTS brought_by LowCardinality(String) DEFAULT 'source'
+    COMMENT 'Who has brought the event: source, file or both; what a file has brought stays when the source lists it no more';
 
 ALTER TABLE event{local}{on_cluster}
     ADD COLUMN IF NOT EXISTS gone Bool
@@ -13,8 +13,8 @@ ALTER TABLE event{local}{on_cluster}
     COMMENT COLUMN IF EXISTS at 'Instant of the event, whole seconds';
 
 ALTER TABLE account_event{local}{on_cluster}
-    ADD COLUMN IF NOT EXISTS of_file Bool
-    COMMENT 'Whether a file has brought the event; then it stays when the source lists it no more';
+    ADD COLUMN IF NOT EXISTS brought_by LowCardinality(String) DEFAULT 'source'
+    COMMENT 'Who has brought the event: source, file or both; what a file has brought stays when the source lists it no more';
 
 ALTER TABLE account_event{local}{on_cluster}
     ADD COLUMN IF NOT EXISTS gone Bool

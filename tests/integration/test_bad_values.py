@@ -167,12 +167,13 @@ def test_an_address_with_a_bad_item_keeps_its_position(store: Store, caplog: pyt
 
 def test_a_bad_event_is_left_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     good = Event("1", Action.BORROW, GOOD, ALICE, NOON - MINUTE, 5, Decimal(7), Decimal(1))
-    bad = replace(good, id="2", amount=-5), replace(good, id=3)  # type: ignore[arg-type]
+    bad = replace(good, id="2", amount=-5), replace(good, id=3), replace(good, id="4", amount=None)  # type: ignore[arg-type]
     run_once(JOBS["loans"], Protocol(events_=(good, *bad)), store, NOON)
-    assert latest(store, LOANS, NOON, TOTAL) == {TOTAL: (Decimal(7), NOON)}
+    assert latest(store, LOANS, NOON, TOTAL) == {TOTAL: (Decimal(7), NOON - MINUTE)}
     assert [message.partition(" is ")[0] for message in caplog.messages] == [
         "events: amount of 2: -5",
         "events: id of 3",
+        "events: amount of 4",
     ]
 
 

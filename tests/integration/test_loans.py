@@ -98,13 +98,13 @@ def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) ->
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 
-def test_an_event_within_a_second_counts_from_the_next_one(store: Store) -> None:
-    """Half a second after noon: not in the snapshot of noon, which was taken before, but in the next one."""
+def test_an_event_within_a_second_counts_at_that_second(store: Store) -> None:
+    """Half a second after noon: the snapshot of noon, which was taken before, has it once the next one is there."""
     source = HandMade(events_=[event("late", 0.5 / 60, "3")])
-    run(source, store, 0)
+    assert run(source, store, 0).total == 0
     run(source, store, 2)
     run(source, store, 1)
-    assert totals(store, 0, 1, 2) == [0, 3, 3]
+    assert totals(store, 0, 1, 2) == [3, 3, 3]
 
 
 def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> None:

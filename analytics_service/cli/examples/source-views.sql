@@ -117,10 +117,17 @@ CREATE TABLE IF NOT EXISTS research_mine.source_event
 )
 ENGINE = MergeTree
 ORDER BY (at, id)
-COMMENT 'What addresses did. Loans originated, liquidations and the histories of addresses are made from it. An event that arrives after the snapshot of its instant is never read, and ids are never used again';
+COMMENT 'What addresses did. Loans originated, liquidations and the histories of addresses are made from it. Those of the last hour are read again every five minutes: what came late, moved or went is put right. Ids are never used again';
 
 INSERT INTO research_mine.source_event (id, at, action, address, asset_id, amount, usd, price, account_index, tx_hash) VALUES
     ('1', now('UTC') - INTERVAL 1 DAY, 'borrow', '0x00000000000000000000000000000000000000a1', 'native;uusdt', 500000000, 500, 1, 0, 'A1');
+
+CREATE OR REPLACE VIEW research_mine.source_complete
+(
+    @source_complete@
+)
+AS SELECT now('UTC') - INTERVAL 1 MINUTE AS complete_until
+COMMENT 'How far the events go, where an indexer may lag by more than an hour: later ones are read again at each snapshot. One row';
 
 CREATE TABLE IF NOT EXISTS research_mine.source_position
 (

@@ -82,10 +82,11 @@ PARTS = (
     POSITIONS,
     SourcePart("swaps", SwapContract, "routes", "there are no swap routes"),
 )
-# The attributes of a source; spec is looked at when it is opened.
+# The attributes of a source, and what it says of its events; spec is looked at when it is opened.
 _TYPES = dict.fromkeys(("simulated", "has_markets", "at_ends"), bool) | {
     "since": datetime | None,
     "history": timedelta | None,
+    "complete_until": datetime | None,
 }
 _ATTRIBUTES = tuple(SourcePart(name, of, cost="") for name, of in _TYPES.items())
 
@@ -228,7 +229,7 @@ class _Check:
                 yield error(
                     f"events: of all events, those later than {shown(after)} and not later than {shown(until)} are not "
                     f"the ones that the source has for this range: {what}. Each event belongs to one range, "
-                    "(after, until], and is read once."
+                    "(after, until]: one that is not in its range when it is asked for again leaves the store."
                 )
                 return
 

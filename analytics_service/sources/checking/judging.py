@@ -214,7 +214,7 @@ def _events(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     if outside := [event.id for event in events if event.at > at]:
         yield error(f"events: later than `until`: {listed(outside)}. They are dropped, and may be lost.")
     if moveless := [event.id for event in events if is_lending(event) and event.amount is None]:
-        yield error(f"events: of lending, but without amount: {listed(moveless)}. The whole snapshot is lost.")
+        yield error(f"events: of lending, but without amount: {listed(moveless)}. They are left out.")
     if unvalued := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
         yield warning(f"events: without usd, so they count in no sum of loans or liquidations: {listed(unvalued)}.")
     if legless := [event.id for event in events if event.action == Action.LIQUIDATE and event.leg is None]:

@@ -83,6 +83,12 @@ class SqlSource(Source):
         rows = self._rows(views.EVENT, after=unix_second(after), until=unix_second(until))
         return [record_of(Event, row) for row in rows]
 
+    def complete_until(self, at: datetime) -> datetime | None:
+        """What `source_complete` says now, if there is such a view."""
+        row = self._single(views.COMPLETE, at)
+        complete: datetime | None = row["complete_until"] if row else None
+        return complete
+
     def ptoken(self, at: datetime) -> Ptoken:
         """The newest row, with the pools of the newest instant of theirs."""
         row = self._single(views.PTOKEN, at)

@@ -158,6 +158,9 @@ CONFIG = SourceView(
 EVENT = SourceView(
     "source_event", columns_of(Event), {"contract": _plain(""), "tx_hash": _plain("")}, query="source_events"
 )
+COMPLETE = SourceView(
+    "source_complete", {"complete_until": Time("Instant up to which source_event has all events")}, query="source_rows"
+)
 POSITION = SourceView(
     "source_position",
     {**_SNAPSHOT, **{name: kind for name, kind in ITEM_COLUMNS.items() if name != "item"}},
@@ -199,4 +202,7 @@ ARRANGEMENT = SourceView(
 )
 ROUTE = SourceView("source_route", {**_SNAPSHOT, **ROUTES.columns})
 
-VIEWS = {view.name: view for view in (ASSET, PRICE, MARKET, CONFIG, EVENT, POSITION, PTOKEN, POOL, ARRANGEMENT, ROUTE)}
+VIEWS = {
+    view.name: view
+    for view in (ASSET, PRICE, MARKET, CONFIG, EVENT, COMPLETE, POSITION, PTOKEN, POOL, ARRANGEMENT, ROUTE)
+}

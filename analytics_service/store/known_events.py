@@ -1,0 +1,209 @@
+"""Events that a source or files list, compared with those that are stored.
+
+An event is its id. A row of a file without one is its transaction, or else its second, with action, address, asset and
+amount, and its number among equals: it is the same event as one of a source that has this content. The id under which
+an event is stored first stays, and so does its uuid.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import polars as pl
+
+from analytics_service.market.events import Event
+from analytics_service.market.fields import columns_of
+from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import Usd
+from analytics_service.store.columns import decoded, select_list
+from analytics_service.store.connection import Store
+from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
+from analytics_service.store.loans import is_lending, lending_frame
+from analytics_service.store.sums import SummedEvent, summed
+
+_EVENT = columns_of(Event)
+# Events that are looked up together: their ids are parameters, which may be 128 KiB long.
+_AT_ONCE = 500
+_BETWEEN = "at > toDateTime({since:UInt32}, 'UTC') AND at <= toDateTime({until:UInt32}, 'UTC')"
+_NAMED = "address IN {addresses:Array(String)} AND (uuid IN {uuids:Array(String)} OR tx_hash IN {hashes:Array(String)})"
+
+
+class Bringer(StrEnum):
+    """Who has brought an event. One that a file has brought stays when the source lists it no more."""
+
+    SOURCE = "source"
+    FILE = "file"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEvent:
+    """An event as it is stored, or will be."""
+
+    event: Event
+    brought_by: Bringer = Bringer.SOURCE
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """By which a row replaces another."""
+        return self.event.address, unix_second(self.event.at), self.event.uuid
+
+
+@dataclass(frozen=True, slots=True)
+class EventChanges:
+    """What differs from what is stored: events that are new, that are otherwise, before and after, and that go."""
+
+    new: Sequence[KnownEvent] = ()
+    changed: Sequence[tuple[KnownEvent, KnownEvent]] = ()
+    gone: Sequence[KnownEvent] = ()
+
+    @property
+    def now(self) -> list[KnownEvent]:
+        """The events to write."""
+        return [*self.new, *(after for _, after in self.changed)]
+
+    @property
+    def before(self) -> list[KnownEvent]:
+        """The stored events that they replace, or that go."""
+        return [*(before for before, _ in self.changed), *self.gone]
+
+    @property
+    def summed(self) -> list[SummedEvent]:
+        """The events to write that are summed."""
+        return summed(known.event for known in self.now)
+
+    @property
+    def unsummed(self) -> set[tuple[int, str]]:
+        """Second and id of the events that are not summed as they were."""
+        return {(event.second, event.id) for event in summed(known.event for known in self.before)}
+
+    @property
+    def seconds(self) -> set[int]:
+        """The seconds at which sums change."""
+        return {event.second for event in self.summed} | {second for second, _ in self.unsummed}
+
+    def frames(self) -> Mapping[str, pl.DataFrame]:
+        """The rows to write, by table, without `version`: first `event`, because what is new is what `account_event`
+        lacks."""
+        now, before = self.now, self.before
+        lending = [known for known in now if is_lending(known.event)]
+        places = {(known.event.at, known.event.id) for known in lending}
+        unlent = [k for k in before if is_lending(k.event) and (k.event.at, k.event.id) not in places]
+        keys = {known.key for known in now}
+        left = [known for known in before if known.key not in keys]
+        return {
+            "event": _frame(lending_frame, lending, unlent),
+            ACCOUNT_EVENTS: _frame(account_event_frame, now, left),
+        }
+
+
+def _frame(
+    encode: Callable[[Sequence[Event]], pl.DataFrame], now: Sequence[KnownEvent], left: Sequence[KnownEvent]
+) -> pl.DataFrame:
+    known = [*now, *left]
+    return encode([each.event for each in known]).with_columns(
+        brought_by=pl.Series([each.brought_by for each in known], dtype=pl.String),
+        gone=pl.Series([False] * len(now) + [True] * len(left), dtype=pl.Boolean),
+    )
+
+
+def as_stored(event: Event) -> Event:
+    """The event as it comes back from the store."""
+    usd = None if event.usd is None else Usd.encode(event.usd)
+    price = None if event.price is None else Usd.encode(event.price)
+    return replace(event, usd=usd, price=price)
+
+
+def content_id(event: Event) -> str:
+    """The id of an event without one. Those that are alike have numbers after it."""
+    return f"{_prefix(event)};{event.asset_id};{event.amount}"
+
+
+def _prefix(event: Event) -> str:
+    return f"{event.tx_hash or unix_second(event.at)};{event.address};{event.action}"
+
+
+def _has_made_id(event: Event) -> bool:
+    """Whether an event has its id from `content_id`. That names the asset as it was called then."""
+    return event.id.startswith(f"{_prefix(event)};")
+
+
+def read_between(store: Store, since: int, until: int) -> list[KnownEvent]:
+    """The stored events in (since, until], unix seconds."""
+    return _read(store, _BETWEEN, since=since, until=until)
+
+
+def read_named(store: Store, events: Sequence[Event]) -> Iterator[KnownEvent]:
+    """The stored events with the address, and the uuid or the transaction, of some."""
+    for start in range(0, len(events), _AT_ONCE):
+        part = events[start : start + _AT_ONCE]
+        yield from _read(
+            store,
+            _NAMED,
+            addresses=sorted({event.address for event in part}),
+            uuids=sorted({event.uuid for event in part}),
+            hashes=sorted({event.tx_hash for event in part} - {""}),
+        )
+
+
+def _read(store: Store, which: str, **bound: object) -> list[KnownEvent]:
+    rows = store.frame("known_events", {"columns": select_list(_EVENT), "which": which}, **bound)
+    return [KnownEvent(Event(**decoded(row, _EVENT)), Bringer(row["brought_by"])) for row in rows.iter_rows(named=True)]
+
+
+def paired(
+    listed: Iterable[Event], stored: Iterable[KnownEvent], *, has_ids: bool = True
+) -> list[tuple[Event, KnownEvent | None]]:
+    """Each listed event with the stored one that it is, if there is one. Without `has_ids`, ids that `content_id` has
+    made may be those of any event of the content, else of stored ones that files have brought."""
+    left = {(known.event.address, known.event.uuid): known for known in stored}
+    pairs = [(event, left.pop((event.address, event.uuid), None)) for event in listed]
+    alike: dict[object, list[KnownEvent]] = defaultdict(list)
+    for known in sorted(left.values(), key=lambda known: known.event.at, reverse=True):
+        if not has_ids or _has_made_id(known.event):
+            alike[_content(known.event)].append(known)
+    return [(event, known or _taken(event, alike, has_ids=has_ids)) for event, known in pairs]
+
+
+def _taken(event: Event, alike: Mapping[object, list[KnownEvent]], *, has_ids: bool) -> KnownEvent | None:
+    """The oldest event of the same content that is left."""
+    rest = alike.get(_content(event)) if has_ids or _has_made_id(event) else None
+    return rest.pop() if rest else None
+
+
+def _content(event: Event) -> object:
+    return event.tx_hash or unix_second(event.at), event.action, event.address, event.asset_id, event.amount
+
+
+def compare_listed(
+    store: Store, listed: Sequence[Event], since: int, until: int, leaving_until: int, *, is_window: bool
+) -> EventChanges:
+    """What a source's list of all events in (since, until], unix seconds, changes; `listed` are as they are stored.
+
+    Those that only the source has brought leave if it lists them no more and they happened up to `leaving_until`.
+    Without `is_window` nothing of the range is expected to be stored.
+    """
+    there = read_between(store, since, until) if is_window else []
+    keys = {(known.event.address, known.event.uuid) for known in there}
+    elsewhere = [event for event in listed if (event.address, event.uuid) not in keys] if since else []
+    there += [known for known in read_named(store, elsewhere) if (known.event.address, known.event.uuid) not in keys]
+    if not there:
+        return EventChanges([KnownEvent(event) for event in listed])
+    new, changed, matched = list[KnownEvent](), list[tuple[KnownEvent, KnownEvent]](), set[tuple[str, int, str]]()
+    for event, known in paired(listed, there):
+        if known is None:
+            new.append(KnownEvent(event))
+            continue
+        matched.add(known.key)
+        by = Bringer.SOURCE if known.brought_by is Bringer.SOURCE else Bringer.BOTH
+        after = KnownEvent(replace(as_stored(event), id=known.event.id), by)
+        changed += [(known, after)] if after != known else []
+    gone = list[KnownEvent]()
+    for known in there:
+        is_there = known.key in matched or not since < unix_second(known.event.at) <= leaving_until
+        if not is_there and known.brought_by is Bringer.SOURCE:
+            gone.append(known)
+        elif not is_there and known.brought_by is Bringer.BOTH:
+            changed.append((known, replace(known, brought_by=Bringer.FILE)))
+    return EventChanges(new, changed, gone)

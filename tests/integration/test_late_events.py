@@ -1,0 +1,193 @@
+"""Events that come late, move, go and come back leave what a store shows that had each at once."""
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.instants import instant, multiples
+from analytics_service.store.connection import Store
+from jobs.again import plan, retake
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests import clickhouse
+from tests.doubles import dying
+from tests.integration.databases import database
+from tests.integration.handmade import NOON, HandMade, market
+from tests.integration.routes import client_of
+
+JOB = JOBS["loans"]
+A, B = "token;lend", "token;b"
+MARKETS = [market(A, apr="0.1"), market(B, apr="0.1")]
+ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+SHOWN = (
+    "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL",
+    "SELECT * EXCEPT version FROM event FINAL WHERE NOT gone ORDER BY ALL",
+    "SELECT * EXCEPT version FROM account_event FINAL WHERE NOT gone ORDER BY ALL",
+)
+
+
+def event(id_: str, seconds: float, action: Action = Action.BORROW, **more: Any) -> Event:
+    """An event some seconds after noon, of Alice and ten dollars unless told otherwise."""
+    known = {"asset_id": A, "address": ALICE, "amount": 10**6, "usd": Decimal(10), "tx_hash": f"tx{id_}"}
+    return Event(id_, action, at=NOON + seconds * SECOND, **{**known, **more})
+
+
+@dataclass
+class Chain(HandMade):
+    """A source that tells of an event as it has it by then: `told` has, by id, from when on it says what; None is that
+    there is no such event."""
+
+    markets_: Any = field(default_factory=lambda: MARKETS)
+    told: Mapping[str, Sequence[tuple[datetime, Event | None]]] = field(default_factory=dict)
+    complete: datetime | None = None
+
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        self.asked.append((after, until))
+        now = ([each for since, each in versions if since <= until] for versions in self.told.values())
+        events = [versions[-1] for versions in now if versions]
+        return sorted((each for each in events if each and after < each.at <= until), key=lambda each: each.at)
+
+    def complete_until(self, at: datetime) -> datetime | None:
+        return self.complete
+
+
+def prompt(events: Sequence[Event]) -> Chain:
+    """A source that has each event at once."""
+    return Chain(told={each.id: [(each.at, each)] for each in events})
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """What a store shows of events and their sums: rows, and the lists of addresses page by page."""
+    with clickhouse.client(settings) as own:
+        found: dict[str, Any] = {sql: own.query(sql).result_rows for sql in SHOWN}
+    client = client_of(settings, now=int(NOON.timestamp()) + 24 * 3600)
+    for address in (ALICE, BOB):
+        seen: list[Any] = []
+        while True:
+            after = {"prev_event_uuid": seen[-1]["event_uuid"]} if seen else {}
+            answer = client.simulate_get(f"/api/v1/users/{address}/tx-history", params={"limit": "7", **after})
+            assert answer.status_code == 200, answer.text
+            seen += answer.json["data"]
+            if not answer.json["data"]:
+                break
+            assert answer.json["count"] >= len(seen)
+        found[address] = answer.json["count"], seen
+    found["state"] = client.simulate_get("/api/v1/analytics/market/state").json["data"]
+    return found
+
+
+def drawn(draw: random.Random, number: int) -> Event:
+    """An event of the first twenty minutes, some within a second."""
+    action = draw.choice([Action.BORROW, Action.RETURN, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN, Action.SEND])
+    leg = draw.choice([*Leg]) if action is Action.LIQUIDATE else None
+    seconds = draw.randrange(0, 12_000) / 10
+    usd = draw.choice([None, Decimal(draw.randrange(10**6)) / 1000])
+    whose = {"asset_id": draw.choice([A, B]), "address": draw.choice([ALICE, BOB])}
+    return event(f"e{number}", seconds, action, leg=leg, usd=usd, **whose)
+
+
+def late(draw: random.Random, each: Event) -> Sequence[tuple[datetime, Event | None]]:
+    """What an indexer 10 to 20 s behind tells of an event: at a whole second, some at another one first, some gone for
+    a while, after an event that never was."""
+    first = each.at + draw.uniform(10, 20) * SECOND
+    now = replace(each, at=each.at.replace(microsecond=0))
+    kind = draw.randrange(4)
+    if kind == 0:
+        moved = replace(now, at=now.at - draw.randrange(1, 90) * SECOND, usd=Decimal(5))
+        return [(first, moved), (first + draw.randrange(20, 500) * SECOND, now)]
+    if kind == 1:
+        return [(first, now), (first + 40 * SECOND, None), (first + 400 * SECOND, now)]
+    return [(first, now)]
+
+
+@pytest.mark.usefixtures("store")
+def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: random.Random) -> None:
+    """Some runs die at one of their inserts; the last ones ask for all that came late."""
+    events = [drawn(draw, number) for number in range(120)]
+    told = {each.id: late(draw, each) for each in events}
+    never = event("never", 300)
+    told["never"] = [(never.at + 12 * SECOND, never), (never.at + 200 * SECOND, None)]
+    instants = multiples(NOON, NOON + 32 * MINUTE, MINUTE)
+    other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
+    with database(other) as truthful, closing(Store(settings)) as store:
+        for at in instants:
+            run_once(JOB, prompt(events), truthful, at)
+            if at > NOON and draw.randrange(4) == 0:
+                table = draw.choice(["event", "account_event", "observation", "snapshot"])
+                with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
+                    run_once(JOB, Chain(told=told), broken, at)
+                if draw.randrange(2):
+                    continue
+            run_once(JOB, Chain(told=told), store, at)
+        for name in ("prices", "markets"):
+            for each in (store, truthful):
+                run_once(JOBS[name], HandMade(), each, instants[-1])
+        found, expected = shown(settings), shown(other)
+    for key, value in expected.items():
+        assert found[key] == value, key
+
+
+def test_late_events_are_asked_for_every_five_minutes(store: Store) -> None:
+    source = prompt([])
+    for minute in (0, 1, 4, 5, 6):
+        run_once(JOB, source, store, NOON + minute * MINUTE)
+    since = [round((after - NOON) / MINUTE) for after, _ in source.asked[1:]]
+    assert since == [0, 1, 4 - 60, 5]
+
+
+def test_what_an_indexer_was_away_for_comes_when_it_is_back(store: Store, settings: Settings) -> None:
+    """It said up to when it was complete, four hours before."""
+    events = [event(f"{hour}", hour * 3600 + 30) for hour in range(4)]
+    source = Chain(told={each.id: [(NOON + 4 * HOUR, each)] for each in events}, complete=NOON)
+    for at in multiples(NOON, NOON + 230 * MINUTE, 10 * MINUTE):
+        run_once(JOB, source, store, at)
+    source.complete = NOON + 4 * HOUR
+    run_once(JOB, source, store, NOON + 4 * HOUR)
+    with clickhouse.client(settings) as own:
+        rows = own.query("SELECT observed_at, usd FROM loans_originated WHERE asset_id = '' ORDER BY ALL").result_rows
+    assert [usd for _, usd in rows] == [0, 10, 20, 30, 40]
+    assert [at for at, _ in rows[1:]] == [each.at for each in events]
+
+
+def test_what_is_later_than_a_source_is_complete_does_not_leave(store: Store, settings: Settings) -> None:
+    told = [(NOON + MINUTE, event("1", 30)), (NOON + 5 * MINUTE, None)]
+    source = Chain(told={"1": told}, complete=NOON)
+    for minute in (1, 5):
+        run_once(JOB, source, store, NOON + minute * MINUTE)
+    count = "SELECT count() FROM account_event FINAL WHERE NOT gone"
+    with clickhouse.client(settings) as own:
+        assert own.command(count) == 1
+        source.complete = NOON + 6 * MINUTE
+        run_once(JOB, source, store, NOON + 6 * MINUTE)
+        assert own.command(count) == 0
+
+
+def test_a_backfill_repairs_any_range_of_events(store: Store, settings: Settings) -> None:
+    """Days after all could be asked for as late: one came, one moved, one went, one is of another value."""
+    before = [event("late", 0), event("moved", 7200), event("gone", 9000), event("other", 9600)]
+    after = [event("late", 0), event("moved", 100_000), event("other", 9600, usd=Decimal(7)), event("last", 180_000)]
+    at = instant(int(NOON.timestamp()) + 3 * 86_400)
+    source = prompt([*before[1:], after[-1]])
+    backfill(JOB, source, store, [NOON - HOUR, at])
+    other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
+    with database(other) as truthful:
+        backfill(JOB, prompt(after), truthful, [NOON - HOUR, at])
+        for name in ("prices", "markets"):
+            for each in (store, truthful):
+                run_once(JOBS[name], HandMade(), each, at)
+        for _ in range(2):
+            for portion in plan(store, "loans", NOON, at):
+                retake(JOB, prompt(after), store, portion)
+            found, expected = shown(settings), shown(other)
+            for key, value in expected.items():
+                assert found[key] == value, key
