@@ -10,40 +10,39 @@ WITH
         SELECT if(count() = 0, toDateTime({last:UInt32}, 'UTC'), min(at))
         FROM snapshot
         WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at > toDateTime({last:UInt32}, 'UTC')
-    ) AS until,
-taken AS
+    ) AS until
+SELECT history, asset_id, toUnixTimestamp(o.observed_at) AS observed_at, max(o.usd) AS value
+FROM
+(
+    SELECT toString(history) AS history, toString(asset_id) AS asset_id, observed_at, toUInt64(0) AS version,
+        toNullable(value) AS usd
+    FROM observation FINAL
+    WHERE history IN {histories:Array(String)} AND observed_at >= since AND observed_at <= until
+
+    UNION ALL
+
+    SELECT 'deposits_usd', toString(asset_id), observed_at, version, NULL
+    FROM market_lend
+    WHERE principal != 0 AND observed_at >= since AND observed_at <= until
+
+    UNION ALL
+
+    SELECT 'collateral_usd', toString(asset_id), observed_at, version, NULL
+    FROM market_collateral
+    WHERE balance != 0 AND observed_at >= since AND observed_at <= until
+
+    UNION ALL
+
+    SELECT 'debt_usd', toString(asset_id), observed_at, version, NULL
+    FROM market_debt
+    WHERE balance != 0 AND observed_at >= since AND observed_at <= until
+) AS o
+INNER JOIN
 (
     SELECT at, max(version) AS version
     FROM snapshot
     WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at >= since AND at <= until
     GROUP BY at
-)
-SELECT history, asset_id, toUnixTimestamp(observed_at) AS observed_at, max(amount_usd) AS value
-FROM
-(
-    SELECT toString(history) AS history, toString(asset_id) AS asset_id, observed_at, toNullable(value) AS amount_usd
-    FROM observation FINAL
-    WHERE history IN {histories:Array(String)}
-      AND observed_at >= since
-      AND observed_at <= until
-      AND observed_at IN (SELECT at FROM taken)
-
-    UNION ALL
-
-    SELECT 'deposits_usd', toString(asset_id), observed_at, NULL
-    FROM market_lend
-    WHERE principal != 0 AND (observed_at, version) IN (SELECT at, version FROM taken)
-
-    UNION ALL
-
-    SELECT 'collateral_usd', toString(asset_id), observed_at, NULL
-    FROM market_collateral
-    WHERE balance != 0 AND (observed_at, version) IN (SELECT at, version FROM taken)
-
-    UNION ALL
-
-    SELECT 'debt_usd', toString(asset_id), observed_at, NULL
-    FROM market_debt
-    WHERE balance != 0 AND (observed_at, version) IN (SELECT at, version FROM taken)
-)
-GROUP BY history, asset_id, observed_at
+) AS taken ON taken.at = o.observed_at
+WHERE o.version IN (0, taken.version)
+GROUP BY history, asset_id, o.observed_at
