@@ -60,7 +60,7 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
     FILES have the columns time, address, action, asset and amount, and may have usd, tx_hash, id, account_index and
     leg. The histories of loans and liquidations and the histories of addresses follow. Without a USD value, the price
     at the time values an event. Importing an event again, with the same id or the same content, changes nothing; an
-    id of two events is refused. A store takes events either of files or of a source. Example:
+    id of two events is refused. An event that a source lists, too, is one event. Example:
 
     \b
         analytics-service import events loans.csv --amounts units --action deposit=lend

@@ -12,35 +12,24 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from analytics_service.errors import ImportRefused, SourceRefused
+from analytics_service.errors import ImportRefused
 from analytics_service.imports.publishing import names_of, number_of, resumable, retries
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.instants import unix_second
-from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.values import quantized_below_limit, usd_value
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.admission import claim, read_claim
 from analytics_service.store.assets import ASSETS, changed_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
-from analytics_service.store.ledger import Run, completed_before, new_version, read_state
-from analytics_service.store.loans import is_lending, lending_frame
+from analytics_service.store.known_events import EventChanges, compare_filed, read_of
+from analytics_service.store.ledger import Run, new_version, read_state
 from analytics_service.store.observations import OBSERVATIONS, read_prices_at
 from analytics_service.store.rewrite import staging
-from analytics_service.store.sums import TOTALS, SumChanges, changed_sums, settled_before, summed
+from analytics_service.store.sums import TOTALS, SumChanges, changed_sums, settled_before
 
 FAMILY = "loans"
-
-
-def require_no_jobs(store: Store) -> None:
-    """SourceRefused if jobs have written events: their sums are those of a source, which knows all of its events."""
-    if completed_before(store, FAMILY, TIME_LIMIT - 1) is not None:
-        raise SourceRefused(
-            "The events of this store come from a source, and those of files cannot be told from them. Import them "
-            "into another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server."
-        )
 
 
 def valued(store: Store, events: Sequence[Event], assets: Mapping[str, Asset]) -> list[Event]:
@@ -74,25 +63,23 @@ def publish_events(
     version = retry(lambda: new_version(store))
     retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
     with staging(store, FAMILY, version, retry, what="import", expected=len(events)) as staged:
-        first = min(unix_second(event.at) for event in events)
+        seconds = [unix_second(event.at) for event in events]
         head = retry(lambda: read_state(store, FAMILY))
-        last = max(*(unix_second(event.at) for event in events), head.at if head else 0)
-        sums = retry(lambda: _sums(store, events, first))
-        definitions = versioned(retry(lambda: changed_assets(store, assets)), version)
-        lending = versioned(lending_frame(event for event in events if is_lending(event)), version)
+        first, last = min(seconds), max(*seconds, head.at if head else 0)
+        changes = compare_filed(retry(lambda: read_of(store, events)), events)
+        sums = retry(lambda: _sums(store, changes, first))
+        definitions = retry(lambda: changed_assets(store, assets))
         run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
-        for table, rows in (
-            (OBSERVATIONS, versioned(sums.added, version)),
-            ("event", lending),
-            (ACCOUNT_EVENTS, versioned(account_event_frame(events), version)),
-            (ASSETS, definitions),
-        ):
-            retry(lambda table=table, rows=rows: staged.insert(table, rows))  # type: ignore[misc]
+        for table, rows in {OBSERVATIONS: sums.added, **changes.frames(), ASSETS: definitions}.items():
+            retry(lambda table=table, rows=rows: staged.insert(table, versioned(rows, version)))  # type: ignore[misc]
         retry(lambda: staged.remove(sums.removed))
         rewrite.publish(store, staged, [run], retry)
 
 
-def _sums(store: Store, events: Sequence[Event], first: int) -> SumChanges:
-    """What changes in sums from the first event of an import on."""
+def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
+    """What changes in sums from the first event of an import, or the first that it moves."""
+    first = min([first, *changes.seconds])
     since = settled_before(store, first)
-    return changed_sums(store, since, summed(events), ticks={first: TOTALS}, refused=ImportRefused)
+    return changed_sums(
+        store, since, changes.summed, without=changes.unsummed, ticks={first: TOTALS}, refused=ImportRefused
+    )

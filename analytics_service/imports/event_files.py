@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,7 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import AMOUNT_LIMIT
 from analytics_service.market.values import EXACT
+from analytics_service.store.known_events import content_id
 
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.
@@ -183,13 +184,8 @@ def _event(
     amount = _amount(file, row["amount"], asset)
     usd = _number(row["usd"], "the USD value", _MAX_USD) if row.get("usd") else None
     index = _index(row["account"]) if row.get("account") else None
-    tx = row.get("tx", "")
-    identity = row.get("id") or ";".join((str(second), tx, address, action, leg or "", asset_id, f"{amount}"))
-    file.ids[identity] += 1
-    # Rows that are alike in everything are events of their own.
-    number = file.ids[identity] if not row.get("id") else 1
-    return Event(
-        id=identity if number == 1 else f"{identity};{number}",
+    event = Event(
+        id=row.get("id", ""),
         action=action,
         asset_id=asset_id,
         address=address,
@@ -197,9 +193,18 @@ def _event(
         amount=amount,
         usd=usd,
         account_index=index,
-        tx_hash=tx,
+        tx_hash=row.get("tx", ""),
         leg=leg,
     )
+    return event if event.id else _with_id(file, event)
+
+
+def _with_id(file: EventFile, event: Event) -> Event:
+    """The event with an id of its content. Rows that are alike in everything are events of their own."""
+    identity = content_id(event)
+    file.ids[identity] += 1
+    number = file.ids[identity]
+    return replace(event, id=identity if number == 1 else f"{identity};{number}")
 
 
 def _unsigned(text: str, action: Action) -> str:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import listed_assets, notes_on_symbols, registered_assets
-from analytics_service.imports.event_content import publish_events, require_no_jobs, valued
+from analytics_service.imports.event_content import publish_events, valued
 from analytics_service.imports.event_files import EventFile, EventRequest, open_events, read_events
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.opening import open_table
 from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.instants import shown
 from analytics_service.store.connection import Store
-from analytics_service.store.events import read_events_since
+from analytics_service.store.known_events import KnownEvent, compare_filed, content_id, read_of
 from analytics_service.store.retries import Reporter
 
 _CURE = "describe it in such a file, with the columns symbol, address and decimals"
@@ -48,12 +48,10 @@ def load_events(
 ) -> LoadedEvents:
     """Read all files; rows with the same id are one event. `at` is the present instant.
 
-    SourceRefused when the store holds simulated data (rule 8.7), or events of a source; ImportRefused when a file can
-    be read in two ways or not at all, no row is left, an id has two contents, or (without `skip_invalid`) a row is bad.
+    SourceRefused when the store holds simulated data (rule 8.7); ImportRefused when a file can be read in two ways or
+    not at all, no row is left, an id has two contents, or (without `skip_invalid`) a row is bad.
     """
     registered = registered_assets(store)
-    if store is not None:
-        require_no_jobs(store)
     listed = {asset.id: asset for asset in listed_assets(request.assets, registered)}
     described = {asset_id: asset for asset_id, asset in registered.items() if asset.is_described}
     assets = {**registered, **listed, **described}
@@ -67,11 +65,10 @@ def load_events(
     rows = [event for file in files for event in file.events]
     require_rows(files, len(rows), rejected_files)
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
-    stored = _stored(store, rows)
-    merged = {_id_now(event): event_id for event_id, event in stored.items()}
-    rows = [replace(event, id=merged.get(event.id, event.id)) for event in rows]
-    distinct = _distinct(stored, rows)
-    known = read - rejected - sum(event.id not in stored for event in distinct)
+    distinct = _distinct(rows)
+    stored = read_of(store, distinct) if store is not None else []
+    _require_same(distinct, stored)
+    known = read - rejected - len(compare_filed(stored, distinct).new)
     events = valued(store, distinct, assets) if store is not None else distinct
     used = {event.asset_id for event in events}
     new = [asset for asset in listed.values() if asset.id in used and asset.id not in described]
@@ -80,34 +77,30 @@ def load_events(
     return LoadedEvents(files, events, new, symbols, read, known, rejected, rejected_files, notes)
 
 
-def _stored(store: Store | None, events: Sequence[Event]) -> Mapping[str, Event]:
-    """The stored events of the addresses of events, by id."""
-    addresses = sorted({event.address for event in events})
-    return {event.id: event for event in read_events_since(store, addresses, 0)} if store is not None else {}
-
-
-def _id_now(event: Event) -> str:
-    """The id that a file without ids gives an event now: it names the asset, whose own id a merge may have changed."""
-    second, *parts = event.id.split(";")
-    is_made = second == f"{unix_second(event.at)}" and len(parts) > 6
-    return ";".join((second, *parts[:4], event.asset_id, *parts[6:])) if is_made else event.id
-
-
-def _distinct(stored: Mapping[str, Event], events: Sequence[Event]) -> list[Event]:
-    """One event of each id. ImportRefused if an id stands for different events, in the files or in the store."""
+def _distinct(events: Sequence[Event]) -> list[Event]:
+    """One event of each id. ImportRefused if an id stands for different events."""
     distinct: dict[str, Event] = {}
     for event in events:
-        same = distinct.setdefault(event.id, event)
-        before = stored.get(event.id)
-        # What an event was worth depends on what prices were known.
-        if before is not None and before != replace(event, usd=before.usd, price=before.price):
-            same = before
-        if same != event:
-            raise ImportRefused(
-                f"The id {event.id[:80]!r} stands for two events, {_shown(same)} and {_shown(event)}, so nothing was "
-                "written. Name a column that tells all events apart with --column id=COLUMN, or import without ids."
-            )
+        if (same := distinct.setdefault(event.id, event)) != event:
+            raise _two_events(same, event)
     return list(distinct.values())
+
+
+def _require_same(events: Sequence[Event], stored: Sequence[KnownEvent]) -> None:
+    """ImportRefused if an id stands for another event in the store. Its time may be another, and so may what it was
+    worth, which depends on what prices were known."""
+    by_id = {event.id: event for event in events}
+    for known in stored:
+        event = by_id.get(known.event.id)
+        if event is not None and content_id(event) != content_id(replace(known.event, at=event.at)):
+            raise _two_events(known.event, event)
+
+
+def _two_events(one: Event, other: Event) -> ImportRefused:
+    return ImportRefused(
+        f"The id {one.id[:80]!r} stands for two events, {_shown(one)} and {_shown(other)}, so nothing was written. "
+        "Name a column that tells all events apart with --column id=COLUMN, or import without ids."
+    )
 
 
 def _shown(event: Event) -> str:

@@ -10,7 +10,6 @@ from analytics_service.market.fields import columns_of
 from analytics_service.market.kinds import Text
 from analytics_service.store.columns import Columns, decoded, encoded_records, select_list
 from analytics_service.store.connection import Store
-from analytics_service.store.sql import MAX_ADDRESSES
 
 ACCOUNT_EVENTS = "account_event"
 _EVENT = columns_of(Event)
@@ -23,14 +22,6 @@ _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at
 def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
     """Events as a batch to insert, without `version`."""
     return encoded_records(events, COLUMNS)
-
-
-def read_events_since(store: Store, addresses: Sequence[str], since: int) -> list[Event]:
-    """The events of (lower-case) addresses at or after a unix second."""
-    chunks = [addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES)]
-    placeholders = {"columns": select_list(_EVENT)}
-    frames = [store.frame("account_events_since", placeholders, addresses=chunk, since=since) for chunk in chunks]
-    return [Event(**decoded(row, _EVENT)) for frame in frames for row in frame.iter_rows(named=True)]
 
 
 def read_account_events(store: Store, address: str, until: int, query: EventQuery) -> EventList:

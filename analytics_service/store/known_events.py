@@ -20,6 +20,7 @@ from analytics_service.store.columns import decoded, select_list
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
 from analytics_service.store.loans import is_lending, lending_frame
+from analytics_service.store.sql import MAX_ADDRESSES
 from analytics_service.store.sums import SummedEvent, summed
 
 _EVENT = columns_of(Event)
@@ -27,6 +28,8 @@ _EVENT = columns_of(Event)
 _AT_ONCE = 500
 _BETWEEN = "at > toDateTime({since:UInt32}, 'UTC') AND at <= toDateTime({until:UInt32}, 'UTC')"
 _NAMED = "address IN {addresses:Array(String)} AND (uuid IN {uuids:Array(String)} OR tx_hash IN {hashes:Array(String)})"
+
+_OF = "address IN {addresses:Array(String)}"
 
 
 class Bringer(StrEnum):
@@ -147,6 +150,13 @@ def read_named(store: Store, events: Sequence[Event]) -> Iterator[KnownEvent]:
         )
 
 
+def read_of(store: Store, events: Iterable[Event]) -> list[KnownEvent]:
+    """All stored events of the addresses of some."""
+    addresses = sorted({event.address for event in events})
+    chunks = [addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES)]
+    return [known for chunk in chunks for known in _read(store, _OF, addresses=chunk)]
+
+
 def _read(store: Store, which: str, **bound: object) -> list[KnownEvent]:
     rows = store.frame("known_events", {"columns": select_list(_EVENT), "which": which}, **bound)
     return [KnownEvent(Event(**decoded(row, _EVENT)), Bringer(row["brought_by"])) for row in rows.iter_rows(named=True)]
@@ -207,3 +217,18 @@ def compare_listed(
         elif not is_there and known.brought_by is Bringer.BOTH:
             changed.append((known, replace(known, brought_by=Bringer.FILE)))
     return EventChanges(new, changed, gone)
+
+
+def compare_filed(stored: Sequence[KnownEvent], events: Sequence[Event]) -> EventChanges:
+    """What events of files change, given all stored events of their addresses. What a source has listed stays as it
+    says."""
+    new, changed = list[KnownEvent](), list[tuple[KnownEvent, KnownEvent]]()
+    for event, known in paired(events, stored, has_ids=False):
+        if known is None:
+            new.append(KnownEvent(event, Bringer.FILE))
+        elif known.brought_by is Bringer.SOURCE:
+            changed.append((known, replace(known, brought_by=Bringer.BOTH)))
+        elif known.brought_by is Bringer.FILE:
+            after = KnownEvent(replace(as_stored(event), id=known.event.id), Bringer.FILE)
+            changed += [(known, after)] if after != known else []
+    return EventChanges(new, changed)

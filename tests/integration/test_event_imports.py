@@ -4,7 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from analytics_service.imports.event_files import EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
 from analytics_service.imports.presets import PRESETS
 from analytics_service.imports.presets import PRICES as PRICE
-from analytics_service.market.events import Action
+from analytics_service.market.events import Action, Event
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
@@ -176,10 +176,65 @@ def test_jobs_go_on_after_imported_events(priced: Store, settings: Settings, tmp
     assert [point["v"] for point in answer.json["data"]["points"]][-1] == "31"
 
 
-def test_a_store_takes_events_of_a_source_or_of_files(settings: Settings, store: Store, tmp_path: Path) -> None:
-    run_once(JOBS["loans"], HandMade(), store, AT)
-    with pytest.raises(SourceRefused, match=r"come from a source.*another store"):
-        load(store, tmp_path, text(EVENTS))
+SHARED: list[Row] = [
+    (99_000, ALICE, "borrow", "AAA", "1", "10"),
+    (99_100, BOB, "liquidate", "BBB", "2", "25"),
+    (99_100, BOB, "liquidate", "BBB", "2", "25"),
+    (99_200, BOB, "borrow_flash_loan", "BBB", "3", "30"),
+]
+
+
+def listed(row: Row, number: int) -> Event:
+    """A row as a source lists it."""
+    second, address, action, symbol, amount, usd = row
+    asset_id, units = {"AAA": ("token;0xa", 10**18), "BBB": ("token;0xb", 10**6)}[symbol]
+    at, value = datetime.fromtimestamp(START + second, UTC), Decimal(usd)
+    return Event(
+        f"{number}", Action(action), asset_id, address, at, int(amount) * units, value, Decimal(2), 0, "contract",
+        tx_hash=f"tx{second}",
+    )  # fmt: skip
+
+
+def told(settings: Settings) -> list[list[tuple[object, ...]]]:
+    """What a store has, whatever ids events have."""
+    summed = "history IN ('loans_originated', 'liquidations', 'flash_loans')"
+    return [
+        imports.query(settings, "SELECT * EXCEPT (id, version) FROM event FINAL WHERE NOT gone ORDER BY ALL"),
+        imports.query(
+            settings, "SELECT * EXCEPT (id, uuid, version) FROM account_event FINAL WHERE NOT gone ORDER BY ALL"
+        ),
+        imports.query(settings, f"SELECT * EXCEPT version FROM observation FINAL WHERE {summed} ORDER BY ALL"),
+    ]
+
+
+def test_events_of_files_and_of_a_source_share_a_store_in_any_order(settings: Settings, tmp_path: Path) -> None:
+    """Those of both are known once: two that are alike twice. Each has one of its own, too."""
+    source = HandMade(events_=[listed(row, number) for number, row in enumerate(SHARED[:3])])
+    source.events_ = sorted(
+        [*source.events_, listed((98_000, ALICE, "lend", "AAA", "4", "40"), 9)], key=lambda event: event.at
+    )
+    found = []
+    for number, steps in enumerate(["file source", "source file", "file source file source"]):
+        own = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_{number}")
+        with database(own) as store:
+            imports.run(store, imports.prices_file(tmp_path, PRICES))
+            at = AT
+            for step in steps.split():
+                if step == "file":
+                    bring(store, tmp_path, SHARED)
+                else:
+                    run_once(JOBS["loans"], source, store, at)
+                    at += timedelta(minutes=5)
+            found.append(told(own))
+            if number == 1:
+                before = imports.query(own, "SELECT uuid FROM account_event FINAL WHERE NOT gone AND action != 'lend'")
+                # What files have stays, and what only the source had leaves.
+                run_once(JOBS["loans"], HandMade(), store, at)
+                after = imports.query(own, "SELECT uuid, brought_by FROM account_event FINAL WHERE NOT gone")
+                assert sorted(after) == sorted((uuid, "file") for (uuid,) in before)
+    assert [len(rows) for rows in found[0][:2]] == [5, 5]
+    assert found[0][1:] == found[1][1:] == found[2][1:]
+    assert found[0] == found[1] == found[2]
 
 
 def test_simulated_data_is_not_mixed_with_events_of_files(store: Store, tmp_path: Path) -> None:
