@@ -583,7 +583,7 @@ def test_a_tick_reads_no_further_back_than_the_last_one(tmp_path: Path) -> None:
     source = deployment.following(tmp_path, ALICE)
     events = source.events(instant(SECOND - 10), instant(SECOND - 2))
     assert [event.amount for event in events] == list(range(9, 1, -1))
-    assert len(deployment.asked) == 2
+    assert len(deployment.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -602,15 +602,16 @@ def test_a_page_of_events_that_does_not_follow_is_an_error(
         source.events(instant(0), AT)
 
 
-def test_events_are_not_read_before_upstream_has_them_all(tmp_path: Path) -> None:
-    """They are read only once."""
+def test_events_are_complete_up_to_the_snapshot_of_upstream_which_is_waited_for_some_seconds(tmp_path: Path) -> None:
     deployment = follow(Acts(3), tmp_path, as_of=SECOND - 1)
     source = deployment.following(tmp_path, ALICE)
+    assert source.complete_until(AT) == instant(SECOND - 1)
     assert source.complete_until(instant(SECOND - 1)) == instant(SECOND - 1)
-    assert deployment.source().complete_until(AT) is None
-    with pytest.raises(SourceError, match="has events up to 2026-03-01T11:59:59Z so far, not up to 2026-03-01T12:00"):
-        source.events(instant(0), AT)
     assert [pause for pause in deployment.waited if pause >= 1] == [1, 2, 4]
+    assert len(source.events(instant(0), AT)) == 3
+    deployment.as_of = ""
+    assert source.complete_until(AT) is None
+    assert deployment.source().complete_until(AT) is None
 
 
 def test_a_value_out_of_range_is_left_to_cost_its_asset_or_address(tmp_path: Path) -> None:

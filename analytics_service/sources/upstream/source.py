@@ -153,10 +153,7 @@ class UpstreamSource(Source):
         return read_past_risk(self._histories, at)
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """The events of followed addresses. SourceError as long as upstream has not completed a snapshot of `until`."""
-        if not self._addresses:
-            return ()
-        self._require_events(until)
+        """The events of followed addresses."""
         lists = self._each(lambda address: events.read_events(self._client, address, after, until))
         return sorted((event for listed in lists for event in listed), key=lambda event: (event.at, event.id))
 
@@ -202,15 +199,6 @@ class UpstreamSource(Source):
             return None
         newest = self._client.get(f"/users/{self._addresses[0]}/tx-history", limit=1).as_of.get("loans")
         return None if newest is None else instant(newest)
-
-    def _require_events(self, until: datetime) -> None:
-        """SourceError if upstream says that it does not have all events up to an instant."""
-        newest = self.complete_until(until)
-        if newest is not None and newest < until:
-            raise SourceError(
-                f"{self._spec} has events up to {shown(newest)} so far, not up to {shown(until)}. "
-                "Snapshots of loans cannot be more frequent than its own."
-            )
 
     def _arrangements(self, asker: Asker, at: datetime) -> Iterator[Arrangement]:
         yield from unlocks.read_groups(asker.get("/analytics/ptoken/unlocks-distribution").data, at)
