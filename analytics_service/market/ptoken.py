@@ -55,6 +55,10 @@ class Ptoken:
     pools: tuple[StakingPool, ...]
 
 
+# The address of an arrangement that stands for those of all members of a class begins like this.
+STAND_IN = "group:"
+
+
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """An unlock arrangement: its terms, and how much has been claimed. Without a `member_class` it is in no group."""

@@ -67,7 +67,7 @@ class Sound(Source):
     config_: GlobalConfig = NO_CONFIG
     events_: Sequence[Event] = EVENTS
     ptoken_: Ptoken = PTOKEN
-    arrangements_: Sequence[Arrangement] = (ARRANGEMENT,)
+    arrangements_: Sequence[Arrangement] = (ARRANGEMENT, replace(ARRANGEMENT, address="group:team"))
     positions_: Sequence[Position] = (
         Position(ALICE, (Account(0, (Holding(ATOM.id, 250_000_000),), (Holding(USDT.id, 400_000_000),)),)),
         Position(
@@ -136,7 +136,7 @@ def test_there_is_nothing_to_say_of_a_sound_source() -> None:
         ("config", 1),
         ("events", 4),
         ("ptoken", 1),
-        ("arrangements", 1),
+        ("arrangements", 2),
         ("positions", 2),
         ("swaps", 1),
     ]

@@ -17,6 +17,7 @@ from analytics_service.market.kinds import Rate, Ratio
 from analytics_service.market.markets import NO_CONFIG
 from analytics_service.market.misfits import listed, named
 from analytics_service.market.prices import Price, quoted
+from analytics_service.market.ptoken import STAND_IN
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
@@ -148,7 +149,7 @@ def _identities(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
             yield warning(f"{part}: not among the assets: {listed(undefined)}. Amounts stay in denom units.")
     for part in ("events", "positions", "arrangements", "swaps"):
         addresses = dict.fromkeys(record.address for record in answers[part])
-        if bad := [address for address in addresses if not _is_address(address)]:
+        if bad := [one for one in addresses if not (one.startswith(STAND_IN) or _is_address(one))]:
             yield warning(
                 f"{part}: addresses that cannot be asked for: {listed(bad)}. They must be bech32 with a valid checksum,"
                 " or 0x and 40 hex digits."

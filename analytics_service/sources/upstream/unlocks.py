@@ -14,7 +14,7 @@ from typing import Any
 
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import Flag, Word
-from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
+from analytics_service.market.ptoken import STAND_IN, Arrangement, MemberClass, ScheduleKind
 from analytics_service.market.unlocks import unlock_amounts
 from analytics_service.sources.upstream.fields import AnswerField
 
@@ -50,7 +50,7 @@ def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement
                 parts.append((size, begins_at, ends.get(use, {"claimed": size})))
         member_class = group["member_class"].read(_CLASS)
         bare = Arrangement(
-            f"group:{member_class}",
+            f"{STAND_IN}{member_class}",
             0,
             member_class,
             ScheduleKind.LUMP_SUM,
