@@ -35,7 +35,7 @@ def collect(batch: Batch) -> list[Snapshot]:
 
 def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:
     """The snapshot, and what it has a market of, but no value."""
-    defined, redefined = batch.assets(at)
+    defined, redefined = batch.valued_assets(at)
     markets, assets = batch.markets(at, redefined), linked(defined)
     defined_markets = [market for market in markets if market.asset_id in assets]
     prices = batch.known_prices(at, (market.asset_id for market in defined_markets))

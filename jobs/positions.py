@@ -87,7 +87,7 @@ def risk_at(batch: Batch, at: datetime, items: pl.DataFrame) -> pl.DataFrame:
     or no prices."""
     source, borrowing = batch.source, borrowing_of(items)
     has_debts = "debt" in borrowing["kind"]
-    assets, redefined = batch.assets(at)
+    assets, redefined = batch.valued_assets(at)
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}

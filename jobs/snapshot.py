@@ -80,6 +80,11 @@ class Batch:
                 assets[known.id] = replace(known, listed_until=None, ended_at=None)
         return assets, changed
 
+    def valued_assets(self, at: datetime) -> tuple[Mapping[str, Asset], Set[str]]:
+        """The same with those that the source leaves out, until they end: of these, too, there may be amounts."""
+        listed, changed = self.assets(at)
+        return {**{asset.id: asset for asset in self._known.values() if not asset.has_ended(at)}, **listed}, changed
+
     @cached_property
     def _known(self) -> dict[str, Asset]:
         """The definitions of assets that are stored, and those first met in this batch."""

@@ -58,6 +58,10 @@ class Asset:
         """`<group>;<group_key>`, unique over all assets."""
         return f"{self.group};{self.group_key}"
 
+    def has_ended(self, at: datetime) -> bool:
+        """Whether it has no value any more at an instant."""
+        return self.ended_at is not None and self.ended_at < at
+
     @property
     def is_described(self) -> bool:
         """Whether anybody has stated its decimals. Without that, it has no symbol of a denom unit either."""

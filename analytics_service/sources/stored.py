@@ -42,7 +42,7 @@ class StoredSource(Source):
         return bool(self.prices(at)) and self._reader(CONFIG, at) is not None
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        return [asset for asset in self._assets if asset.ended_at is None or asset.ended_at >= at]
+        return [asset for asset in self._assets if not asset.has_ended(at)]
 
     def prices(self, at: datetime) -> Sequence[Price]:
         second, read = unix_second(at), self._reader(CONFIG, at)

@@ -91,7 +91,8 @@ POSITIONS = (
 
 @dataclass
 class Forgetful(HandMade):
-    """Leaves the price of x out at some instants. From the eleventh on, x is not listed, and has no market."""
+    """Leaves the price of x out at some instants, and at one of these x itself, but not its market. From the eleventh
+    on, x is not listed, and has no market."""
 
     left_out: frozenset[int] = frozenset()
 
@@ -99,7 +100,8 @@ class Forgetful(HandMade):
         return at > instant_of(9)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        return [asset for asset in ASSETS if not self._is_over(at) or asset.id not in (X, RX)]
+        is_listed = not self._is_over(at) and (at != instant_of(3) or 3 not in self.left_out)
+        return [asset for asset in ASSETS if is_listed or asset.id not in (X, RX)]
 
     def prices(self, at: datetime) -> Sequence[Price]:
         missing = (at - NOON) // EVERY in self.left_out or self._is_over(at)
