@@ -110,7 +110,7 @@ def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     batch = Batch("loans", spelled(source, store, instants[0]), store, instants, None)
     with batch.left_out:
         changes = loans.compare_again(batch, portion.since, portion.until)
-    if not (changes.now or changes.before):
+    if not (changes.now or changes.before or changes.left):
         return
     version = new_version(store)
     with store.together("a comparison of events"):

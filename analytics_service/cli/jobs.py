@@ -118,7 +118,8 @@ def jobs_backfill(
 ) -> None:
     """Take the snapshots of a range that are not there yet.
 
-    With --again those that are there are replaced by what the source says now. Without it they stay as they are.
+    With --again those that are there are replaced by what the source says now, and so are all events of the range if
+    they are those of loans. Without it they stay as they are.
     DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
     as buckets of its history end. Positions have no past to take, but for the histories of risk of such a deployment.
 

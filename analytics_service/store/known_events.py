@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import polars as pl
 
@@ -19,11 +20,12 @@ from analytics_service.market.kinds import Usd
 from analytics_service.store.columns import decoded, select_list
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
-from analytics_service.store.loans import is_lending, lending_frame
+from analytics_service.store.loans import EVENT, KINDS, is_lending, lending_frame
 from analytics_service.store.sql import MAX_ADDRESSES
-from analytics_service.store.sums import SummedEvent, summed
+from analytics_service.store.sums import SummedEvent, summed_event
 
 _EVENT = columns_of(Event)
+_ACTIONS = {kind: action for action, kind in KINDS.items()}
 # Events that are looked up together: their ids are parameters, which may be 128 KiB long.
 _AT_ONCE = 500
 _BETWEEN = "at > toDateTime({since:UInt32}, 'UTC') AND at <= toDateTime({until:UInt32}, 'UTC')"
@@ -55,11 +57,13 @@ class KnownEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventChanges:
-    """What differs from what is stored: events that are new, that are otherwise, before and after, and that go."""
+    """What differs from what is stored: events that are new, that are otherwise, before and after, and that go. Those
+    `left` are in table `event` only, since a run has died after it had written them there."""
 
     new: Sequence[KnownEvent] = ()
     changed: Sequence[tuple[KnownEvent, KnownEvent]] = ()
     gone: Sequence[KnownEvent] = ()
+    left: Sequence[KnownEvent] = ()
 
     @property
     def now(self) -> list[KnownEvent]:
@@ -74,12 +78,12 @@ class EventChanges:
     @property
     def summed(self) -> list[SummedEvent]:
         """The events to write that are summed."""
-        return summed(known.event for known in self.now)
+        return _summed(self.now)
 
     @property
     def unsummed(self) -> set[tuple[int, str]]:
         """Second and id of the events that are not summed as they were."""
-        return {(event.second, event.id) for event in summed(known.event for known in self.before)}
+        return {(event.second, event.id) for event in _summed([*self.before, *self.left])}
 
     @property
     def seconds(self) -> set[int]:
@@ -92,13 +96,18 @@ class EventChanges:
         now, before = self.now, self.before
         lending = [known for known in now if is_lending(known.event)]
         places = {(known.event.at, known.event.id) for known in lending}
-        unlent = [k for k in before if is_lending(k.event) and (k.event.at, k.event.id) not in places]
+        unlent = [k for k in [*before, *self.left] if is_lending(k.event) and (k.event.at, k.event.id) not in places]
         keys = {known.key for known in now}
         left = [known for known in before if known.key not in keys]
         return {
             "event": _frame(lending_frame, lending, unlent),
             ACCOUNT_EVENTS: _frame(account_event_frame, now, left),
         }
+
+
+def _summed(events: Iterable[KnownEvent]) -> list[SummedEvent]:
+    every = (summed_event(known.event, of_file=known.brought_by is not Bringer.SOURCE) for known in events)
+    return [event for event in every if event]
 
 
 def _frame(
@@ -150,6 +159,17 @@ def read_named(store: Store, events: Sequence[Event]) -> Iterator[KnownEvent]:
         )
 
 
+def read_lending(store: Store, since: int, until: int) -> list[KnownEvent]:
+    """The events in (since, until], unix seconds, that table `event` has, with what it has of them."""
+    rows = store.frame("lending_between", {"columns": select_list(EVENT)}, since=since, until=until)
+    return [_lent(row) for row in rows.iter_rows(named=True)]
+
+
+def _lent(row: dict[str, Any]) -> KnownEvent:
+    action, bringer = _ACTIONS[row.pop("kind")], Bringer(row.pop("brought_by"))
+    return KnownEvent(Event(action=action, **decoded(row, {name: EVENT[name] for name in row})), bringer)
+
+
 def read_of(store: Store, events: Iterable[Event]) -> list[KnownEvent]:
     """All stored events of the addresses of some."""
     addresses = sorted({event.address for event in events})
@@ -194,11 +214,11 @@ def compare_listed(
     Those that only the source has brought leave if it lists them no more and they happened up to `leaving_until`.
     Without `is_window` nothing of the range is expected to be stored.
     """
-    there = read_between(store, since, until) if is_window else []
+    there, lending = (read_between(store, since, until), read_lending(store, since, until)) if is_window else ([], [])
     keys = {(known.event.address, known.event.uuid) for known in there}
     elsewhere = [event for event in listed if (event.address, event.uuid) not in keys] if since else []
     there += [known for known in read_named(store, elsewhere) if (known.event.address, known.event.uuid) not in keys]
-    if not there:
+    if not (there or lending):
         return EventChanges([KnownEvent(event) for event in listed])
     new, changed, matched = list[KnownEvent](), list[tuple[KnownEvent, KnownEvent]](), set[tuple[str, int, str]]()
     for event, known in paired(listed, there):
@@ -216,7 +236,8 @@ def compare_listed(
             gone.append(known)
         elif not is_there and known.brought_by is Bringer.BOTH:
             changed.append((known, replace(known, brought_by=Bringer.FILE)))
-    return EventChanges(new, changed, gone)
+    stored = {(known.event.at, known.event.id) for known in there}
+    return EventChanges(new, changed, gone, [k for k in lending if (k.event.at, k.event.id) not in stored])
 
 
 def compare_filed(stored: Sequence[KnownEvent], events: Sequence[Event]) -> EventChanges:

@@ -37,13 +37,15 @@ TOTALS: Sequence[Series] = [(name, TOTAL) for name in _BY_NAME]
 
 @dataclass(frozen=True, slots=True)
 class SummedEvent:
-    """An event that is summed, at a unix second, and its USD value, 0 if that is unknown."""
+    """An event that is summed, at a unix second, its USD value, 0 if that is unknown, and whether a file has brought
+    it."""
 
     id: str
     action: Action
     asset_id: str
     second: int
     usd: Decimal
+    of_file: bool = False
 
     @property
     def series(self) -> Sequence[Series]:
@@ -72,15 +74,12 @@ class SumChanges:
         return self.added.is_empty() and self.removed.is_empty()
 
 
-def summed(events: Iterable[Event]) -> list[SummedEvent]:
-    """The events that are summed, of those at whole seconds. Of a liquidation, it is the repaid debt."""
-    return [
-        SummedEvent(
-            event.id, event.action, event.asset_id, unix_second(event.at), Usd.encode(event.usd) if event.usd else ZERO
-        )
-        for event in events
-        if event.action in SUMMED and event.leg is not Leg.COLLATERAL
-    ]
+def summed_event(event: Event, *, of_file: bool) -> SummedEvent | None:
+    """The event at a whole second as it is summed, if it is. Of a liquidation, that is the repaid debt."""
+    if event.action not in SUMMED or event.leg is Leg.COLLATERAL:
+        return None
+    usd = Usd.encode(event.usd) if event.usd else ZERO
+    return SummedEvent(event.id, event.action, event.asset_id, unix_second(event.at), usd, of_file)
 
 
 def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
@@ -127,8 +126,8 @@ def changed_sums(
     """What the observations after a second will be, as far as they are not stored yet.
 
     `events` are there beside the stored ones or in their place, and those at the second and with the id of `without`
-    are gone. The source states values, by second: events do not count in these histories. At `ticks`, series begin
-    that have no value yet. `refused` is raised if a sum would fall.
+    are gone. The source states values, by second: what happens since it does counts in these, and not as events. At
+    `ticks`, series begin that have no value yet. `refused` is raised if a sum would fall.
     """
     stated, due = stated or {}, defaultdict[int, set[Series]](set)
     for second, series in (ticks or {}).items():
@@ -136,15 +135,14 @@ def changed_sums(
     before = read_last_sums(store, since) if since else {}
     stored: dict[tuple[Series, int], Decimal] = {}
     given: dict[int, dict[Series, Decimal]] = defaultdict(dict)
-    # The seconds between which what a source has stated counts, and not its events.
-    spans: dict[str, list[int]] = {name: [since] for values in stated.values() for name, _ in values}
+    spans: dict[str, list[int]] = defaultdict(list)
     parts = {"given_values": named_query("given_values", ())}
     for name, asset_id, second, usd, is_given, is_stated in store.frame(
         "observed_since", parts, histories=list(_BY_NAME), since=since
     ).iter_rows():
         key = name, asset_id
         if is_stated:
-            spans.setdefault(name, []).append(second)
+            spans[name].append(second)
         if is_given and second > since:
             given[second][key] = usd
         elif second > since:
@@ -161,7 +159,7 @@ def changed_sums(
     additions = [
         Addition(second, event.series, event.usd)
         for (second, _), event in happened.items()
-        if not _is_within(second, spans.get(SUMMED[event.action].name))
+        if not _is_stated(event, spans[SUMMED[event.action].name])
     ]
     try:
         own = {(key, second): usd for key, second, usd in sums_over_time(before, additions, given, due)}
@@ -196,12 +194,16 @@ def _stored(store: Store, since: int) -> Iterable[SummedEvent]:
     """The stored events that are summed, later than a unix second."""
     actions = {KINDS[action]: action for action in SUMMED}
     rows = store.frame("events_since", kinds=list(actions), since=since)
-    for event_id, kind, asset_id, second, usd in rows.iter_rows():
-        yield SummedEvent(event_id, actions[kind], asset_id, second, Usd.encode(usd))
+    for event_id, kind, asset_id, second, usd, of_file in rows.iter_rows():
+        yield SummedEvent(event_id, actions[kind], asset_id, second, Usd.encode(usd), of_file)
 
 
-def _is_within(second: int, span: Sequence[int] | None) -> bool:
-    return span is not None and min(span) <= second <= max(span)
+def _is_stated(event: SummedEvent, seconds: Sequence[int]) -> bool:
+    """Whether an event counts in what its source states at some seconds: from the first of them on any event does, and
+    before only those that the source itself has told."""
+    if not seconds or event.second > max(seconds):
+        return False
+    return event.second > min(seconds) or not event.of_file
 
 
 def _told(fall: Fall, stated: Mapping[int, Sums]) -> str:

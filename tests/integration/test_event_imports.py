@@ -16,7 +16,7 @@ from analytics_service.imports.event_files import EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
 from analytics_service.imports.presets import PRESETS
 from analytics_service.imports.presets import PRICES as PRICE
-from analytics_service.market.events import Action, Event
+from analytics_service.market.events import Action, Event, Sum, Totals
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
@@ -235,6 +235,34 @@ def test_events_of_files_and_of_a_source_share_a_store_in_any_order(settings: Se
     assert [len(rows) for rows in found[0][:2]] == [5, 5]
     assert found[0][1:] == found[1][1:] == found[2][1:]
     assert found[0] == found[1] == found[2]
+
+
+def test_sums_of_files_stay_where_a_source_goes_on_with_sums_of_its_own(
+    priced: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Its events, and those of files from then on, count in what it states."""
+
+    class Stating(HandMade):
+        def totals(self, at: datetime) -> Totals:
+            return Totals(Sum(Decimal(1000), {"token;0xa": Decimal(975)}))
+
+    loans = (
+        "SELECT toUnixTimestamp(observed_at), value FROM observation FINAL "
+        "WHERE history = 'loans_originated' AND asset_id = '' ORDER BY ALL"
+    )
+    bring(priced, tmp_path, EVENTS)
+    before = imports.query(settings, loans)
+    source = Stating(events_=[listed(SHARED[0], 0)])
+    for minutes in (0, 5):
+        run_once(JOBS["loans"], source, priced, AT + timedelta(minutes=minutes))
+    # An import is not of the future, so that of the minute after noon comes as if it were later.
+    rows = text([(100_060, BOB, "borrow", "BBB", "2", "25")])
+    path = tmp_path / "later.csv"
+    path.write_text(rows)
+    request = EventRequest([path], assets=imports.assets_file(tmp_path), unit="units")
+    later = AT + timedelta(minutes=9)
+    load_events(priced, request, later, imports.Progress(), keep_rejected=False).write(priced)
+    assert imports.query(settings, loans) == [*before, (NOON, 1000), (NOON + 300, 1000)]
 
 
 def test_simulated_data_is_not_mixed_with_events_of_files(store: Store, tmp_path: Path) -> None:

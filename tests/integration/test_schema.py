@@ -22,6 +22,7 @@ from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names
+from analytics_service.store.sums import read_loans
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, README, dictionary, renewed
 from tests.golden import LAYOUTS, written
@@ -89,6 +90,19 @@ def test_a_database_of_an_earlier_unreleased_schema_is_refused_in_one_line(setti
         for act in (migrate, pending):
             with pytest.raises(SchemaError, match=r"^This database .* empty folder .* import or backfill again\.$"):
                 act(old)
+        old.execute(f"DROP DATABASE {old.database} SYNC", in_database=False)
+
+
+def test_flash_loans_of_before_go_on_as_a_history(settings: Settings) -> None:
+    """The last of three snapshots is of a run that died."""
+    with closing(Store(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_old"))) as old:
+        migrate(old, shipped()[:12])
+        old.execute("INSERT INTO flash_loan_volume VALUES (100, 7, 1), (200, 9, 2), (300, 11, 3)")
+        old.execute(
+            "INSERT INTO snapshot (family, at, kind, version) VALUES ('loans', 100, 'job', 1), ('loans', 200, 'job', 2)"
+        )
+        migrate(old)
+        assert read_loans(old, 200).flash == 9
         old.execute(f"DROP DATABASE {old.database} SYNC", in_database=False)
 
 

@@ -86,7 +86,8 @@ class MySource(Source):
         return NO_CONFIG
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """10 USDT are borrowed each day at 6:00. The first call asks for all events since 1970."""
+        """10 USDT are borrowed each day at 6:00. The first call asks for all events since 1970, later ones for the last
+        hour again: what it does not list any more leaves the store."""
         number = max((after - LAUNCH) // timedelta(days=1) + 1, 0)
         events = []
         while (at := LAUNCH + timedelta(days=number)) <= until:
