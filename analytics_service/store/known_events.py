@@ -182,24 +182,22 @@ def _read(store: Store, which: str, **bound: object) -> list[KnownEvent]:
     return [KnownEvent(Event(**decoded(row, _EVENT)), Bringer(row["brought_by"])) for row in rows.iter_rows(named=True)]
 
 
-def paired(
-    listed: Iterable[Event], stored: Iterable[KnownEvent], *, has_ids: bool = True
-) -> list[tuple[Event, KnownEvent | None]]:
-    """Each listed event with the stored one that it is, if there is one. Without `has_ids`, ids that `content_id` has
-    made may be those of any event of the content, else of stored ones that files have brought."""
+def paired(listed: Iterable[Event], stored: Iterable[KnownEvent]) -> list[tuple[Event, KnownEvent | None]]:
+    """Each listed event with the stored one that it is, if there is one: that of its uuid, or the oldest of its content
+    if one of the two has its id from `content_id`."""
     left = {(known.event.address, known.event.uuid): known for known in stored}
     pairs = [(event, left.pop((event.address, event.uuid), None)) for event in listed]
     alike: dict[object, list[KnownEvent]] = defaultdict(list)
-    for known in sorted(left.values(), key=lambda known: known.event.at, reverse=True):
-        if not has_ids or _has_made_id(known.event):
-            alike[_content(known.event)].append(known)
-    return [(event, known or _taken(event, alike, has_ids=has_ids)) for event, known in pairs]
+    for known in sorted(left.values(), key=lambda known: known.event.at):
+        alike[_content(known.event)].append(known)
+    return [(event, known or _taken(event, alike.get(_content(event), []))) for event, known in pairs]
 
 
-def _taken(event: Event, alike: Mapping[object, list[KnownEvent]], *, has_ids: bool) -> KnownEvent | None:
-    """The oldest event of the same content that is left."""
-    rest = alike.get(_content(event)) if has_ids or _has_made_id(event) else None
-    return rest.pop() if rest else None
+def _taken(event: Event, left: list[KnownEvent]) -> KnownEvent | None:
+    """The first of what is left that the event may be, which is taken from there."""
+    is_made = _has_made_id(event)
+    place = next((n for n, known in enumerate(left) if is_made or _has_made_id(known.event)), None)
+    return None if place is None else left.pop(place)
 
 
 def _content(event: Event) -> object:
@@ -244,7 +242,7 @@ def compare_filed(stored: Sequence[KnownEvent], events: Sequence[Event]) -> Even
     """What events of files change, given all stored events of their addresses. What a source has listed stays as it
     says."""
     new, changed = list[KnownEvent](), list[tuple[KnownEvent, KnownEvent]]()
-    for event, known in paired(events, stored, has_ids=False):
+    for event, known in paired(events, stored):
         if known is None:
             new.append(KnownEvent(event, Bringer.FILE))
         elif known.brought_by is Bringer.SOURCE:
