@@ -214,8 +214,8 @@ def told(settings: Settings) -> list[list[tuple[object, ...]]]:
 
 
 def test_events_of_files_and_of_a_source_share_a_store_in_any_order(settings: Settings, tmp_path: Path) -> None:
-    """Those of both are known once: two that are alike twice. Each has one of its own, too. The same file with ids brings
-    nothing new."""
+    """Those of both are known once: two that are alike twice. Each has one of its own, too. The same file with ids
+    brings nothing new."""
     source = HandMade(events_=[listed(row, number) for number, row in enumerate(SHARED[:3])])
     source.events_ = sorted(
         [*source.events_, listed((98_000, ALICE, "lend", "AAA", "4", "40"), 9)], key=lambda event: event.at

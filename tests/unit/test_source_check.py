@@ -422,6 +422,39 @@ def test_a_range_excludes_its_beginning_and_includes_its_end(ago: timedelta) -> 
     assert "400 was there, and then was not. Each event" in line
 
 
+@dataclass
+class Late(Sound):
+    """Lists an event of some time ago only once it has been asked before."""
+
+    ago: timedelta = timedelta()
+    complete: datetime | None = None
+    asked: int = 0
+
+    def complete_until(self, at: datetime) -> datetime | None:
+        return self.complete
+
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        self.asked += 1
+        late = replace(EVENTS[0], id="late", at=NOW - self.ago)
+        return [event for event in (*EVENTS[:3], *[late][: self.asked - 1]) if after < event.at <= until]
+
+
+@pytest.mark.parametrize(
+    ("ago", "complete", "is_late"),
+    [
+        (timedelta(minutes=59), None, True),
+        (timedelta(minutes=61), None, False),
+        (timedelta(minutes=61), NOW - 2 * HOUR, True),
+        (timedelta(minutes=2), NOW - timedelta(minutes=1), False),
+    ],
+)
+def test_events_may_come_late_within_an_hour_or_when_the_source_says_so(
+    ago: timedelta, complete: datetime | None, is_late: bool
+) -> None:
+    lines = [line for line in said(Late(ago=ago, complete=complete)) if "late was not there" in line]
+    assert len(lines) == (not is_late)
+
+
 def test_what_raises_is_told_and_the_rest_is_asked_for() -> None:
     class Broken(Sound):
         @property

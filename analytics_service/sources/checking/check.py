@@ -89,6 +89,7 @@ _TYPES = dict.fromkeys(("simulated", "has_markets", "at_ends"), bool) | {
     "complete_until": datetime | None,
 }
 _ATTRIBUTES = tuple(SourcePart(name, of, cost="") for name, of in _TYPES.items())
+_COMPLETE = SourcePart("complete_until", datetime | None, cost="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,8 @@ class _Check:
         self._source = source
         self._plan = plan
         self._has_history = False
+        # Later events may be listed late.
+        self._complete = plan.now - timedelta(seconds=plan.settings.events_lateness)
         # The past instants, the newest first.
         self.instants: list[datetime] = []
         self._answers: dict[tuple[SourcePart, datetime], Records] = {}
@@ -142,8 +145,11 @@ class _Check:
         self._slow: set[SourcePart] = set()
 
     def attributes(self) -> Iterator[Step]:
-        """The types of attributes, and the instants that follow from the history."""
+        """The types of attributes, the instants that follow from the history, and up to when events are complete."""
         now, length = self._plan.now, None
+        answer = yield from self._ask(_COMPLETE, now)
+        if answer and answer[0]:
+            self._complete = answer[0]
         for part in _ATTRIBUTES:
             answer = yield from self._ask(part, now)
             if answer and part.name == "history":
@@ -215,17 +221,19 @@ class _Check:
                 yield warning(f"{words} call: else a snapshot that is taken again differs.")
 
     def windows(self) -> Iterator[Step]:
-        """Whether the events of shorter ranges are those of all time within these ranges. One range begins, and one
-        ends, exactly at an event."""
+        """Whether the events of shorter ranges are those of all time within these ranges, but for those that came late.
+        One range begins, and one ends, exactly at an event."""
         every, now = self._answers.get((EVENTS, self._plan.now), ()), self._plan.now
         # Ranges begin and end at whole seconds.
         times = [event.at for event in every if not event.at.microsecond and EPOCH < event.at < now]
         newest = max(times, default=now).astimezone(UTC)
         ends = sorted({*self.instants, now, newest, newest - timedelta(seconds=1)})
+        known = {event.id for event in every}
         for after, until in pairwise(ends if (EVENTS, now) in self._answers else ()):
             answer = yield from self._ask(EVENTS, until, after)
             expected = [event for event in every if after < event.at <= until]
-            if answer is not None and (what := difference(expected, answer)):
+            in_time = [event for event in answer or () if event.at <= self._complete or event.id in known]
+            if answer is not None and (what := difference(expected, in_time)):
                 yield error(
                     f"events: of all events, those later than {shown(after)} and not later than {shown(until)} are not "
                     f"the ones that the source has for this range: {what}. Each event belongs to one range, "
