@@ -13,7 +13,7 @@ from analytics_service.exports.writing import FOREVER, FORMATS
 from analytics_service.market.instants import instant
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History, names_of
-from analytics_service.store.ledger import Run, new_version, nth_completed, runs_of
+from analytics_service.store.ledger import Run, completed_before, new_version, nth_completed, runs_of
 from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import Staging, publish, staging
 from analytics_service.store.sql import named_query
@@ -72,7 +72,7 @@ def _take_out(store: Store, removal: Removal, folder: Path, reporter: Reporter) 
         runs = _runs(store, removal)
         removed = _counted(store, removal, runs)
         keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}
-        store.run("stage_removed", keys, **_range(removal, runs))
+        store.run("stage_removed", keys, **_range(store, removal, runs))
         files = {history: _write(store, history, removed, staged, folder, reporter) for history in removed.observations}
         staged.forget(runs)
         publish(store, staged, [])
@@ -94,7 +94,7 @@ def _runs(store: Store, removal: Removal) -> list[Run]:
 
 def _counted(store: Store, removal: Removal, runs: Sequence[Run]) -> Removed:
     by_name = {history.name: history for history in HISTORIES}
-    rows = store.frame("count_removed", {"keys": named_query("removed_keys", ())}, **_range(removal, runs))
+    rows = store.frame("count_removed", {"keys": named_query("removed_keys", ())}, **_range(store, removal, runs))
     observations = {by_name[name]: number for name, number, _, _ in rows.iter_rows()}
     seconds = [*rows["first"], *rows["last"], *(run.at for run in runs)]
     if not seconds:
@@ -102,14 +102,18 @@ def _counted(store: Store, removal: Removal, runs: Sequence[Run]) -> Removed:
     return Removed(len(runs), observations, min(seconds), max(seconds))
 
 
-def _range(removal: Removal, runs: Sequence[Run]) -> dict[str, object]:
-    """Parameters of the observations to take out. Those of prices have times of their own within a snapshot."""
+def _range(store: Store, removal: Removal, runs: Sequence[Run]) -> dict[str, object]:
+    """Parameters of the observations to take out. Those of prices and of loans have times of their own within a
+    snapshot; of loans, those go whose events do: all since the newest snapshot that is left."""
     histories, since, until = names_of(removal.family), removal.start, removal.end
     if removal.history is not None:
         histories = [removal.history.name]
     elif removal.family == "prices":
         since = min((run.first_observed_at for run in runs), default=since)
         until = max((run.last_observed_at for run in runs), default=until)
+    elif removal.family == "loans" and runs:
+        before = completed_before(store, removal.family, removal.start)
+        since = 0 if before is None else before + 1
     return {
         "family": removal.family,
         "histories": histories,

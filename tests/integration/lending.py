@@ -35,7 +35,7 @@ _USD = {ETH: 3000, USDC: 1, ORB: 8, PTK: Decimal("0.25")}
 _YIELD = Decimal("0.02")
 _USERS = (RICH_ADDRESS, "0x" + "a" * 40, "0x" + "b" * 40)
 # Seconds since its first event, and between two events of the past and of the present.
-_AGE = 200 * DAY
+AGE = 200 * DAY
 RARELY, OFTEN = 21_600, 10
 
 
@@ -116,7 +116,7 @@ class Lending(Source):
         return replace(CONFIG, ptoken=PTK, hnative=ORB)
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        first, last = max(unix_second(after), self.live - _AGE), unix_second(until)
+        first, last = max(unix_second(after), self.live - AGE), unix_second(until)
         past = range(first - first % RARELY + RARELY, min(last + 1, self.live), RARELY)
         present = range(max(first - first % OFTEN + OFTEN, self.live), last + 1, OFTEN)
         return [event for second in (*past, *present) for event in self._events(second)]

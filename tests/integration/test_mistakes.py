@@ -21,7 +21,7 @@ from tests.doubles import FreshHeads
 from tests.integration.databases import database, make_views
 from tests.integration.everything import Asked, answers, differences, everything
 from tests.integration.interrupted import Moment, Writer
-from tests.integration.lending import ASSETS, ETH, ORB, PTK, USDC, Lending, lend_apr, usd
+from tests.integration.lending import AGE, ASSETS, ETH, ORB, PTK, USDC, Lending, lend_apr, usd
 from tests.integration.routes import client_of
 from tests.integration.steps import Again, Ahead, Backfill, End, Import, Merge, Recompute, Remove, Step, Tick
 
@@ -88,9 +88,9 @@ class Story:
         return Import(path, name)
 
     def loans(self) -> Import:
-        """What was lent before the source begins."""
+        """What was lent before the source's first event."""
         return self.file(
-            "loans-originated", {(ETH, at): Decimal(10 + number) for number, at in enumerate(self.past[:2])}
+            "loans-originated", {(ETH, self.live - AGE - days * DAY): Decimal(10 - days) for days in (2, 1)}
         )
 
     def rates(self) -> Import:
@@ -169,7 +169,7 @@ def the_corrections(story: Story, dice: random.Random) -> Sequence[Step]:
         # An asset did not end.
         [End(OLD, None)],
         # Loans from before the source began come after its own.
-        [story.loans(), Recompute(story.past[0], story.past[-1], ("loans",))],
+        [story.loans(), Recompute(story.live - AGE - 2 * DAY, story.past[-1], ("loans",))],
     ]
     for name in dice.sample([*JOBS], 2):
         # A clock ran ahead.
