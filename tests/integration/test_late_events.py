@@ -87,10 +87,11 @@ def shown(settings: Settings) -> dict[str, Any]:
 
 
 def drawn(draw: random.Random, number: int) -> Event:
-    """An event of the first twenty minutes, some within a second."""
+    """An event of the first twenty minutes, some within a second. Even moved, it is later than the first snapshot, with
+    which series begin at zero."""
     action = draw.choice([Action.BORROW, Action.RETURN, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN, Action.SEND])
     leg = draw.choice([*Leg]) if action is Action.LIQUIDATE else None
-    seconds = draw.randrange(0, 12_000) / 10
+    seconds = draw.randrange(1_000, 12_000) / 10
     usd = draw.choice([None, Decimal(draw.randrange(10**6)) / 1000])
     whose = {"asset_id": draw.choice([A, B]), "address": draw.choice([ALICE, BOB])}
     return event(f"e{number}", seconds, action, leg=leg, usd=usd, **whose)
