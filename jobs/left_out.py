@@ -66,7 +66,8 @@ class LeftOut:
         remedy = (
             f"`analytics-service jobs backfill markets --again {span} asks for it again"
             if doubt.what is Doubtful.FALL
-            else f"`analytics-service remove price --symbol '{name}' {span} takes it out"
+            else f"`analytics-service remove price --symbol '{name}' {span} takes it out, with a later --end what "
+            "follows, too"
         )
         words = _Words(
             f"{doubt.words}. It is in doubt",

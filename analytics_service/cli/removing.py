@@ -21,8 +21,9 @@ from analytics_service.market.assets import id_of
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.histories import HISTORIES, PRICES
 from analytics_service.store.ledger import any_simulated, read_ledger
+from analytics_service.store.observations import read_next_prices
 from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
 
@@ -87,12 +88,13 @@ def remove_command(
             with explaining_stop(_STOPPED):
                 removed = remove(store, removal, folder, bars)
         is_simulated = any_simulated(read_ledger(store).origins)
+        held_until = _held_until(store, removal, removed)
         bars.close()
     # No file may join simulated data.
     removed = replace(removed, files={}) if is_simulated else removed
     for line in _report(name, removal, removed, dry_run=dry_run):
         click.echo(line)
-    for line in _remedies(name, removal, removed, settings):
+    for line in _remedies(name, removal, removed, held_until, settings):
         click.echo(line)
 
 
@@ -105,6 +107,17 @@ def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
         raise RemovalRefused(str(error)) from None
 
 
+def _held_until(store: Store, removal: Removal, removed: Removed) -> int:
+    """Up to which second what is removed was the last value: a price holds until the next one, or is too old."""
+    if removal.family != PRICES.family:
+        return removed.last
+    oldest = removed.last + int(store.price_max_age.total_seconds())
+    ids = removal.ids or [*read_assets(store)]
+    following = read_next_prices(store, dict.fromkeys(ids, removed.last))
+    ends = [min(second - 1, oldest) if (second := following.get(asset_id)) else oldest for asset_id in ids]
+    return max(removed.last, min(max(ends), unix_second(datetime.now(UTC))))
+
+
 def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> Iterator[str]:
     first, last = shown(instant(removed.first)), shown(instant(removed.last))
     counts = [f"{number:,} observations of {history.slug}" for history, number in removed.observations.items()]
@@ -115,7 +128,7 @@ def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> 
         yield f"To take the observations back: {'; '.join(imports)}"
 
 
-def _remedies(name: str, removal: Removal, removed: Removed, settings: Settings) -> Iterator[str]:
+def _remedies(name: str, removal: Removal, removed: Removed, held_until: int, settings: Settings) -> Iterator[str]:
     """What makes up for it, but for what lies in the future."""
     start, end = (instant(second) for second in (removed.first, removed.last))
     if start > datetime.now(UTC):
@@ -128,4 +141,8 @@ def _remedies(name: str, removal: Removal, removed: Removed, settings: Settings)
     elif removal.history is not None and job.history:
         yield f"To bring back what the source observed: {again} --again"
     if follows := _FOLLOWS.get(name):
-        yield f"To compute again what was made of it ({follows}), last: analytics-service jobs recompute {between}"
+        until = shown(instant(held_until))
+        yield (
+            f"To compute again what was made of it ({follows}), last: analytics-service jobs recompute "
+            f"--start {shown(start)} --end {until}"
+        )

@@ -62,12 +62,11 @@ class Limits:
 
 
 def doubt_of(history: str, before: Decimal | None, value: Decimal, factor: Decimal) -> Doubtful | None:
-    """What is doubtful in a value after the one before, if anything is. A price that stays zero is doubtful once, when
-    it becomes so."""
+    """What is doubtful in a value after the one before, if anything is."""
     if history != _PRICE:
         return Doubtful.FALL if before is not None and EXACT.multiply(value, 2) < before else None
     if not value:
-        return None if before is not None and not before else Doubtful.ZERO
+        return Doubtful.ZERO
     if before and (value > EXACT.multiply(before, factor) or before > EXACT.multiply(value, factor)):
         return Doubtful.JUMP
     return None
@@ -83,5 +82,7 @@ def doubts_among(new: Iterable[Observed], stored: Iterable[Observed], limits: Li
             before = None
         last[history, asset_id] = second, value
         if is_new and (what := doubt_of(history, before, value, limits.factor)):
+            # A zero is in doubt by itself, so its doubt does not end when another zero before it is taken out.
+            before = before or None
             before_at = None if before is None else instant(at)
             yield Doubt(history, asset_id, instant(second), what, value, before_at, before)

@@ -71,20 +71,24 @@ def test_a_doubt_is_told_once_and_listed_until_it_is_corrected(
     for at in minutes(0, 4):
         run_once(JOBS["prices"], source, store, at, left_out=left_out)
     jump = (1, "jump", "price", "ONE", 20, 2)
-    zero = (2, "zero", "price", "TWO", 0, 8)
-    assert run(DOUBTS) == [jump, zero, (4, "jump", "price", "ONE", 2, 20)]
+    zeros = [(2, "zero", "price", "TWO", 0, 8), *((minute, "zero", "price", "TWO", 0, None) for minute in (3, 4))]
+    assert run(DOUBTS) == [jump, *zeros[:2], (4, "jump", "price", "ONE", 2, 20), zeros[2]]
     told = [message for message in caplog.messages if "doubt" in message]
     assert told[0] == (
         "price of native;one at 2025-03-01T12:01:00Z is 20, after 2 at 2025-03-01T12:00:00Z. It is in doubt. If it is "
         "wrong, `analytics-service remove price --symbol 'native;one' --start 2025-03-01T12:01:00Z --end "
-        "2025-03-01T12:01:00Z` takes it out; if it is right, there is nothing to do."
+        "2025-03-01T12:01:00Z` takes it out, with a later --end what follows, too; if it is right, there is nothing to "
+        "do."
     )
     assert len(told) == 3
+    run_once(JOBS["markets"], source, store, NOON)
     span = ["--start", shown(NOON + MINUTE), "--end", shown(NOON + 3 * MINUTE), "--into", str(tmp_path)]
     environ = settings.to_environment({})
     done = CliRunner().invoke(cli, ["remove", "price", "--symbol", "ONE", *span], env=environ, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert run(DOUBTS) == [zero]
+    # What was removed had held until the next price.
+    assert done.output.endswith(f"jobs recompute {span[0]} {span[1]} --end 2025-03-01T12:03:59Z\n")
+    assert run(DOUBTS) == zeros
     for portion in plan(store, "prices", NOON, NOON + 4 * MINUTE):
         retake(JOBS["prices"], Protocol(), store, portion)
     assert run(DOUBTS) == []

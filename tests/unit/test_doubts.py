@@ -35,9 +35,9 @@ def found(new: list[Observed], stored: list[Observed] | None = None) -> list[tup
         # A spike is two jumps, and a value that is missing none.
         (["2", "200", "2"], [(60, "jump"), (120, "jump")]),
         (["2", None, None, "3"], []),
-        # A price of zero is told once as long as it lasts, and what follows it is compared with nothing.
-        (["0", "0", "7"], [(0, "zero")]),
-        (["7", "0", "0", "7", "0"], [(60, "zero"), (240, "zero")]),
+        # What follows a price of zero is compared with nothing.
+        (["0", "0", "7"], [(0, "zero"), (60, "zero")]),
+        (["7", "0", "0", "7", "0"], [(60, "zero"), (120, "zero"), (240, "zero")]),
         # Three times 10^20 has more digits than a decimal of the store.
         (["33333333333333333333", "99999999999999999999.9"], [(60, "jump")]),
     ],
