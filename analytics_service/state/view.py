@@ -64,10 +64,8 @@ _T = TypeVar("_T")
 _MAX_VIEWS = 16
 # Limit of cached books, which are large. One serves all prices of its snapshots.
 _MAX_BOOKS = 2
-_OF_SOME = (
-    "Only the positions of some addresses are known here, so nothing can be said of all borrow accounts. Ask the "
-    "deployment that this one follows."
-)
+_OF_SOME = "Only the positions of some addresses are known here,"
+_ASK = "Ask the deployment that this one follows."
 
 
 class View:
@@ -174,11 +172,21 @@ class View:
     @Part
     def valuation(self) -> Valuation:
         """All borrow accounts, valued at the prices. EntityNotFound if only those of some addresses are known."""
-        if not self._read("positions", lambda head: knows_all(self._store, head.at)):
-            raise EntityNotFound(_OF_SOME)
+        if not self._knows_all:
+            raise EntityNotFound(f"{_OF_SOME} so nothing can be said of all borrow accounts. {_ASK}")
         heads = self.heads_of(("positions", "markets"))
         terms = Terms(self.assets, self.markets, self.config, self.ptoken)
         return Valuation(self._books.get(heads, self._read_book), terms, self.quoted)
+
+    @Part
+    def _knows_all(self) -> bool:
+        """Whether the positions of all addresses are known."""
+        return self._read("positions", lambda head: knows_all(self._store, head.at))
+
+    def _require_known(self, is_empty: bool) -> None:
+        """EntityNotFound for what is empty because its address may not be among those that are known."""
+        if is_empty and not self._knows_all:
+            raise EntityNotFound(f"{_OF_SOME} and this one is not among them, or has none. {_ASK}")
 
     def valuation_at(self, assumed: Mapping[str, Decimal]) -> Valuation:
         """All borrow accounts, valued at assumed prices, by asset id, in place of the oracle's."""
@@ -223,16 +231,22 @@ class View:
         return None if address is None else self.contract(address)
 
     def position(self, address: str) -> Position:
-        """The position of a (lower-case) address."""
-        return self._read("positions", lambda head: read_position(self._store, address, head.at))
+        """The position of a (lower-case) address. EntityNotFound if it is empty and not all positions are known."""
+        position = self._read("positions", lambda head: read_position(self._store, address, head.at))
+        self._require_known(position == Position(address))
+        return position
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""
         return self.unlocking.get(address, [])
 
     def events(self, address: str, query: EventQuery) -> EventList:
-        """A list of events of a (lower-case) address. EntityNotFound if the previous event is not the address's."""
-        return self._read("loans", lambda head: read_account_events(self._store, address, head.at, query))
+        """A list of events of a (lower-case) address. EntityNotFound if the previous event is not the address's; of the
+        present also if there is none, and not all addresses are known."""
+        events = self._read("loans", lambda head: read_account_events(self._store, address, head.at, query))
+        if not events.count and self.heads.has("positions"):
+            self._require_known(is_empty=True)
+        return events
 
     def contract(self, address: str) -> SwapContract | None:
         """A swap contract by its (lower-case) address."""

@@ -66,7 +66,7 @@ _GOOD = {
     f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+1000x60",
     f'analytics_store_query_errors_total{{query="ledger",error="StoreUnavailable",{_OF}}}': "0x60",
     f'analytics_snapshot_fresh{{family="prices",{_OF}}}': "1x60",
-    f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "3600x60",
+    f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "46800x60",
     f'analytics_doubts{{what="jump",{_OF}}}': "0x60",
     f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "0x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="done",{_OF}}}': "0+1x60",

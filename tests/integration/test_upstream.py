@@ -205,3 +205,10 @@ def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
     ours = rows(pair.follower.settings)
     assert ours == rows(pair.upstream.settings)
     assert {leg for _, leg in ours} == {"debt", "collateral"}
+
+
+@pytest.mark.parametrize("path", ["user", "markets/lend", "markets/borrow/accounts/0/health", "tx-history"])
+def test_nothing_is_said_of_an_address_that_is_not_followed(path: str, pair: Pair) -> None:
+    answer = pair.follower.client.simulate_get(f"/api/v1/users/0x{'f' * 40}/{path}")
+    message = expect_error(answer, 404, "entity_not_found", "user")
+    assert "this one is not among them" in message

@@ -94,7 +94,8 @@ async function recentLiquidations({ tz }, signal) {
 function liquidationTile({ data }) {
   // Buckets begin at whole minutes, so the last one has no more than seconds.
   const sums = numbers(data.series[0].v.slice(0, -1));
-  const daily = sums.slice(1).map((sum, place) => (sum === null ? null : sum - (sums[place] ?? 0)));
+  // Before its first value a sum is unknown: a follower's begins with all that was before.
+  const daily = sums.slice(1).map((sum, place) => (sum === null || sums[place] === null ? null : sum - sums[place]));
   const [before, last] = [daily.at(-2), daily.at(-1)];
   const { text } = change(before, last);
   return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
