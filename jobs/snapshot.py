@@ -97,11 +97,13 @@ class Batch:
         without its collateral, an account would seem to be liquidatable.
         """
         unfit = [(market, self._unfit_sides(market, redefined)) for market in self.source.markets(at)]
-        stored = self._stored_markets(at) if any(sides for _, sides in unfit) else {}
+        stored = self._markets_before(at) if any(sides for _, sides in unfit) else {}
         kept = (_with_stored(market, sides, stored) if sides else market for market, sides in unfit if sides <= SIDES)
         markets = [market for market in kept if market]
         if not markets and self.source.has_markets:
             raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
+        self._newest_markets.clear()
+        self._newest_markets[unix_second(at)] = {market.asset_id: market for market in markets}
         return markets
 
     def _unfit_sides(self, market: Market, redefined: Set[str]) -> Set[str]:
@@ -109,9 +111,17 @@ class Batch:
         faults = self.left_out.faults("markets", market, Market)
         return {fault.path.partition(".")[0] for fault in faults} or (SIDES if market.asset_id in redefined else set())
 
-    def _stored_markets(self, at: datetime) -> Mapping[str, Market]:
-        """The markets of the last complete snapshot before an instant."""
+    @cached_property
+    def _newest_markets(self) -> dict[int, Mapping[str, Market]]:
+        """The markets by asset id of the instant (unix second) for which the batch was asked last."""
+        return {}
+
+    def _markets_before(self, at: datetime) -> Mapping[str, Market]:
+        """The markets of the last snapshot before an instant: a complete one, or one of the batch."""
         before = completed_before(self.store, "markets", unix_second(at))
+        for second, markets in self._newest_markets.items():
+            if (-1 if before is None else before) < second < unix_second(at):
+                return markets
         return {} if before is None else read_markets(self.store, before)
 
     def rates(self, at: datetime) -> Rates:

@@ -109,6 +109,21 @@ def test_a_bad_side_of_a_market_stays_what_it_was_and_the_other_side_counts(stor
     assert latest(store, TVL, NOON, TOTAL) == {TOTAL: (Decimal(12), NOON)}
 
 
+def test_in_a_backfill_it_stays_what_it_was_in_the_snapshot_before(store: Store) -> None:
+    """Of the same batch, if that is newer than the last complete one."""
+
+    class Growing(Protocol):
+        def markets(self, at: datetime) -> Sequence[Market]:
+            minute = (at - NOON) // MINUTE
+            lend = replace(LEND, principal=-1 if minute == 3 else minute)
+            return [SOUND[GOOD], Market(BAD, lend, None, None)]
+
+    run_once(JOBS["markets"], Growing(), store, NOON + MINUTE)
+    backfill(JOBS["markets"], Growing(), store, [NOON + minute * MINUTE for minute in (2, 3)])
+    lend = read_markets(store, unix_second(NOON + 3 * MINUTE))[BAD].lend
+    assert lend and lend.principal == 2
+
+
 def test_a_market_that_never_was_sound_is_left_out(store: Store) -> None:
     nameless = Market("bad", LEND, None, None)
     bad = Market(BAD, replace(LEND, receipt_supply=2**256), None, None)

@@ -49,7 +49,7 @@ _BAD = {
     f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+54x60",
     f'analytics_store_query_errors_total{{query="ledger",error="StoreUnavailable",{_OF}}}': "0+6x60",
     f'analytics_snapshot_fresh{{family="rates",{_OF}}}': "0x60",
-    f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "3500+60x60",
+    f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "46000+60x60",
     f'analytics_doubts{{what="jump",{_OF}}}': "1x60",
     f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "0+1x60",
