@@ -193,7 +193,8 @@ class Tick:
             missing = self._missing(last, at)
             for _ in range(missing - counted):
                 self._measure(name, "missed", None)
-            remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
+            span = f"--start {shown(last)} --end {shown(at)} --every {self._interval.total_seconds():.0f}s"
+            remedy = f"; `analytics-service jobs backfill {name} {span}` adds them" if self._job.history else ""
             if missing:
                 log.warning(
                     "%s: missing snapshots between %s and %s: %d%s.", name, shown(last), shown(at), missing, remedy

@@ -217,7 +217,8 @@ def test_instants_that_pass_while_the_process_stands_still_are_counted_once_and_
     assert counted == ["done", "missed", "missed", "missed", "done"]
     assert [record.message for record in caplog.records if record.levelno > logging.INFO] == [
         "prices: missing snapshots between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z: 3; "
-        "`analytics-service jobs backfill prices` adds them."
+        "`analytics-service jobs backfill prices --start 2025-03-01T12:00:00Z --end 2025-03-01T12:04:00Z --every 60s` "
+        "adds them."
     ]
     tick.count_unstarted("skipped")
     tick(NOON + 7 * MINUTE)
