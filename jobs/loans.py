@@ -93,10 +93,11 @@ def _compared(batch: Batch, since: int, until: int, *, is_window: bool) -> tuple
     seconds, change."""
     # Asked first: what comes meanwhile may be in the list.
     complete = batch.source.complete_until(instant(until))
-    leaving_until = until if complete is None else unix_second(complete)
+    stated = 0 if complete is None else unix_second(complete)
+    # More events may come of the second within which it is complete.
+    leaving_until = until if complete is None else stated - 1
     listed = _events(batch, since, until)
-    changes = compare_listed(batch.store, listed, since, until, leaving_until, is_window=is_window)
-    return 0 if complete is None else leaving_until, changes
+    return stated, compare_listed(batch.store, listed, since, until, leaving_until, is_window=is_window)
 
 
 def _tell(batch: Batch, changes: EventChanges, until: int) -> None:
@@ -157,21 +158,24 @@ def _listed(batch: Batch, stated: Sums) -> Sequence[Series]:
 
 
 def _events(batch: Batch, since: int, until: int) -> list[Event]:
-    """The source's events in (since, until], unix seconds: each once, at a whole second, oldest first. Those that
-    cannot be stored are left out."""
-    after, last = instant(since), instant(until)
-    events = batch.source.events(after, last)
+    """The source's events later than the unix second `since` and up to the end of the second `until`: each once, at a
+    whole second, oldest first. Those that cannot be stored are left out.
+
+    An event belongs to its whole second. Those of fractions of `since` may have come after that was asked for.
+    """
+    after, end = instant(since), instant(until + 1)
+    events = batch.source.events(after, end)
     try:
-        listed = _inside(events, after, last)
+        listed = _inside(events, after, end)
         account_event_frame(listed)
     except UNFIT:
         # Only now, because to look at all fields of all events takes longer than to store them.
-        listed = _inside(batch.left_out.fit("events", events, Event), after, last)
+        listed = _inside(batch.left_out.fit("events", events, Event), after, end)
     return [event for event in listed if not _lacks_amount(batch, event)]
 
 
-def _inside(events: Iterable[Event], after: datetime, until: datetime) -> list[Event]:
-    inside = {event.id: _storable(event) for event in events if after < event.at <= until}
+def _inside(events: Iterable[Event], after: datetime, end: datetime) -> list[Event]:
+    inside = {event.id: _storable(event) for event in events if after < event.at < end}
     return sorted(inside.values(), key=lambda event: event.at)
 
 

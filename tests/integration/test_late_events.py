@@ -173,6 +173,24 @@ def test_what_is_later_than_a_source_is_complete_does_not_leave(store: Store, se
         assert own.command(count) == 0
 
 
+def test_an_event_belongs_to_its_whole_second(store: Store, settings: Settings) -> None:
+    """Whichever run or range that second ends, and whatever fraction of it a source is complete up to."""
+    edges = event("edge", 59.7), event("late", 60.3)
+    source = Chain(told={"edge": [(NOON, edges[0])], "late": [(NOON + 62 * SECOND, edges[1])]})
+    for minute in (0, 1, 2):
+        run_once(JOB, source, store, NOON + minute * MINUTE)
+    query = "SELECT id, toUnixTimestamp(at) FROM account_event FINAL WHERE NOT gone ORDER BY at"
+    noon = int(NOON.timestamp())
+    with clickhouse.client(settings) as own:
+        assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]
+        for second in (58, 59, 60):
+            for portion in plan(store, "loans", NOON, NOON + second * SECOND):
+                retake(JOB, prompt(edges), store, portion)
+        source.told, source.complete = {"edge": [(NOON, edges[0])]}, NOON + 60.2 * SECOND
+        run_once(JOB, source, store, NOON + 5 * MINUTE)
+        assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]
+
+
 def test_a_backfill_repairs_any_range_of_events(store: Store, settings: Settings) -> None:
     """Days after all could be asked for as late: one came, one moved, one went, one is of another value."""
     before = [event("late", 0), event("moved", 7200), event("gone", 9000), event("other", 9600)]
