@@ -76,7 +76,8 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
             content.write(cast(Store, store))
     new = content.read - content.known - content.rejected
     counts = f"{new:,} new, {content.known:,} known, {content.rejected:,} rejected"
-    click.echo(f"Read {content.read:,} {plural(content.read)}: {counts}.")
+    counts += f"; {content.empty:,} without an amount are left out" if content.empty else ""
+    click.echo(f"Read {content.read + content.empty:,} {plural(content.read + content.empty)}: {counts}.")
     click.echo("Nothing was written." if dry_run else f"Written into {store_location(settings)}.")
     for path in content.rejected_files:
         click.echo(f"Rejected rows are in {path}.")

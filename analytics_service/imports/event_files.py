@@ -26,6 +26,7 @@ from analytics_service.market.instants import instant
 from analytics_service.market.kinds import AMOUNT_LIMIT
 from analytics_service.market.values import EXACT
 from analytics_service.store.known_events import content_id
+from analytics_service.store.loans import is_lending
 
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.
@@ -85,7 +86,8 @@ class EventRequest:
 @dataclass(slots=True)
 class EventFile:
     """A file of events that was read. `fields` are those of the roles that it has; amounts of `events` are in denom
-    units. `unit` is that of its amounts, and `at` the present instant."""
+    units. `unit` is that of its amounts, and `at` the present instant. Rows of lending without an amount are `empty`,
+    not `read`."""
 
     table: Table
     fields: Mapping[str, str]
@@ -95,6 +97,7 @@ class EventFile:
     events: list[Event] = field(default_factory=list)
     read: int = 0
     rejected: int = 0
+    empty: int = 0
     kinds: dict[TimeStyle, tuple[int, str]] = field(default_factory=dict)
     ids: Counter[str] = field(default_factory=Counter)
 
@@ -149,17 +152,21 @@ def read_events(
         note_times(file, rows, time, times, rules.times)
         rows = rows.with_columns(times["second"], times["twice"], time=time)
         reasons: list[str | None] = []
+        empty = 0
         columns = [rows[name].str.strip_chars().to_list() for name in file.fields.values()]
         faults = rows.select(judged).to_series()
         for fault, second, *cells in zip(faults, rows["second"], *columns, strict=True):
             try:
                 if fault is None:
-                    file.events.append(_event(file, dict(zip(file.fields, cells, strict=True)), second, names, assets))
+                    event = _event(file, dict(zip(file.fields, cells, strict=True)), second, names, assets)
+                    empty += event is None
+                    file.events += [event] if event else []
                 reasons.append(fault)
             except _Fault as error:
                 reasons.append(str(error))
         bad = rows.with_columns(pl.Series("reason", reasons, pl.String)).drop_nulls("reason")
-        file.read += rows.height
+        file.read += rows.height - empty
+        file.empty += empty
         file.rejected += bad.height
         if bad.height:
             reject(file.table.rejected(bad))
@@ -168,7 +175,8 @@ def read_events(
 
 def _event(
     file: EventFile, row: Mapping[str, str], second: int, names: AssetNames, assets: Mapping[str, Asset]
-) -> Event:
+) -> Event | None:
+    """The event of a row; None if it is of lending, and without an amount."""
     code, fault = names.named(row["asset"])
     if code is None:
         raise _Fault(fault)
@@ -196,6 +204,8 @@ def _event(
         tx_hash=row.get("tx", ""),
         leg=leg,
     )
+    if amount is None and is_lending(event):
+        return None
     return event if event.id else _with_id(file, event)
 
 

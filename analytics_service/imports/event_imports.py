@@ -25,7 +25,8 @@ _CURE = "describe it in such a file, with the columns symbol, address and decima
 @dataclass(frozen=True, slots=True)
 class LoadedEvents:
     """The events of files, with their values, in the order of the files; the new assets among theirs, the numbers of
-    rows that were read, whose events were known already, and that were rejected, and notes on what may not be meant."""
+    rows that were read, whose events were known already, that were rejected, and that are left out because they are
+    without an amount, and notes on what may not be meant."""
 
     files: Sequence[EventFile]
     events: Sequence[Event]
@@ -34,6 +35,7 @@ class LoadedEvents:
     read: int
     known: int
     rejected: int
+    empty: int
     rejected_files: Sequence[Path]
     notes: Sequence[str]
 
@@ -73,8 +75,8 @@ def load_events(
     used = {event.asset_id for event in events}
     new = [asset for asset in listed.values() if asset.id in used and asset.id not in described]
     symbols = {asset_id: assets[asset_id].symbol for asset_id in used}
-    notes = notes_on_symbols(new, registered.values())
-    return LoadedEvents(files, events, new, symbols, read, known, rejected, rejected_files, notes)
+    notes, empty = notes_on_symbols(new, registered.values()), sum(file.empty for file in files)
+    return LoadedEvents(files, events, new, symbols, read, known, rejected, empty, rejected_files, notes)
 
 
 def _distinct(events: Sequence[Event]) -> list[Event]:

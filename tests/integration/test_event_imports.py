@@ -301,6 +301,18 @@ def test_a_bad_row_is_named_with_its_reason(tmp_path: Path, rows: list[Row], mes
         load(None, tmp_path, text(rows))
 
 
+def test_rows_of_lending_without_an_amount_are_left_out_and_counted(priced: Store, tmp_path: Path) -> None:
+    """Nothing moves in some actions, so that their rows need none."""
+    rows: list[Row] = [(1, BOB, "claim_rewards", "AAA", "", ""), (2, ALICE, "borrow", "AAA", "1", "")]
+    content = load(
+        priced, tmp_path, text([*rows, (3, ALICE, "borrow", "AAA", "", "7"), (4, BOB, "lend", "BBB", "null", "")])
+    )
+    content.write(priced)
+    assert (content.read, content.empty, content.rejected, len(content.events)) == (2, 2, 0, 2)
+    with pytest.raises(ImportRefused, match="there are no rows with a value"):
+        load(priced, tmp_path, text([(3, ALICE, "borrow", "AAA", "", "7")]))
+
+
 def test_equal_amounts_are_one_event_and_an_id_has_one_content(priced: Store, tmp_path: Path) -> None:
     """Whether they are written in units or denom units. Of rows that are alike each is an event of its own."""
     bring(priced, tmp_path, [(10, ALICE, "borrow", "BBB", "1.0", "")])
