@@ -16,7 +16,7 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.instants import shown
 from analytics_service.store.connection import Store
-from analytics_service.store.known_events import KnownEvent, compare_filed, content_id, read_of
+from analytics_service.store.known_events import KnownEvent, compare_filed, content_id, read_of, respelled
 from analytics_service.store.retries import Reporter
 
 _CURE = "describe it in such a file, with the columns symbol, address and decimals"
@@ -83,7 +83,7 @@ def _distinct(events: Sequence[Event]) -> list[Event]:
     """One event of each id. ImportRefused if an id stands for different events."""
     distinct: dict[str, Event] = {}
     for event in events:
-        if (same := distinct.setdefault(event.id, event)) != event:
+        if (same := distinct.setdefault(event.id, event)) != respelled(event, same):
             raise _two_events(same, event)
     return list(distinct.values())
 
@@ -94,7 +94,7 @@ def _require_same(events: Sequence[Event], stored: Sequence[KnownEvent]) -> None
     by_id = {event.id: event for event in events}
     for known in stored:
         event = by_id.get(known.event.id)
-        if event is not None and content_id(event) != content_id(replace(known.event, at=event.at)):
+        if event and content_id(respelled(event, known.event)) != content_id(replace(known.event, at=event.at)):
             raise _two_events(known.event, event)
 
 

@@ -1,10 +1,11 @@
 """Events that a source or files list, compared with those that are stored.
 
 An event is its id. A row of a file without one is its transaction, or else its second, with action, address, asset and
-amount, and its number among equals: it is the same event as one of a source that has this content. The id under which
-an event is stored first stays, and so does its uuid.
+amount, and its number among equals: it is the same event as one of a source that has this content. The id and the hash
+under which an event is stored first stay, and so does its uuid.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,9 +29,11 @@ _EVENT = columns_of(Event)
 _ACTIONS = {kind: action for action, kind in KINDS.items()}
 # Events that are looked up together: their ids are parameters, which may be 128 KiB long.
 _AT_ONCE = 500
+_HEX = re.compile(r"(0x)?[0-9a-f]+", re.IGNORECASE)
 _BETWEEN = "at > toDateTime({since:UInt32}, 'UTC') AND at <= toDateTime({until:UInt32}, 'UTC')"
-_NAMED = "address IN {addresses:Array(String)} AND (uuid IN {uuids:Array(String)} OR tx_hash IN {hashes:Array(String)})"
-
+_NAMED = """address IN {addresses:Array(String)} AND (
+    uuid IN {uuids:Array(String)} OR replaceRegexpOne(lower(tx_hash), '^0x', '') IN {hashes:Array(String)}
+)"""
 _OF = "address IN {addresses:Array(String)}"
 
 
@@ -136,6 +139,20 @@ def _prefix(event: Event) -> str:
     return f"{event.tx_hash or unix_second(event.at)};{event.address};{event.action}"
 
 
+def _hash(event: Event) -> str:
+    """The hash of its transaction, the same for all spellings of a hexadecimal one."""
+    return _bare(event.tx_hash) if _HEX.fullmatch(event.tx_hash) else event.tx_hash
+
+
+def _bare(tx_hash: str) -> str:
+    return tx_hash.lower().removeprefix("0x")
+
+
+def respelled(event: Event, like: Event) -> Event:
+    """The event with the hash of another one, if that is the same in another spelling."""
+    return replace(event, tx_hash=like.tx_hash) if _hash(event) == _hash(like) else event
+
+
 def _has_made_id(event: Event) -> bool:
     """Whether an event has its id from `content_id`. That names the asset as it was called then."""
     return event.id.startswith(f"{_prefix(event)};")
@@ -155,7 +172,7 @@ def read_named(store: Store, events: Sequence[Event]) -> Iterator[KnownEvent]:
             _NAMED,
             addresses=sorted({event.address for event in part}),
             uuids=sorted({event.uuid for event in part}),
-            hashes=sorted({event.tx_hash for event in part} - {""}),
+            hashes=sorted({_bare(event.tx_hash) for event in part} - {""}),
         )
 
 
@@ -185,8 +202,8 @@ def _read(store: Store, which: str, **bound: object) -> list[KnownEvent]:
 def paired(listed: Iterable[Event], stored: Iterable[KnownEvent]) -> list[tuple[Event, KnownEvent | None]]:
     """Each listed event with the stored one that it is, if there is one: that of its uuid, or the oldest of its content
     if one of the two has its id from `content_id`."""
-    left = {(known.event.address, known.event.uuid): known for known in stored}
-    pairs = [(event, left.pop((event.address, event.uuid), None)) for event in listed]
+    left = {_identity(known.event): known for known in stored}
+    pairs = [(event, left.pop(_identity(event), None)) for event in listed]
     alike: dict[object, list[KnownEvent]] = defaultdict(list)
     for known in sorted(left.values(), key=lambda known: known.event.at):
         alike[_content(known.event)].append(known)
@@ -200,8 +217,17 @@ def _taken(event: Event, left: list[KnownEvent]) -> KnownEvent | None:
     return None if place is None else left.pop(place)
 
 
+def _identity(event: Event) -> tuple[str, str]:
+    return event.address, replace(event, tx_hash=_hash(event)).uuid
+
+
 def _content(event: Event) -> object:
-    return event.tx_hash or unix_second(event.at), event.action, event.address, event.asset_id, event.amount
+    return _hash(event) or unix_second(event.at), event.action, event.address, event.asset_id, event.amount
+
+
+def _updated(known: KnownEvent, event: Event) -> Event:
+    """A stored event as it is listed now, under its names of before."""
+    return replace(respelled(as_stored(event), known.event), id=known.event.id)
 
 
 def compare_listed(
@@ -225,7 +251,7 @@ def compare_listed(
             continue
         matched.add(known.key)
         by = Bringer.SOURCE if known.brought_by is Bringer.SOURCE else Bringer.BOTH
-        after = KnownEvent(replace(as_stored(event), id=known.event.id), by)
+        after = KnownEvent(_updated(known, event), by)
         changed += [(known, after)] if after != known else []
     gone = list[KnownEvent]()
     for known in there:
@@ -248,6 +274,6 @@ def compare_filed(stored: Sequence[KnownEvent], events: Sequence[Event]) -> Even
         elif known.brought_by is Bringer.SOURCE:
             changed.append((known, replace(known, brought_by=Bringer.BOTH)))
         elif known.brought_by is Bringer.FILE:
-            after = KnownEvent(replace(as_stored(event), id=known.event.id), Bringer.FILE)
+            after = KnownEvent(_updated(known, event), Bringer.FILE)
             changed += [(known, after)] if after != known else []
     return EventChanges(new, changed)

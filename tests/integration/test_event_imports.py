@@ -245,6 +245,27 @@ def test_events_of_files_and_of_a_source_share_a_store_in_any_order(settings: Se
     assert all(other == found[0] for other in found)
 
 
+def test_a_hash_is_one_in_any_spelling(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    """Of events with ids as of those without; the first spelling stays."""
+    row, other = (f"{NOON - 90},{ALICE},borrow,AAA,1,10,{{}}\n", f"{NOON - 80},{ALICE},borrow,AAA,2,20,{{}}\n")
+    run_once(JOBS["loans"], HandMade(), priced, AT - timedelta(minutes=2))
+    load(priced, tmp_path, HEADER + row.format("AB12")).write(priced)
+    events = [
+        replace(listed((NOON - 90 - START, ALICE, "borrow", "AAA", "1", "10"), 1), tx_hash="0xab12"),
+        replace(listed((NOON - 80 - START, ALICE, "borrow", "AAA", "2", "20"), 2), tx_hash="0xcd34"),
+    ]
+    for minutes in (1, 0):
+        run_once(JOBS["loans"], HandMade(events_=events), priced, AT - timedelta(minutes=minutes))
+    for spelled in ("ab12", "AB12", "0xaB12", "0XAB12"):
+        assert load(priced, tmp_path, HEADER + row.format(spelled)).known == 1
+    ids = f"id,{HEADER}1,{row.format('ab12')}2,{other.format('cd34')}2,{other.format('0xCD34')}"
+    content = load(priced, tmp_path, ids)
+    assert (content.read, content.known, len(content.events)) == (3, 3, 2)
+    content.write(priced)
+    stored = "SELECT tx_hash, brought_by FROM account_event FINAL WHERE NOT gone ORDER BY at"
+    assert imports.query(settings, stored) == [("AB12", "both"), ("0xcd34", "both")]
+
+
 def test_sums_of_files_stay_where_a_source_goes_on_with_sums_of_its_own(
     priced: Store, settings: Settings, tmp_path: Path
 ) -> None:
