@@ -24,9 +24,14 @@ class Price:
     usd: Annotated[Decimal, kinds.Price("USD per standard unit")]
 
 
+def newest_prices(prices: Iterable[Price]) -> dict[str, Price]:
+    """The last price of each asset, by id; of several at the same time the last one listed."""
+    return {price.asset_id: price for price in sorted(prices, key=attrgetter("observed_at"))}
+
+
 def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
     """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange if a price cannot be stored."""
-    return {price.asset_id: kinds.Price.encode(price.usd) for price in sorted(prices, key=attrgetter("observed_at"))}
+    return {asset_id: kinds.Price.encode(price.usd) for asset_id, price in newest_prices(prices).items()}
 
 
 def known_prices(last: Iterable[Price], at: datetime, max_age: timedelta) -> dict[str, Decimal | None]:

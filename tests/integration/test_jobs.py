@@ -21,6 +21,7 @@ from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.runs import begin
+from jobs.again import plan, retake
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import contents
@@ -176,7 +177,7 @@ class Oracle(SimulatedSource):
 def test_a_price_that_the_oracle_only_repeats_is_written_once_in_half_a_day_and_rewrites_nothing(
     store: Store, client: Client
 ) -> None:
-    """The second half of the day begins with an old one, so that it is known that the oracle still quotes it."""
+    """At the first snapshot, its observation is a day old."""
     oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
     run_once(PRICES, oracle, store, NOON)
     for minute in (1, 2):
@@ -196,19 +197,23 @@ def test_a_price_that_the_oracle_only_repeats_is_written_once_in_half_a_day_and_
     ]
 
 
+def observed_of(client: Client, name: str) -> list[tuple[int, Decimal]]:
+    """The observations of a feed: seconds after NOON, and prices."""
+    seconds = "toInt64(toUnixTimestamp(observed_at)) - {noon:Int64}"
+    query = f"SELECT {seconds}, value_exact FROM price WHERE asset_id = {{id:String}} ORDER BY ALL"
+    return [*client.query(query, parameters={"noon": NOON_SECOND, "id": f"token;{name}"}).result_rows]
+
+
 def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(store: Store, client: Client) -> None:
+    """One that was observed again stays: that was quoted then. So what is quoted now is observed now."""
     oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
     run_once(PRICES, oracle, store, NOON)
     oracle.feeds = {"busy": (59, "1.1"), "still": (-86_400, "8"), "late": (-100, "5")}
     run_once(PRICES, oracle, store, NOON + timedelta(minutes=1))
     assert read_heads(store)["prices"].rewrites == 1
-    query = "SELECT DISTINCT asset_id, value_exact FROM price ORDER BY ALL"
-    assert client.query(query).result_rows == [
-        ("token;busy", Decimal(1)),
-        ("token;busy", Decimal("1.1")),
-        ("token;late", Decimal(5)),
-        ("token;still", Decimal(8)),
-    ]
+    assert observed_of(client, "busy") == [(-1, Decimal(1)), (59, Decimal("1.1"))]
+    assert observed_of(client, "late") == [(-100, Decimal(5))]
+    assert observed_of(client, "still") == [(-86_400, Decimal(8)), (0, Decimal(7)), (60, Decimal(8))]
 
 
 # What the oracle says at seconds after NOON. The second tick closes the first quarter of an hour, and the third one
@@ -313,30 +318,41 @@ def test_many_repeated_prices_are_looked_for_in_parts(store: Store, client: Clie
     assert read_heads(store)["prices"].rewrites == 0
 
 
-def test_a_backfill_writes_a_repeated_price_once_in_half_a_day(store: Store, client: Client) -> None:
-    """In whatever order its instants are filled."""
-    oracle = Oracle(still=(-86_400, "7"))
-    backfill(PRICES, oracle, store, [NOON + 2 * HOUR, NOON + 12 * HOUR])
-    backfill(PRICES, oracle, store, [NOON, NOON + HOUR, NOON + 13 * HOUR])
-    query = "SELECT toInt64(toUnixTimestamp(observed_at)) - {noon:Int64}, value_exact FROM price ORDER BY ALL"
-    assert client.query(query, parameters={"noon": NOON_SECOND}).result_rows == [
-        (-86_400, Decimal(7)),
-        (0, Decimal(7)),
-        (43_200, Decimal(7)),
-    ]
-    # That of noon is written by the snapshot of noon, too.
-    assert client.query("SELECT sum(rows) FROM snapshot").result_rows == [(4,)]
+def test_a_backfill_writes_a_repeated_price_where_half_a_day_has_none(store: Store, client: Client) -> None:
+    """In whatever order its parts are filled, no instant is left without one. Taken again, they stay the same."""
+    oracle, day = Oracle(still=(-86_400, "7")), [NOON + hour * HOUR for hour in range(27)]
+    seven = Decimal(7)
+    backfill(PRICES, oracle, store, day[13:])
+    assert observed_of(client, "still") == [(-86_400, seven), (13 * 3600, seven), (26 * 3600, seven)]
+    backfill(PRICES, oracle, store, day[:13])
+    observed = [(-86_400, seven), *((hour * 3600, seven) for hour in (0, 13, 26))]
+    assert observed_of(client, "still") == observed
+    (portion, *_) = plan(store, "prices", NOON, NOON + 11 * HOUR)
+    retake(PRICES, oracle, store, portion)
+    assert observed_of(client, "still") == observed
 
 
 def test_a_price_that_is_repeated_all_day_rewrites_nothing(store: Store, client: Client) -> None:
-    """That it is still quoted is written when the half of the day begins, not when the price is half a day old."""
+    """That it is still quoted is written when its last observation is older than half a day."""
     oracle = Oracle(busy=(0, "1"), still=(-7 * 3600, "7"))
-    for hour in (0, 6, 12):
+    for hour in (0, 5, 6, 12, 18, 19):
         oracle.feeds["busy"] = (3600 * hour, "1")
         run_once(PRICES, oracle, store, NOON + hour * HOUR)
-    seconds = "SELECT toInt64(toUnixTimestamp(observed_at)) - {noon:Int64} FROM price"
-    query = f"{seconds} WHERE asset_id = 'token;still' ORDER BY ALL"
-    assert client.query(query, parameters={"noon": NOON_SECOND}).result_rows == [(-25_200,), (0,), (43_200,)]
+    assert [second // 3600 for second, _ in observed_of(client, "still")] == [-7, 6, 19]
+    assert read_heads(store)["prices"].rewrites == 0
+
+
+def test_a_price_that_comes_back_is_observed_when_it_does(store: Store, client: Client) -> None:
+    """Not before: it was not quoted, and at last unknown."""
+    oracle = Oracle(busy=(0, "1"), still=(-86_400, "7"))
+    run_once(PRICES, oracle, store, NOON)
+    still = oracle.feeds.pop("still")
+    for hour in (20, 30, 35):
+        oracle.feeds["busy"] = (3600 * hour, "1")
+        if hour == 35:
+            oracle.feeds["still"] = still
+        run_once(PRICES, oracle, store, NOON + hour * HOUR)
+    assert [second // 3600 for second, _ in observed_of(client, "still")] == [-24, 0, 35]
     assert read_heads(store)["prices"].rewrites == 0
 
 
