@@ -22,7 +22,7 @@ from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED, Origin, last_covered, new_version, read_state, record_rewrite
+from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
 from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at
 from analytics_service.store.positions import known_in_part, read_activity
 from analytics_service.store.retries import ONCE
@@ -105,18 +105,22 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
 
 
 def _compare_events(source: Source, store: Store, portion: Portion) -> None:
-    """Put right what differs of stored events and those that a source lists. Sums are computed anew afterwards."""
+    """Put right what differs of stored events and those that a source lists, with their sums: all or nothing."""
     instants = [instant(portion.until)]
     batch = Batch("loans", spelled(source, store, instants[0]), store, instants, None)
     with batch.left_out:
         changes = loans.compare_again(batch, portion.since, portion.until)
     if not (changes.now or changes.before or changes.left):
         return
-    version = new_version(store)
-    with store.together("a comparison of events"):
+    with rewrite.staging(store, "loans", None, what="backfill") as staged:
+        if changes.seconds:
+            before = settled_before(store, min(changes.seconds))
+            sums = changed_sums(store, before, changes.summed, without=changes.unsummed)
+            staged.insert(OBSERVATIONS, versioned(sums.added, staged.version))
+            staged.remove(sums.removed)
         for table, rows in changes.frames().items():
-            store.insert(table, versioned(rows, version))
-        record_rewrite(store, ["loans"], version, finished=1)
+            staged.insert(table, versioned(rows, staged.version))
+        rewrite.publish(store, staged, [])
 
 
 def day_by_day(store: Store, families: Sequence[str], start: datetime, end: datetime) -> list[Portion]:

@@ -259,7 +259,12 @@ def compare_listed(
         if not is_there and known.brought_by is Bringer.SOURCE:
             gone.append(known)
         elif not is_there and known.brought_by is Bringer.BOTH:
-            changed.append((known, replace(known, brought_by=Bringer.FILE)))
+            # A file and the source know it. Listed under another id, as after a reorganization, it is the same.
+            moved = next((each for each in new if _content(each.event) == _content(known.event)), None)
+            if moved:
+                new.remove(moved)
+            after = KnownEvent(_updated(known, moved.event)) if moved else known
+            changed.append((known, replace(after, brought_by=Bringer.BOTH if moved else Bringer.FILE)))
     stored = {(known.event.at, known.event.id) for known in there}
     return EventChanges(new, changed, gone, [k for k in lending if (k.event.at, k.event.id) not in stored])
 

@@ -237,6 +237,14 @@ def test_events_of_files_and_of_a_source_share_a_store_in_any_order(settings: Se
             found.append(told(own))
             if number == 1:
                 before = imports.query(own, "SELECT uuid FROM account_event FINAL WHERE NOT gone AND action != 'lend'")
+                # Under other ids and later in their transactions, those of both are the same.
+                moved = [replace(each, id=f"m{each.id}", at=each.at + timedelta(seconds=9)) for each in source.events_]
+                places = "SELECT uuid, at FROM account_event FINAL WHERE NOT gone AND action IN ('borrow', 'liquidate')"
+                first = dict(imports.query(own, places))
+                run_once(JOBS["loans"], HandMade(events_=moved), store, at)
+                later = {uuid: second + timedelta(seconds=9) for uuid, second in first.items()}
+                assert dict(imports.query(own, places)) == later
+                at += timedelta(minutes=5)
                 # What files have stays, and what only the source had leaves.
                 run_once(JOBS["loans"], HandMade(), store, at)
                 after = imports.query(own, "SELECT uuid, brought_by FROM account_event FINAL WHERE NOT gone")

@@ -195,6 +195,7 @@ def test_a_backfill_repairs_any_range_of_events(store: Store, settings: Settings
     """Days after all could be asked for as late: one came, one moved, one went, one is of another value."""
     before = [event("late", 0), event("moved", 7200), event("gone", 9000), event("other", 9600)]
     after = [event("late", 0), event("moved", 100_000), event("other", 9600, usd=Decimal(7)), event("last", 180_000)]
+    after.insert(2, event("sent", 150_000, Action.SEND))
     at = instant(int(NOON.timestamp()) + 3 * 86_400)
     source = prompt([*before[1:], after[-1]])
     backfill(JOB, source, store, [NOON - HOUR, at])
