@@ -25,6 +25,8 @@ from analytics_service.market.values import EXACT, ONE, ZERO, total
 Side = Literal["collateral", "debt", "stake"]
 # The relative distance from a bound within which exact values decide.
 NEAR = 1e-9
+# Whether an account owes something, and its health is known: from the columns of sums (`Valuation.sums`).
+IS_OWING = (pl.col("debt") > 0) & pl.col("debt").is_not_nan() & pl.col("staked").is_not_nan()
 _KEY = ["address", "account_index"]
 _GROUP = ["kind", "asset_id", "pool"]
 
@@ -199,18 +201,34 @@ class Valuation:
     @Part
     def sums(self) -> pl.DataFrame:
         """Columns collateral, secured, debt and staked: the values of each account as floats. Debt is not a number for
-        an account of unknown health: one that owes an asset without a price, or whose collateral has lost its price."""
+        an account that owes an asset without a price, or whose collateral has lost its price; nor is what is staked if
+        that has. Then health is unknown, other than by a stake without debt."""
         return self.sums_at(self.units)
 
     @Part
     def unknown(self) -> int:
         """The number of accounts of unknown health."""
-        return int(self.sums["debt"].is_nan().sum())
+        debt, staked = pl.col("debt"), pl.col("staked")
+        # What is not a number is above 0, too.
+        return self.sums.filter(debt.is_nan() | (staked.is_nan() & (debt > 0))).height
 
     def unpriced(self, side: Side) -> int:
-        """The number of accounts that have or owe an asset without a price, whether it ever had one or not."""
-        groups = [group for group in self.book.groups_of(side) if self.units[group] is None]
-        return self.book.items.filter(pl.col("group").is_in(groups))["account"].n_unique()
+        """The number of accounts that have or owe an asset without a price, whether it ever had one or not. What lost
+        stakes make unknown counts as collateral."""
+        accounts = self._having(group for group in self.book.groups_of(side) if self.units[group] is None)
+        if side == "collateral":
+            stakes = self.book.groups_of("stake")
+            accounts |= self._owing(self._having(group for group in stakes if self._is_lost(self.book.groups[group])))
+        return len(accounts)
+
+    def _having(self, groups: Iterable[int]) -> set[int]:
+        """The accounts that have an item of some groups."""
+        return {*self.book.items.filter(pl.col("group").is_in([*groups]))["account"]}
+
+    def _owing(self, accounts: set[int]) -> set[int]:
+        """Those of some accounts that owe something. Debts worth 0 USD are none."""
+        owed = (group for group in self.book.groups_of("debt") if self.units[group] != 0)
+        return accounts and accounts & self._having(owed)
 
     def asset_of(self, group: Group) -> str:
         """The asset whose price values a group."""
@@ -244,30 +262,36 @@ class Valuation:
     def sums_at(self, units: Sequence[Decimal | None]) -> pl.DataFrame:
         """The columns of `sums` with these values of units."""
 
-        def of(side: Side) -> list[float]:
+        def of(side: Side, *needed: Side) -> list[float]:
+            """The values of units of a side; not a number where what is needed of some sides is unknown."""
             return [
-                float(unit or ZERO) if group.side == side else 0.0
+                nan
+                if unit is None and group.side in needed and self._is_needed(group)
+                else float(unit or ZERO)
+                if group.side == side
+                else 0.0
                 for group, unit in zip(self.book.groups, units, strict=True)
             ]
-
-        debts = [
-            nan if unit is None and self._is_needed(group) else debt
-            for group, unit, debt in zip(self.book.groups, units, of("debt"), strict=True)
-        ]
 
         secured = [float((unit or ZERO) * ltv) for unit, ltv in zip(units, self.ltvs, strict=True)]
         return pl.DataFrame(
             {
                 "collateral": self.book.sums(of("collateral")),
                 "secured": self.book.sums(secured),
-                "debt": self.book.sums(debts),
-                "staked": self.book.sums(of("stake")),
+                "debt": self.book.sums(of("debt", "debt", "collateral")),
+                "staked": self.book.sums(of("stake", "stake")),
             }
         )
 
     def _is_needed(self, group: Group) -> bool:
-        """Whether health is unknown without the price of a group: that of a debt, or of collateral that had one."""
-        return group.side == "debt" or (group.side == "collateral" and self.prices.get(group.asset_id, ZERO) is None)
+        """Whether health is unknown without the price of a group: that of a debt, or one that was lost."""
+        return group.side == "debt" or self._is_lost(group)
+
+    def _is_lost(self, group: Group) -> bool:
+        """Whether the price of a group was lost. Of stakes that add nothing to health, it does not matter."""
+        if self.prices.get(self.asset_of(group), ZERO) is not None:
+            return False
+        return group.side != "stake" or bool(self.terms.config.staking_health_modifier and self.unit(group, ONE))
 
     def values(self, account: int, units: Sequence[Decimal | None] | None = None) -> AccountValues:
         """The exact values of an account, in the order of its items; at other values of units, if given."""

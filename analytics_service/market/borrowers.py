@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import polars as pl
 
-from analytics_service.market.book import NEAR, AccountValues, Valuation
+from analytics_service.market.book import IS_OWING, NEAR, AccountValues, Valuation
 from analytics_service.market.health_bands import health_of
 from analytics_service.market.kinds import Address, Index, Ratio, Usd
 from analytics_service.market.liquidation import LiquidationPrice, Liquidations
@@ -46,7 +46,7 @@ def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, ad
     rows = (
         valuation.sums.with_columns(health=health_of(config))
         .with_row_index("account")
-        .filter(pl.col("debt") > 0, pl.col("debt").is_not_nan(), is_listed)
+        .filter(IS_OWING, is_listed)
         .select("account", key=pl.col(order))
         .sort("key", descending=order != "health", maintain_order=True)
     )

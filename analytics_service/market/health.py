@@ -27,7 +27,8 @@ class Health:
 
 
 class UnknownHealth:
-    """The health of an account that owes an asset without a price, or whose collateral has lost its price."""
+    """The health of an account that owes an asset without a price, or whose collateral has lost its price. So has its
+    stake, if anything is owed."""
 
     base = boost = result = None
 

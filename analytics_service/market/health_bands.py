@@ -8,7 +8,7 @@ from typing import Annotated
 
 import polars as pl
 
-from analytics_service.market.book import NEAR, Side, Valuation
+from analytics_service.market.book import IS_OWING, NEAR, Side, Valuation
 from analytics_service.market.kinds import Count, Usd
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.values import EXACT, ZERO, rounded, total
@@ -74,11 +74,10 @@ def health_bands(
     health, debt, excess = pl.col("health"), pl.col("debt"), pl.col("debt") - pl.col("collateral")
     edges = [float(bound) for bound in bounds]
     is_near = [(health - edge).abs() <= edge * NEAR for edge in edges]
-    is_owing = (debt > 0) & debt.is_not_nan()
     rows = sums.with_columns(health=health_of(valuation.terms.config)).select(
-        band=pl.when(is_owing).then(pl.sum_horizontal((health >= edge).cast(pl.UInt32) for edge in edges)),
-        is_bad=is_owing & (excess > 0),
-        is_near=is_owing & pl.any_horizontal(*is_near, excess.abs() <= debt * NEAR),
+        band=pl.when(IS_OWING).then(pl.sum_horizontal((health >= edge).cast(pl.UInt32) for edge in edges)),
+        is_bad=IS_OWING & (excess > 0),
+        is_near=IS_OWING & pl.any_horizontal(*is_near, excess.abs() <= debt * NEAR),
     )
     band, is_bad, near = rows["band"], rows["is_bad"], rows["is_near"].arg_true()
     if near.len():

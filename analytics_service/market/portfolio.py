@@ -19,7 +19,7 @@ from analytics_service.market.rates import MarketRate, net_rate, rate_of
 from analytics_service.market.share import Part
 from analytics_service.market.shares import Claim, claim_totals, claims_of, origin_equivalent
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
-from analytics_service.market.values import ZERO, exact_value, known_total, rounded
+from analytics_service.market.values import ONE, ZERO, exact_value, known_total, rounded
 
 
 class MarketContext(Protocol):
@@ -116,8 +116,11 @@ class BorrowAccount:
         if debt is None or len(collaterals) < len(posted):
             return UnknownHealth()
         asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
-        price, pools = context.prices.get(ptoken.asset_id) or ZERO, {pool.index: pool for pool in ptoken.pools}
-        staked = health_weighted_value(self.stakes, self.index, pools, asset.decimals_denom, price)
+        price, pools = context.prices.get(ptoken.asset_id, ZERO), {pool.index: pool for pool in ptoken.pools}
+        unit = ONE if price is None else price
+        staked = health_weighted_value(self.stakes, self.index, pools, asset.decimals_denom, unit)
+        if price is None and debt and staked and context.config.staking_health_modifier:
+            return UnknownHealth()
         return account_health(collaterals, debt, staked, context.config)
 
 

@@ -55,7 +55,10 @@ class Risk:
     unpriced_debt_accounts: Annotated[int, Count("Borrow accounts that owe an asset without a price")]
     unpriced_collateral_accounts: Annotated[
         int,
-        Count("Borrow accounts with collateral without a price, which counts as nothing unless it had a price before"),
+        Count(
+            "Borrow accounts with collateral without a price, which counts as nothing unless it had a price before; "
+            "and those with debt and a stake that had one"
+        ),
     ]
     histogram: Sequence[HealthRange]
     by_collateral: Sequence[AssetRisk]

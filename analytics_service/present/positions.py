@@ -25,7 +25,7 @@ _TOTALS = (
 )
 ACCOUNT_HEALTH = Shape.of(
     "AccountHealth",
-    "How safe a borrow account is; Infinity without debt, null if the price of a debt or collateral is unknown.",
+    "How safe a borrow account is; Infinity without debt, null if the price of a debt, collateral or stake is unknown.",
     *(replace(field, optional=True) for field in declared(Health, of=HEALTH)),
     Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated.", optional=True),
 )

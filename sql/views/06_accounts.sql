@@ -15,10 +15,11 @@ SELECT
     i.kind AS kind,
     i.asset_id AS asset_id,
     i.usd IS NULL AND ifNull(i.units != 0, 1) AS unpriced,
-    -- A stake of unknown value adds nothing to health.
-    summand(i.usd, i.lost AND i.kind != 'stake') AS value,
-    value * ifNull(toFloat64(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0)), 0) AS weighted,
+    ifNull(toFloat64(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0)), 0) AS weight,
     assumeNotNull(rules.1) AS largest_boost,
+    -- Of stakes that add nothing to health, a lost price does not matter.
+    summand(i.usd, i.lost AND (kind != 'stake' OR weight * largest_boost != 0)) AS value,
+    value * weight AS weighted,
     assumeNotNull(rules.2) AS stake_ratio
 FROM position_at(time = {time:String}) AS i
 LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
@@ -39,11 +40,13 @@ SELECT
     if_known(sumIf(value, kind = 'debt')) AS debt_usd,
     debt_usd / nullIf(collateral_usd, 0) AS ltv,
     base + boost AS health,
-    -- Health needs to know all that is owed.
-    if(unpriced_debts > 0, NULL, if_known(sumIf(weighted, kind = 'collateral')) / nullIf(debt_usd, 0)) AS base,
+    -- Health needs to know all that is owed, and staked.
+    if(unpriced_debts > 0 OR isNaN(sumIf(weighted, kind = 'stake')), NULL, if_known(sumIf(weighted, kind = 'collateral')) / nullIf(debt_usd, 0)) AS base,
     if(base IS NULL, NULL, boosted(sumIf(weighted, kind = 'stake'), collateral_usd, any(stake_ratio), any(largest_boost)))
         AS boost,
-    countIf(kind = 'collateral' AND unpriced) AS unpriced_collaterals,
+    countIf(kind = 'collateral' AND unpriced)
+        + if(countIf(kind = 'debt' AND (unpriced OR value != 0)) > 0, countIf(kind = 'stake' AND isNaN(value)), 0)
+        AS unpriced_collaterals,
     countIf(kind = 'debt' AND unpriced) AS unpriced_debts
 FROM account_item_at(time = {time:String})
 GROUP BY address, account_index
@@ -61,7 +64,7 @@ CREATE OR REPLACE VIEW account{on_cluster}
     health Nullable(Float64) COMMENT 'Health: if round(health, 12) < 1 the account can be liquidated; null without debt, or if a price that it needs is unknown',
     base Nullable(Float64) COMMENT 'The part of health from collateral: its value times the liquidation LTV, divided by the debt; null where health is',
     boost Nullable(Float64) COMMENT 'The part of health from staked protocol token; null where health is',
-    unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price; one that never had any counts as nothing',
+    unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price, where one that never had any counts as nothing; if the account owes, also of stakes that lost theirs',
     unpriced_debts UInt64 COMMENT 'Number of debts without a price; one that never had any counts as nothing in debt_usd'
 )
 AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced_collaterals, unpriced_debts

@@ -49,7 +49,8 @@ accounts AS
     FROM (SELECT *, asset_id IN moving AS moves FROM account_item_at(time = {time:String}))
     GROUP BY address, account_index
     -- What is not a number has lost its price.
-    HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0 AND NOT isNaN(collaterals.1 + collaterals.2)
+    HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0 
+        AND NOT isNaN(collaterals.1 + collaterals.2 + staked.1 + staked.2)
 ),
 stressed AS
 (

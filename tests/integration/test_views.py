@@ -422,8 +422,8 @@ def lost_by_hand(store: Store) -> HandMade:
     time: 3 USD. FINE costs 2 USD, and PLAIN never had a price. Of each asset a share is a unit; but of DUST nothing.
 
     The accounts of the first address: with the lost price among its collateral, among its debts, in neither, with what
-    is worth nothing at any price, and with a debt that never had a price. The other one has GONE in its wallet, and
-    lends it.
+    is worth nothing at any price, with a debt that never had a price, and with the lost price staked. The other one has
+    GONE in its wallet, and lends it.
     """
     fine, plain, gone, dust = (asset(symbol, 0) for symbol in ("FINE", "PLAIN", "GONE", "DUST"))
     receipt = replace(asset("RGONE", 0), kind=AssetKind.RECEIPT, origin_asset=gone.id)
@@ -449,6 +449,7 @@ def lost_by_hand(store: Store) -> HandMade:
         account(2, "fine plain dust", "fine"),
         account(3, "fine rgone", ""),
         account(4, "fine", "fine plain"),
+        account(5, "fine", "fine"),
     )
     stake = Stake(0, 0, 5, False, None, Decimal(0))
     source = HandMade(
@@ -458,7 +459,7 @@ def lost_by_hand(store: Store) -> HandMade:
         config_=replace(CONFIG, ptoken=fine.id),
         ptoken_=replace(HandMade().ptoken_, asset_id=gone.id),
         positions_=(
-            Position(_ONE, accounts=accounts, stakes=(replace(stake, account_index=2),)),
+            Position(_ONE, accounts=accounts, stakes=(replace(stake, account_index=5),)),
             Position(_TWO, lends=(LendPosition(gone.id, 1, 0),), wallet=(Balance(gone.id, 1), Balance(fine.id, 1))),
         ),
     )
@@ -477,7 +478,9 @@ _ACCOUNTS = (
 
 
 @pytest.mark.usefixtures("views")
-def test_a_lost_price_makes_unknown_what_follows_from_it(run: Run, lost_by_hand: HandMade, store: Store) -> None:
+def test_a_lost_price_makes_unknown_what_follows_from_it(
+    run: Run, lost_by_hand: HandMade, settings: Settings, store: Store
+) -> None:
     prices = run("SELECT symbol, price FROM price_now ORDER BY symbol")
     assert prices == [("DUST", None), ("FINE", 2), ("GONE", None), ("RGONE", None)]
     # A second earlier they were just young enough.
@@ -488,7 +491,11 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(run: Run, lost_by_hand:
         (2, 2, 1, 0.5, 0, 0.5, 1, 0),
         (None, 0, None, None, None, None, 1, 0),
         (2, 2, 1, None, None, None, 0, 1),
+        (2, 2, 1, None, None, None, 1, 0),
     ]
+    risk = data(client_of(settings, store), "/analytics/market/risk")
+    counted = ("accounts", "accounts_with_debt", "unpriced_collateral_accounts", "unpriced_debt_accounts")
+    assert [risk[name] for name in counted] == [1, 1, 4, 2]
     assert run("SELECT account_index, debt_usd, health FROM account_risk") == [(2, 2, 0.5)]
     assert run("SELECT accounts, debt_usd, health FROM borrower") == [(1, 2, 0.5)]
     assert run("SELECT lent_usd FROM lender") == [(None,)]

@@ -105,6 +105,16 @@ def _judged(
         if stake.account_index == account.index and stake.pool in weights
     )
     collateral, debt = (F(sum(values.values())) for values in sides.values())
+    is_boost_lost = (
+        token in lost
+        and context.config.staking_health_modifier != 0
+        and any(
+            stake.amount * weights.get(stake.pool, 0) > 0
+            for stake in position.stakes
+            if stake.account_index == account.index
+        )
+        and bool(debt or unpriced["debt"])
+    )
     health = None
     if debt:
         required = F(context.config.stake_collateral_ratio) * collateral
@@ -116,7 +126,7 @@ def _judged(
         sides["collateral"],
         sides["debt"],
         bool(unpriced["debt"]),
-        bool(unpriced["collateral"]),
-        bool(unpriced["debt"] or unpriced["collateral"] & lost),
+        bool(unpriced["collateral"] or is_boost_lost),
+        bool(unpriced["debt"] or unpriced["collateral"] & lost or is_boost_lost),
         health,
     )

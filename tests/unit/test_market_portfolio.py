@@ -137,6 +137,17 @@ def test_what_includes_a_price_that_is_not_known_any_more_is_unknown() -> None:
     assert (dark.wallet_value, dark.accounts[0].health.result, dark.accounts[1].health.result) == (None, None, INFINITE)
 
 
+def test_a_stake_that_lost_its_price_makes_health_unknown_if_it_counts() -> None:
+    """Not where nothing is owed, in an account without a stake, or where stakes add nothing."""
+    lost = replace(CONTEXT, prices={**CONTEXT.prices, PTK: None})
+    healths = [account.health.result for account in Portfolio(POSITION, lost).accounts]
+    assert healths == [None, INFINITE, D("0.6")]
+    no_boost = replace(lost, config=replace(CONTEXT.config, staking_health_modifier=D(0)))
+    assert Portfolio(POSITION, no_boost).accounts[0].health.result == D("2.727272727272727273")
+    never = {asset_id: price for asset_id, price in CONTEXT.prices.items() if asset_id != PTK}
+    assert Portfolio(POSITION, replace(CONTEXT, prices=never)).accounts[0].health.boost == 0
+
+
 def test_collateral_that_never_had_a_price_is_worth_nothing_but_such_a_debt_is_unknown() -> None:
     without = {
         lost: replace(CONTEXT, prices={name: usd for name, usd in CONTEXT.prices.items() if name != lost})
