@@ -103,7 +103,12 @@ def create_app(
     # Each takes seconds, so half of the threads are left for others.
     large_pages = Line(max(settings.threads // 4, 1), settings.threads // 4)
     shared = Shared(
-        Views(store, heads), answers, Schedule(current_intervals, clock), large_pages, ZoneInfo(settings.tz)
+        Views(store, heads),
+        answers,
+        Schedule(current_intervals, clock),
+        large_pages,
+        ZoneInfo(settings.tz),
+        settings.events_lateness,
     )
     monitor = Monitor(
         heads,

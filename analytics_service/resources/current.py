@@ -13,7 +13,7 @@ from analytics_service.http.answer import success
 from analytics_service.http.param import Param
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope
-from analytics_service.resources.snapshots import SETTLING_SECONDS, Arguments, Resolved, Shared, SnapshotPath
+from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
@@ -93,7 +93,7 @@ class Current(SnapshotPath):
         at = arguments["moment"].at
         heads = view.heads_of((*self.made_from(view, arguments), *self.described_by(view, arguments)))
         is_settled = all(isinstance(head, PastHead) and head.awaits_jobs_only(at) for head in heads)
-        return at + SETTLING_SECONDS if is_settled else None
+        return self.settled_at(at) if is_settled else None
 
     def record(self, view: View, arguments: Arguments) -> Any:
         return self._declared.record(view, arguments)
@@ -128,4 +128,4 @@ class Current(SnapshotPath):
         if at > now:
             message = f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}"
             raise ParameterInvalid("at", message + (_TODAY_HINT if isinstance(arguments["at"], Day) else ""))
-        return Moment(at, late=now < at + SETTLING_SECONDS)
+        return Moment(at, late=now < self.settled_at(at))

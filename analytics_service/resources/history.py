@@ -22,7 +22,7 @@ from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
-from analytics_service.resources.snapshots import SETTLING_SECONDS, Arguments, Resolved, Shared, SnapshotPath
+from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.histories import HistoryRoute
@@ -95,7 +95,7 @@ class HistoryPath(SnapshotPath):
         """When jobs can no longer change the page, if it ends before the newest observation."""
         query: Query = arguments["page"]
         is_closed = query.is_closed(view.head(*self.families).last_observed_at)
-        return query.last + 1 + SETTLING_SECONDS if is_closed else None
+        return self.settled_at(query.last + 1) if is_closed else None
 
     def _ends(self, view: View) -> Mapping[str, int]:
         """The ends of assets. What adds up all events so far goes on, and so adds up to the total."""

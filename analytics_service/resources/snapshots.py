@@ -27,7 +27,7 @@ _MOVING = "public, max-age=1"
 # page has all assets that exist now, by their present symbols. Clients see such changes within a day.
 _CLOSED = "public, max-age=86400"
 # Seconds within which jobs may still write the snapshot of an instant.
-SETTLING_SECONDS = 600
+_SETTLING_SECONDS = 600
 
 
 class Schedule:
@@ -82,13 +82,15 @@ class Resolved:
 @dataclass(frozen=True, slots=True)
 class Shared:
     """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
-    history are made one after the other in `large_pages` (rule 2.13)."""
+    history are made one after the other in `large_pages` (rule 2.13). Jobs may change what
+    is made from events for `events_lateness` seconds."""
 
     views: Views
     answers: AnswerCache
     schedule: Schedule
     large_pages: Line
     zone: ZoneInfo = ZoneInfo("UTC")
+    events_lateness: int = 0
 
 
 class SnapshotPath(Resource):
@@ -183,6 +185,10 @@ class SnapshotPath(Resource):
     def as_of(self, record: Any, view: View, arguments: Arguments) -> dict[str, int]:
         """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
         return {family: view.head(family).at for family in self.made_from(view, arguments)}
+
+    def settled_at(self, at: int) -> int:
+        """The unix second from which jobs change nothing any more of what an answer shows as of another one."""
+        return at + _SETTLING_SECONDS + (self._shared.events_lateness if "loans" in self.families else 0)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """The unix second from which no snapshot will change the answer; None if any later snapshot may."""

@@ -138,12 +138,21 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
         assert found[key] == value, key
 
 
-def test_late_events_are_asked_for_every_five_minutes(store: Store) -> None:
+def test_late_events_are_asked_for_every_five_minutes(store: Store, settings: Settings) -> None:
+    """While they may come, no page of loans may be cached for a day."""
     source = prompt([])
     for minute in (0, 1, 4, 5, 6):
         run_once(JOB, source, store, NOON + minute * MINUTE)
     since = [round((after - NOON) / MINUTE) for after, _ in source.asked[1:]]
     assert since == [0, 1, 4 - 60, 5]
+    noon, found = int(NOON.timestamp()), []
+    for ago in (4_200, 4_201):
+        page = client_of(settings, store, now=noon + ago).simulate_get(
+            "/api/v1/analytics/market/history/loans-originated",
+            params={"start": str(noon - 60), "end": str(noon), "period": "min"},
+        )
+        found.append(page.headers["cache-control"])
+    assert found == ["public, max-age=1", "public, max-age=86400"]
 
 
 def test_what_an_indexer_was_away_for_comes_when_it_is_back(store: Store, settings: Settings) -> None:
