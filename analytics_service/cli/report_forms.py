@@ -57,6 +57,9 @@ def _lines(status: Status) -> Iterator[str]:
         yield from aligned([_HEADINGS, *map(_row, status.families)], right={2, 3, 4})
     elif status.reachable and not status.faults:
         yield "Data        no snapshot yet"
+    for family in status.families:
+        if family.complete_until:
+            yield f"Events of {family.family} are complete until {shown(family.complete_until)}, as their source says"
     yield from _prices(status)
     yield from _doubts(status)
     if status.tables:

@@ -15,7 +15,7 @@ READY = Shape.of(
 SNAPSHOT_STATUS = Shape.of(
     "SnapshotStatus",
     "The newest snapshot of a family of data.",
-    *declared(Family, "family newest age_seconds fresh interval_seconds=interval", bare=True),
+    *declared(Family, "family newest age_seconds fresh interval_seconds=interval complete_until", bare=True),
 )
 STORE_STATUS = Shape.of(
     "StoreStatus",
@@ -112,7 +112,7 @@ _LAST_RUN = Shape.of(
 _FAMILY = Shape.of(
     "OperationsFamily",
     "A family of data, and the job that takes its snapshots.",
-    *declared(Family, "family newest age_seconds fresh rows interval_seconds=interval", bare=True),
+    *declared(Family, "family newest age_seconds fresh rows interval_seconds=interval complete_until", bare=True),
     Field("gaps_last_day", NUMBER, "Scheduled instants without a snapshot.", "gaps", optional=True),
     *declared(Family, "next_run", bare=True),
     Field("last_run", _LAST_RUN, "The last run of its job.", optional=True),

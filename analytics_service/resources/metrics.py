@@ -74,13 +74,18 @@ class Gauges(Collector):
         age = _gauge("analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", "family")
         fresh = _gauge("analytics_snapshot_fresh", "Whether a family is on schedule.", "family")
         ahead = _gauge("analytics_snapshot_ahead", "Whether a family has snapshots from the future.", "family")
+        complete = _gauge(
+            "analytics_events_complete_timestamp_seconds", "Up to when a source says that its events are complete."
+        )
         for family in status.families:
+            if family.complete_until is not None:
+                complete.add_metric([], family.complete_until.timestamp())
             if status.reachable:
                 fresh.add_metric([family.family], family.fresh)
                 ahead.add_metric([family.family], family.ahead is not None)
             if family.age_seconds is not None:
                 age.add_metric([family.family], family.age_seconds)
-        yield from (age, fresh, ahead)
+        yield from (age, fresh, ahead, complete)
         yield from _figures(status)
         yield from self._runs(status)
 

@@ -1,6 +1,7 @@
-"""What operators are told of the data itself: how old the price of each asset is, and which values are in doubt.
+"""What operators are told of the data itself: how old the price of each asset is, which values are in doubt, and up to
+when events are complete.
 
-Read once for each new state of prices and markets, in the background, so that no request waits for it.
+Read once for each new state of what it is made from, in the background, so that no request waits for it.
 """
 
 import logging
@@ -12,18 +13,20 @@ from typing import Annotated
 
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.doubts import Doubt
-from analytics_service.market.instants import DAY, unix_second
+from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
 from analytics_service.market.listing import is_listed
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.doubts import read_doubts
 from analytics_service.store.histories import PRICES
-from analytics_service.store.ledger import VALUES_ONLY, Head
+from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered
 from analytics_service.store.markets import read_markets
 from analytics_service.store.observations import read_latest
 
 log = logging.getLogger(__name__)
+
+_FAMILIES = "prices", "markets", "loans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,12 @@ class AssetPrice:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The prices by asset id, and the doubts of the day up to the newest snapshot, the newest first."""
+    """The prices by asset id, the doubts of the day up to the newest snapshot, the newest first, and up to when events
+    are complete, if their source says it."""
 
     prices: Sequence[AssetPrice] = ()
     doubts: Sequence[Doubt] = ()
+    complete_until: datetime | None = None
 
 
 class FigureReader:
@@ -57,12 +62,12 @@ class FigureReader:
     def __init__(self, store: Store) -> None:
         self.newest = Figures()
         self._store = store
-        self._of: tuple[Head | None, Head | None] = (None, None)
+        self._of: Sequence[Head | None] = (None,) * len(_FAMILIES)
         self._thread: threading.Thread | None = None
 
     def follow(self, heads: Mapping[str, Head], *, in_background: bool) -> None:
         """Read the figures of heads, unless that is done or under way."""
-        of = heads.get("prices"), heads.get("markets")
+        of = tuple(map(heads.get, _FAMILIES))
         if of == self._of or (self._thread is not None and self._thread.is_alive()):
             return
         if not in_background:
@@ -71,14 +76,19 @@ class FigureReader:
         self._thread = threading.Thread(target=self._read, args=(of,), name="figures", daemon=True)
         self._thread.start()
 
-    def _read(self, of: tuple[Head | None, Head | None]) -> None:
-        prices, markets = of
+    def _read(self, of: Sequence[Head | None]) -> None:
+        prices, markets, loans = of
         try:
-            newest = max((head.newest for head in of if head), default=DAY)
-            self.newest = Figures(_prices(self._store, prices, markets), read_doubts(self._store, newest - DAY))
+            newest = max((head.newest for head in (prices, markets) if head), default=DAY)
+            covered = last_covered(self._store, loans.at) if loans else None
+            self.newest = Figures(
+                _prices(self._store, prices, markets),
+                read_doubts(self._store, newest - DAY),
+                instant(covered.complete_until) if covered and covered.complete_until else None,
+            )
             self._of = of
         except AnalyticsError as error:
-            log.debug("Ages of prices and doubts cannot be read: %s", error)
+            log.debug("Ages of prices, doubts and what is complete cannot be read: %s", error)
 
 
 def _prices(store: Store, prices: Head | None, markets: Head | None) -> list[AssetPrice]:

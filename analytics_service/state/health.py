@@ -4,7 +4,7 @@ Instants are aware.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -43,6 +43,9 @@ class Family:
     fresh: Annotated[bool, Flag("Whether that snapshot is as new as it should be")]
     interval: Annotated[int | None, Count("Seconds between scheduled snapshots; null if none are scheduled")] = None
     ahead: Annotated[datetime | None, Time("Instant of the first snapshot from the future, if there is any")] = None
+    complete_until: Annotated[
+        datetime | None, Time("Of loans, up to when the source says that its events are complete; null if it does not")
+    ] = None
     rows: Annotated[int, Count("Rows that its completed runs have written")] = 0
     scheduled: ScheduledRun | None = None
     next_run: Annotated[datetime | None, Time("When the next snapshot is due")] = None
@@ -257,12 +260,13 @@ class Monitor:
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         snapshots = tuple(_family(ledger, family, intervals.get(family), now) for family in families)
         figures = self._heads.figures
+        complete = {"loans": figures.complete_until}
         return Status(
             now,
             reachable=reachable,
             schema_current=look.schema_current,
             answers=self._heads.remembered is not None,
-            families=snapshots,
+            families=tuple(replace(family, complete_until=complete.get(family.family)) for family in snapshots),
             prices=tuple(price.at(now) for price in figures.prices),
             doubts=figures.doubts,
             origins=tuple(sorted(ledger.origins, key=str)),

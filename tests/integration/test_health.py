@@ -44,8 +44,15 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
         "age_seconds": 400,
         "fresh": False,
         "interval_seconds": 60,
+        "complete_until": None,
     }
-    assert snapshots["markets"] == {"newest": None, "age_seconds": None, "fresh": False, "interval_seconds": 60}
+    assert snapshots["markets"] == {
+        "newest": None,
+        "age_seconds": None,
+        "fresh": False,
+        "interval_seconds": 60,
+        "complete_until": None,
+    }
     assert sorted(snapshots) == sorted(job.family for job in JOBS.values())
     assert "snapshots of prices are not fresh" in data.pop("faults")
     assert data == {

@@ -14,6 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant, multiples
+from analytics_service.market.instants import shown as shown_at
 from analytics_service.store.connection import Store
 from jobs.again import plan, retake
 from jobs.registry import JOBS
@@ -156,11 +157,15 @@ def test_late_events_are_asked_for_every_five_minutes(store: Store, settings: Se
 
 
 def test_what_an_indexer_was_away_for_comes_when_it_is_back(store: Store, settings: Settings) -> None:
-    """It said up to when it was complete, four hours before."""
+    """It said up to when it was complete, four hours before; so does the service."""
     events = [event(f"{hour}", hour * 3600 + 30) for hour in range(4)]
     source = Chain(told={each.id: [(NOON + 4 * HOUR, each)] for each in events}, complete=NOON)
     for at in multiples(NOON, NOON + 230 * MINUTE, 10 * MINUTE):
         run_once(JOB, source, store, at)
+    health = client_of(settings, store).simulate_get("/api/v1/status/health").json["data"]
+    complete = {family["family"]: family["complete_until"] for family in health["snapshots"]}
+    assert complete.pop("loans") == shown_at(NOON)
+    assert {*complete.values()} == {None}
     source.complete = NOON + 4 * HOUR
     run_once(JOB, source, store, NOON + 4 * HOUR)
     with clickhouse.client(settings) as own:

@@ -131,6 +131,12 @@ def test_the_table_shows_families_tables_and_problems() -> None:
     assert "Problem     there is no snapshot of rates yet" in lines[-1]
 
 
+def test_up_to_when_events_are_complete_is_shown() -> None:
+    told = replace(STATUS, families=[Family("loans", NOON, 0, True, 60, complete_until=NOON - timedelta(hours=2))])
+    assert "Events of loans are complete until 2026-03-01T10:00:00Z, as their source says\n" in as_text(told)
+    assert json.loads(as_json(told))["families"][0]["complete_until"] == "2026-03-01T10:00:00Z"
+
+
 def test_late_prices_are_shown_or_else_the_oldest_and_the_newest_doubts() -> None:
     """Prices come every minute, so they are late from 301 s on."""
 
@@ -193,6 +199,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "fresh": True,
         "rows": 1000,
         "interval_seconds": 60,
+        "complete_until": None,
         "gaps_last_day": 2,
         "next_run": "2026-03-01T12:01:00Z",
         "last_run": {"at": "2026-03-01T12:00:00Z", "outcome": "done", "ms": 210, "rows": 13},

@@ -119,6 +119,8 @@ function jobs({ families, schedulers }) {
   ];
   if (!families.length) return h("p", {}, "There is no snapshot yet.");
   const shown = table("Jobs: last run, next run and gaps of each family", columns, families);
+  const complete = families.filter((one) => one.complete_until);
+  heard.push(...complete.map((one) => h("li", {}, `Source: events of ${one.family} are complete until `, time(one.complete_until))));
   return [shown, heard.length ? h("ul", { class: "plain" }, heard) : null];
 }
 
