@@ -84,7 +84,8 @@ def _since(batch: Batch, covered: Covered | None, until: int) -> int:
     if covered.at // _WINDOW != until // _WINDOW:
         since -= batch.store.events_lateness
     if covered.complete_until:
-        since = min(since, covered.complete_until)
+        # The source may have been complete up to within this second.
+        since = min(since, covered.complete_until - 1)
     return max(since if batch.left is None else min(since, batch.left - 1), 0)
 
 

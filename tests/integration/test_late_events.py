@@ -201,8 +201,12 @@ def test_an_event_belongs_to_its_whole_second(store: Store, settings: Settings) 
             for portion in plan(store, "loans", NOON, NOON + second * SECOND):
                 retake(JOB, prompt(edges), store, portion)
         source.told, source.complete = {"edge": [(NOON, edges[0])]}, NOON + 60.2 * SECOND
-        run_once(JOB, source, store, NOON + 5 * MINUTE)
-        assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]
+        for minute in (5, 180):
+            run_once(JOB, source, store, NOON + minute * MINUTE)
+            assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]
+        source.complete = NOON + 61 * SECOND
+        run_once(JOB, source, store, NOON + 181 * MINUTE)
+        assert own.query(query).result_rows == [("edge", noon + 59)]
 
 
 def test_a_backfill_repairs_any_range_of_events(store: Store, settings: Settings) -> None:
