@@ -31,7 +31,7 @@ from analytics_service.store.sums import changed_sums, settled_before
 from jobs import loans, markets, positions
 from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken
-from jobs.snapshot import Batch, Collect, Snapshot, Taking, commit, rows_of
+from jobs.snapshot import Batch, Collect, Snapshot, Taking, commit, gone, rows_of
 
 # Takes the snapshots of a batch again.
 _AGAIN: Mapping[str, Collect] = {"markets": markets.collect, "positions": positions.collect_again}
@@ -200,10 +200,8 @@ def _recompute(store: Store, portion: Portion) -> int:
     source, stored = StoredSource(store, portion.instants), read_observed_at(store, family, seconds)
     own, imported = stored.filter(~pl.col("imported")), stored.filter("imported")
     # Of some positions there is no risk but what the source states, and nothing has a value before there were prices.
-    known = set(own["observed_at"])
-    if family == "positions":
-        known -= known_in_part(source.snapshots)
-    instants = [at for at in portion.instants if unix_second(at) in known and source.can_value(at)]
+    stated = known_in_part(source.snapshots) if family == "positions" else set()
+    instants = [at for at in portion.instants if unix_second(at) not in stated and source.can_value(at)]
     if not instants:
         return 0
     snapshots = _AGAIN[family](Batch(family, source, store, instants, beginning.present))
@@ -239,8 +237,9 @@ def _differing(
 
 
 def _correct(store: Store, snapshots: Sequence[Snapshot], version: int, what: str) -> None:
-    """Add or replace observations of positions, whose other rows stay: they are stored as changes."""
+    """Replace the observations of snapshots of positions, whose other rows stay: they are stored as changes."""
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     with rewrite.staging(store, "positions", version, what=what, expected=observations.height) as staged:
         staged.insert(OBSERVATIONS, versioned(observations, version))
+        staged.remove(gone(store, "positions", [unix_second(snapshot.at) for snapshot in snapshots], observations))
         rewrite.publish(store, staged, [])

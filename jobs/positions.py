@@ -83,16 +83,18 @@ def collect_again(batch: Batch) -> list[Snapshot]:
 
 
 def risk_at(batch: Batch, at: datetime, items: pl.DataFrame) -> pl.DataFrame:
-    """Observations of the risk of all accounts at the source's prices. SourceError if there are debts, but no markets
-    or no prices."""
+    """Observations of the risk of all accounts at the source's prices: none if a lost price hides accounts with debt,
+    because the risk of the others would be taken for that of all (rule 6.8). SourceError if there are debts, but no
+    markets or no prices."""
     source, borrowing = batch.source, borrowing_of(items)
     has_debts = "debt" in borrowing["kind"]
     assets, redefined = batch.valued_assets(at)
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
-    book = book_of(near_risk(borrowing, terms, prices), markets)
-    return observations_of(risk_by_history(risk_totals(risk_of(Valuation(book, terms, prices)))), at)
+    valuation = Valuation(book_of(near_risk(borrowing, terms, prices), markets), terms, prices)
+    values = {} if valuation.hides_debtors else risk_by_history(risk_totals(risk_of(valuation)))
+    return observations_of(values, at)
 
 
 def stated_risk(batch: Batch, at: datetime) -> pl.DataFrame:

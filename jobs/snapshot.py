@@ -289,10 +289,14 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
         for keys in removed:
             staged.remove(keys)
         if taking.again and not removed:
-            observed = read_observed_at(store, family, [run.at for run in runs])
-            gone = observed.filter(~pl.col("imported")).join(observations, on=KEY, how="anti")
-            staged.remove(gone.select(KEY))
+            staged.remove(gone(store, family, [run.at for run in runs], observations))
         rewrite.publish(store, staged, writer.runs)
+
+
+def gone(store: Store, family: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
+    """The keys of what snapshots (unix seconds) have stored that is not among `observations`; imports stay."""
+    observed = read_observed_at(store, family, seconds).filter(~pl.col("imported"))
+    return observed.join(observations, on=KEY, how="anti").select(KEY)
 
 
 def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:

@@ -221,6 +221,12 @@ class Valuation:
             accounts |= self._owing(self._having(group for group in stakes if self._is_lost(self.book.groups[group])))
         return len(accounts)
 
+    @Part
+    def hides_debtors(self) -> bool:
+        """Whether a lost price makes unknown the health of an account that owes something."""
+        lost = (index for index, group in enumerate(self.book.groups) if self._is_lost(group))
+        return bool(self._owing(self._having(lost)))
+
     def _having(self, groups: Iterable[int]) -> set[int]:
         """The accounts that have an item of some groups."""
         return {*self.book.items.filter(pl.col("group").is_in([*groups]))["account"]}

@@ -107,8 +107,9 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
 
 
 def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal = AT_RISK) -> pl.DataFrame:
-    """The items (see `book_of`) of all accounts whose health is below a bound, and of few others, in a quarter of the
-    time of a book of all. Stakes only add to health, and amounts are rounded down to whole denom units."""
+    """The items (see `book_of`) of all accounts whose health is below a bound, or that have what lost its price, and of
+    few others, in a quarter of the time of a book of all. Stakes only add to health, and amounts are rounded down to
+    whole denom units."""
     prices = with_receipt_prices(quoted, terms.assets, terms.markets.values())
     sides: list[tuple[str, str, float, float]] = []
     for asset_id, market in terms.markets.items():
@@ -123,10 +124,13 @@ def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal 
     amount, value = pl.col("amount").cast(pl.Float64) * pl.col("part"), pl.col("value")
     debt = pl.when(value > 0).then(amount * value).otherwise(0)
     secured = pl.when(value < 0).then((amount - 1) * value).otherwise(0)
+    account = ["address", "account_index"]
     valued = items.join(pl.DataFrame(sides, schema, orient="row"), on=["kind", "asset_id"])
-    sums = valued.group_by("address", "account_index").agg(debt=debt.sum(), secured=secured.sum())
+    sums = valued.group_by(account).agg(debt=debt.sum(), secured=secured.sum())
     near = sums.filter((pl.col("debt") > 0) & (pl.col("debt") * (1 + NEAR) + pl.col("secured") > 0))
-    return items.join(near, on=["address", "account_index"], how="semi")
+    valued_by = pl.when(pl.col("kind") == "stake").then(pl.lit(terms.ptoken.asset_id)).otherwise("asset_id")
+    lost = items.filter(valued_by.is_in([asset_id for asset_id, known in prices.items() if known is None]))
+    return items.join(pl.concat([near.select(account), lost.select(account)]), on=account, how="semi")
 
 
 class _Bands:

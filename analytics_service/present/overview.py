@@ -27,7 +27,7 @@ COLLATERAL_SUPPLY = Shape.of(
     Field("total", SUPPLY_POOL, "Of both."),
 )
 LEND_SUPPLY = Shape.of("LendMarketSupply", "USD sums of lending.", *declared(LendSupply))
-TVL = Shape.of("Tvl", "Total value locked.", *declared(Tvl))
+TVL = Shape.of("TotalValueLocked", "Total value locked.", *declared(Tvl))
 OLDER_TVL = Shape.of(
     "OlderTvl",
     "Total value locked, by what it consists of.",

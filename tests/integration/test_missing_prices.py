@@ -250,9 +250,10 @@ def test_histories_have_no_observation_of_what_is_unknown(live: Fed, whole: Fed)
     assert sorted(live.history("collateral_usd", RX)) == known
     assert len(live.history("utilization", X)) == OVER
     assert len(live.history("collateral_usd", A)) == OVER + 1
-    # Alice, Carol and Dan are at risk; Carol is unknown.
-    assert list(live.history("accounts_at_risk").values()) == [D(2 if number in UNKNOWN else 3) for number in range(11)]
-    assert live.history("liquidatable_debt") == whole.history("liquidatable_debt")
+    # Alice, Carol and Dan are at risk, unless Carol is unknown. What Dan has posted never had a price.
+    assert live.history("accounts_at_risk") == dict.fromkeys(known, 3)
+    for name in ("debt_at_risk", "liquidatable_debt"):
+        assert live.history(name) == {number: whole.history(name)[number] for number in known}
 
 
 def test_a_moment_shows_what_the_present_showed(live: Fed) -> None:
@@ -302,11 +303,15 @@ def test_what_is_computed_again_is_what_live_jobs_gave(server: Settings, live: F
         for number in range(OVER + 1):
             for family in FAMILIES:
                 run_once(JOBS[family], SOURCE, store, instant_of(number))
+        before, usual_age = observed(settings), store.price_max_age
         store.price_max_age = AGE
         # At three instants of markets and of positions.
         assert compute(store) == 6
         assert observed(settings) == observed(live.settings)
         assert compute(store) == 0
+        store.price_max_age = usual_age
+        assert compute(store) == 6
+        assert observed(settings) == before
 
 
 def test_imported_prices_are_never_too_old(store: Store) -> None:

@@ -44,8 +44,8 @@ def lost_of(context: Context, quoted: Mapping[str, Decimal | None]) -> set[str]:
 
 @dataclass(frozen=True)
 class Judged:
-    """An account: values by asset, whether it owes what has no price, whether collateral has none, and whether it is in
-    no figure."""
+    """An account: values by asset, whether it owes what has no price, whether collateral has none, whether it is in no
+    figure, and whether it owes something and a lost price is a cause of that."""
 
     address: str
     index: int
@@ -54,6 +54,7 @@ class Judged:
     unpriced: bool
     unpriced_collateral: bool
     is_unknown: bool
+    is_hidden: bool
     health: Fraction | None
 
     @property
@@ -105,6 +106,7 @@ def _judged(
         if stake.account_index == account.index and stake.pool in weights
     )
     collateral, debt = (F(sum(values.values())) for values in sides.values())
+    owes = bool(debt or unpriced["debt"])
     is_boost_lost = (
         token in lost
         and context.config.staking_health_modifier != 0
@@ -113,7 +115,7 @@ def _judged(
             for stake in position.stakes
             if stake.account_index == account.index
         )
-        and bool(debt or unpriced["debt"])
+        and owes
     )
     health = None
     if debt:
@@ -128,5 +130,6 @@ def _judged(
         bool(unpriced["debt"]),
         bool(unpriced["collateral"] or is_boost_lost),
         bool(unpriced["debt"] or unpriced["collateral"] & lost or is_boost_lost),
+        owes and bool((unpriced["debt"] | unpriced["collateral"]) & lost or is_boost_lost),
         health,
     )

@@ -136,8 +136,11 @@ def test_accounts_near_risk_are_all_that_is_at_risk(
     positions, context = protocol
     items, quoted = borrowing_of(item_frame(positions)), {**QUOTED, **lost}
     near = near_risk(items, context, quoted, max(bound, D("1.1")))
-    some, every = (risk_of(Valuation(book_of(rows, context.markets), context, quoted), bound) for rows in (near, items))
+    valuations = [Valuation(book_of(rows, context.markets), context, quoted) for rows in (near, items)]
+    some, every = (risk_of(valuation, bound) for valuation in valuations)
     assert (some.at_risk, some.liquidatable) == (every.at_risk, every.liquidatable)
+    hides = any(account.is_hidden for account in judge(positions, context, quoted))
+    assert [valuation.hides_debtors for valuation in valuations] == [hides] * 2
 
 
 @given(protocols(), SHIFTS, LOST, st.sampled_from(["1", "1.1", "1.17", "10"]))
