@@ -15,7 +15,7 @@ from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Account, Position, Stake, Unbonding
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
-from analytics_service.market.rates import MarketRate, net_rate, rate_of
+from analytics_service.market.rates import MarketRate, UnknownRate, net_rate, rate_of
 from analytics_service.market.share import Part
 from analytics_service.market.shares import Claim, claim_totals, claims_of, origin_equivalent
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
@@ -26,7 +26,7 @@ class MarketContext(Protocol):
     """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
 
     In sums, means and health, unknown assets and assets that never had a price count as 0 USD, but a debt without a
-    price makes health unknown. A price that is not known any more makes unknown what it is part of, other than means.
+    price makes health unknown. A price that is not known any more makes unknown what it is part of.
     Each mapping is read only if a part of the portfolio needs it.
     """
 
@@ -69,10 +69,8 @@ class BorrowTotals:
         return cls(collaterals, tuple(debts), context)
 
     @Part
-    def debts_net_rate(self) -> MarketRate:
-        return net_rate(
-            (_value(debt.principal, debt.asset_id, self.context) or ZERO, debt.market_rate) for debt in self.debts
-        )
+    def debts_net_rate(self) -> MarketRate | UnknownRate:
+        return net_rate((_value(debt.principal, debt.asset_id, self.context), debt.market_rate) for debt in self.debts)
 
 
 @dataclass(frozen=True)
@@ -243,10 +241,9 @@ class Portfolio:
         return pools
 
     @Part
-    def lend_net_rate(self) -> MarketRate:
+    def lend_net_rate(self) -> MarketRate | UnknownRate:
         return net_rate(
-            (_value(lend.origin_equivalent.total, lend.asset_id, self.context) or ZERO, lend.market_rate)
-            for lend in self.lends
+            (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
         )
 
     @Part

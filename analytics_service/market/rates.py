@@ -24,6 +24,12 @@ class MarketRate:
     apy: Annotated[Decimal, Rate("Compounded every second")]
 
 
+class UnknownRate:
+    """The mean of rates of which one has an unknown weight: its asset has lost its price."""
+
+    apr = apy = None
+
+
 @dataclass(frozen=True, slots=True)
 class Apr:
     """The APR of a market."""
@@ -64,12 +70,16 @@ def rate_of(market: LendMarket | DebtMarket | None) -> MarketRate:
     return MarketRate(apr, apy(apr))
 
 
-def net_rate(parts: Iterable[tuple[Decimal, MarketRate]]) -> MarketRate:
-    """The means of rates weighted by value, from pairs of value and rate (rule 6.5); 0 if nothing has a value.
+def net_rate(parts: Iterable[tuple[Decimal | None, MarketRate]]) -> MarketRate | UnknownRate:
+    """The means of rates weighted by value, from pairs of value and rate (rule 6.5); 0 if nothing has a value, and
+    unknown if a value is.
 
     Both have at most 18 decimals.
     """
-    pairs = list(parts)
+    listed = list(parts)
+    pairs = [(value, rate) for value, rate in listed if value is not None]
+    if len(pairs) < len(listed):
+        return UnknownRate()
     total_value = total(value for value, _ in pairs)
     return MarketRate(
         apr=fraction(total(EXACT.multiply(value, rate.apr) for value, rate in pairs), total_value),

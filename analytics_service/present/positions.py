@@ -16,12 +16,17 @@ from analytics_service.present.unlocks import USER_UNLOCKS
 
 _CLAIM = declared(Claim)
 _DEBT_RATE = Field("market_rate", MARKET_RATE, "What the debt costs.")
+_NET_RATE = Shape.of(
+    "NetRate",
+    "A mean of interest rates, weighted by value; null if the price of an asset in it is unknown.",
+    *(replace(field, optional=True) for field in MARKET_RATE.fields),
+)
 COLLATERAL_ITEM = of_asset("UserCollateral", "Collateral in one asset.", *_CLAIM)
 DEBT_ITEM = of_asset("UserDebt", "Debt in one asset.", *_CLAIM, _DEBT_RATE)
 _TOTALS = (
     Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals."),
     Field("debts", Many(DEBT_ITEM), "Debts."),
-    Field("debts_net_rate", MARKET_RATE, "Mean rate of the debts, weighted by value."),
+    Field("debts_net_rate", _NET_RATE, "Mean rate of the debts."),
 )
 ACCOUNT_HEALTH = Shape.of(
     "AccountHealth",
@@ -61,7 +66,7 @@ USER_LEND = Shape.of(
     "UserLend",
     "What an address lends.",
     Field("asset_pools", Many(ASSET_POOL), "Lent assets.", "lends"),
-    Field("net_rate", MARKET_RATE, "Mean rate of the lent assets, weighted by value.", "lend_net_rate"),
+    Field("net_rate", _NET_RATE, "Mean rate of the lent assets.", "lend_net_rate"),
 )
 USER_MARKETS = Shape.of(
     "UserMarkets",

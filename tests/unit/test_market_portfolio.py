@@ -127,11 +127,12 @@ def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
 
 
 def test_what_includes_a_price_that_is_not_known_any_more_is_unknown() -> None:
-    """Account 2 owes HEL, account 0 does not, and account 1 owes nothing. Means leave it out; the wallet has no HEL."""
+    """Account 2 owes HEL, account 0 does not, and account 1 owes nothing. HEL is lent, too; the wallet has none."""
     found = Portfolio(POSITION, replace(CONTEXT, prices={**CONTEXT.prices, HEL: None}))
     healths = [account.health.result for account in found.accounts]
     assert healths == [D("2.811272727272727273"), INFINITE, None]
-    assert found.totals.debts_net_rate == rate("0.1")
+    rates = [account.totals.debts_net_rate.apr for account in found.accounts]
+    assert (rates, found.totals.debts_net_rate.apy, found.lend_net_rate.apr) == ([D("0.1"), 0, None], None, None)
     assert found.wallet_value == D("1234.5")
     dark = Portfolio(POSITION, replace(CONTEXT, prices={**CONTEXT.prices, USDT: None, ORB: None}))
     assert (dark.wallet_value, dark.accounts[0].health.result, dark.accounts[1].health.result) == (None, None, INFINITE)

@@ -1,14 +1,15 @@
 """A user position in responses, with the round numbers of the small protocol worked out by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
-from analytics_service.market.portfolio import Unlocks
+from analytics_service.market.portfolio import Portfolio, Unlocks
 from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.shapes import Flags
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
 from tests.unit.rendering import USER, rendered
-from tests.unit.small_protocol import AT, PTK, arrangement
+from tests.unit.small_protocol import AT, CONTEXT, POSITION, PTK, USDT, arrangement
 
 
 def test_a_borrow_account_and_one_without_debt() -> None:
@@ -38,6 +39,14 @@ def test_a_borrow_account_and_one_without_debt() -> None:
         "result": "Infinity",
         "extra": {"text": {"base": "Infinity", "boost": "0.00%", "result": "Infinity"}},
     }
+
+
+def test_the_mean_of_rates_of_which_one_has_an_unknown_weight_is_null() -> None:
+    portfolio = Portfolio(POSITION, replace(CONTEXT, prices={**CONTEXT.prices, USDT: None}))
+    user = SimpleNamespace(portfolio=portfolio, unlocks=USER.unlocks)
+    markets = rendered(USER_POSITION, user)["markets"]
+    nothing = {"apr": None, "apy": None, "extra": {"text": {"apr": "N/A", "apy": "N/A"}}}
+    assert markets["lend"]["net_rate"] == markets["borrow"]["totals"]["debts_net_rate"] == nothing
 
 
 def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
