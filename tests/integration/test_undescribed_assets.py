@@ -16,7 +16,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FirstHeads
-from tests.integration.handmade import NOON, PTOKEN, HandMade
+from tests.integration.handmade import ASSETS, NOON, PTOKEN, HandMade
 
 ADDRESS = "0x" + "f" * 40
 USER = f"/api/v1/users/{ADDRESS}"
@@ -25,16 +25,24 @@ ID = "native;all"
 FLAGS = "with_text=true&with_value=true"
 POSITION = Position(
     ADDRESS,
-    (Account(0, (Holding(ID, 5), Holding("token;collateral", 3)), (Holding(ID, 1), Holding("token;debt", 1))),),
+    (
+        Account(0, (Holding(ID, 5), Holding("token;collateral", 3)), (Holding(ID, 1), Holding("token;debt", 1))),
+        Account(1, (Holding("token;collateral", 3),), (Holding("token;debt", 1),)),
+    ),
     (LendPosition(ID, 10, 2),),
     (Balance(ID, 4), Balance("token;lend", 6)),
-    (Stake(0, 0, 10, cascade=False, transition_at=None, last_stake_acc=Decimal(1)),),
+    (Stake(0, 1, 10, cascade=False, transition_at=None, last_stake_acc=Decimal(1)),),
 )
 
 
 @pytest.fixture
 def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
-    source = HandMade(positions_=[POSITION], ptoken_=replace(PTOKEN, tokens_per_weight=2**200))
+    source = HandMade(
+        positions_=[POSITION],
+        ptoken_=replace(PTOKEN, tokens_per_weight=2**200),
+        assets_=(*ASSETS, replace(ASSETS[0], group_key="debt")),
+        prices_={"token;lend": Decimal(2), "token;debt": Decimal(2)},
+    )
     for job in JOBS.values():
         run_once(job, source, store, NOON)
     return falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
@@ -92,8 +100,13 @@ def test_their_amounts_are_in_denom_units_and_without_a_value(client: falcon.tes
 
 
 def test_a_stake_in_an_undescribed_token_is_worth_nothing_to_the_health(client: falcon.testing.TestClient) -> None:
-    health = get(client, f"{USER}/markets/borrow/accounts/0/health").json["data"]
+    health = get(client, f"{USER}/markets/borrow/accounts/1/health").json["data"]
     assert (health["result"], health["boost"]) == (health["base"], "0")
+
+
+def test_a_debt_of_an_undescribed_asset_makes_health_unknown(client: falcon.testing.TestClient) -> None:
+    health = get(client, f"{USER}/markets/borrow/accounts/0/health").json["data"]
+    assert [health[part] for part in ("base", "boost", "result")] == [None] * 3
 
 
 def test_a_number_of_more_than_64_bits_is_exact(client: falcon.testing.TestClient) -> None:
