@@ -27,7 +27,7 @@ from analytics_service.store.observations import KEY, OBSERVATIONS, read_observe
 from analytics_service.store.positions import known_in_part, read_activity
 from analytics_service.store.retries import ONCE
 from analytics_service.store.runs import Beginning, begin
-from analytics_service.store.sums import changed_sums, settled_before
+from analytics_service.store.sums import SumChanges, changed_sums, settled_before
 from jobs import loans, markets, positions
 from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken
@@ -113,11 +113,9 @@ def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     if not (changes.now or changes.before or changes.left):
         return
     with rewrite.staging(store, "loans", None, what="backfill") as staged:
-        if changes.seconds:
-            before = settled_before(store, min(changes.seconds))
-            sums = changed_sums(store, before, changes.summed, without=changes.unsummed)
-            staged.insert(OBSERVATIONS, versioned(sums.added, staged.version))
-            staged.remove(sums.removed)
+        if seconds := changes.seconds:
+            before = settled_before(store, min(seconds))
+            _stage(staged, changed_sums(store, before, changes.summed, without=changes.unsummed))
         for table, rows in changes.frames().items():
             staged.insert(table, versioned(rows, staged.version))
         rewrite.publish(store, staged, [])
@@ -183,11 +181,15 @@ def _recompute_sums(store: Store, first: int) -> int:
             break
         with rewrite.staging(store, "loans", None, what="recompute") as staged:
             sums = changed_sums(store, settled_before(store, first))
-            staged.insert(OBSERVATIONS, versioned(sums.added, staged.version))
-            staged.remove(sums.removed)
+            _stage(staged, sums)
             rewrite.publish(store, staged, [])
             changed += sums.added.height + sums.removed.height
     return changed
+
+
+def _stage(staged: rewrite.Staging, sums: SumChanges) -> None:
+    staged.insert(OBSERVATIONS, versioned(sums.added, staged.version))
+    staged.remove(sums.removed)
 
 
 def _begin(store: Store, portion: Portion) -> Beginning:

@@ -149,7 +149,7 @@ def jobs_backfill(
             return
         with click.progressbar(length=len(portions) + len(instants), label=f"Backfill of {name}") as bar:
             for portion in portions:
-                # Sums of loans are computed anew when all is there.
+                # Of loans, what a source states at the snapshots of the whole range comes after all events.
                 where = "the same" if name == "loans" else f"from {shown(portion.start)}"
                 with explaining_stop(f"Stopped. Run {where} again to go on."):
                     retake(job, source, store, portion)

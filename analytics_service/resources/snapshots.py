@@ -82,8 +82,8 @@ class Resolved:
 @dataclass(frozen=True, slots=True)
 class Shared:
     """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
-    history are made one after the other in `large_pages` (rule 2.13). Jobs may change what
-    is made from events for `events_lateness` seconds."""
+    history are made one after the other in `large_pages` (rule 2.13). Jobs may change what is made from events
+    for `events_lateness` seconds."""
 
     views: Views
     answers: AnswerCache

@@ -204,10 +204,15 @@ def paired(listed: Iterable[Event], stored: Iterable[KnownEvent]) -> list[tuple[
     if one of the two has its id from `content_id`."""
     left = {_identity(known.event): known for known in stored}
     pairs = [(event, left.pop(_identity(event), None)) for event in listed]
-    alike: dict[object, list[KnownEvent]] = defaultdict(list)
-    for known in sorted(left.values(), key=lambda known: known.event.at):
-        alike[_content(known.event)].append(known)
+    alike = _by_content(sorted(left.values(), key=lambda known: known.event.at))
     return [(event, known or _taken(event, alike.get(_content(event), []))) for event, known in pairs]
+
+
+def _by_content(events: Iterable[KnownEvent]) -> dict[object, list[KnownEvent]]:
+    alike: dict[object, list[KnownEvent]] = defaultdict(list)
+    for known in events:
+        alike[_content(known.event)].append(known)
+    return alike
 
 
 def _taken(event: Event, left: list[KnownEvent]) -> KnownEvent | None:
@@ -253,18 +258,18 @@ def compare_listed(
         by = Bringer.SOURCE if known.brought_by is Bringer.SOURCE else Bringer.BOTH
         after = KnownEvent(_updated(known, event), by)
         changed += [(known, after)] if after != known else []
-    gone = list[KnownEvent]()
+    gone, unknown = list[KnownEvent](), _by_content(new)
     for known in there:
         is_there = known.key in matched or not since < unix_second(known.event.at) <= leaving_until
         if not is_there and known.brought_by is Bringer.SOURCE:
             gone.append(known)
         elif not is_there and known.brought_by is Bringer.BOTH:
             # A file and the source know it. Listed under another id, as after a reorganization, it is the same.
-            moved = next((each for each in new if _content(each.event) == _content(known.event)), None)
-            if moved:
-                new.remove(moved)
-            after = KnownEvent(_updated(known, moved.event)) if moved else known
-            changed.append((known, replace(after, brought_by=Bringer.BOTH if moved else Bringer.FILE)))
+            if same := unknown.get(_content(known.event)):
+                changed.append((known, KnownEvent(_updated(known, same.pop(0).event), Bringer.BOTH)))
+            else:
+                changed.append((known, replace(known, brought_by=Bringer.FILE)))
+    new = [known for alike in unknown.values() for known in alike]
     stored = {(known.event.at, known.event.id) for known in there}
     return EventChanges(new, changed, gone, [k for k in lending if (k.event.at, k.event.id) not in stored])
 
