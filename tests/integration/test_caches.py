@@ -49,6 +49,15 @@ class Lively(SimulatedSource):
     # Its world imports files, too.
     simulated = False
 
+    def __init__(self, seed: str) -> None:
+        super().__init__(seed)
+        # What runs have brought goes on: an asset that is not listed any more ends.
+        self.brought: list[Asset] = []
+
+    def assets(self, at: datetime) -> list[Asset]:
+        """The same assets, and those that runs have brought."""
+        return [*super().assets(at), *self.brought]
+
     def positions(self, at: datetime) -> Iterator[Position]:
         """The same positions with unclaimed rewards that depend on the minute."""
         for n, position in enumerate(super().positions(at)):
@@ -110,6 +119,7 @@ class Scenario:
     before: list[tuple[Question, Answer]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        SOURCE.brought.clear()
         self.writer = Writer(self.settings)
         self.plain_store = Store(self.settings)
         self.store = Counted(self.settings)
@@ -176,10 +186,11 @@ class Scenario:
         self.caching = self._started()
 
     def late(self) -> None:
-        """A run that begins before others and ends after them: their greater versions win."""
+        """A run that begins before others and ends after them: their greater versions win. It brings no asset, which
+        would end with the instant of the run."""
         version = self.reserved.pop(self.random.randrange(len(self.reserved)))
         self.reserved.append(self._version())
-        self._write(lambda: self._observe(self._corrections(), version))
+        self._write(lambda: self._observe(self._corrections([]), version))
 
     def backfill(self) -> None:
         """Backfill some missing snapshots of a job."""
@@ -190,7 +201,7 @@ class Scenario:
 
     def import_prices(self) -> None:
         """Import a file that corrects history, adds to either end, fills gaps, or brings an asset."""
-        rows = self._newest() if self.random.random() < 0.2 else self._corrections()
+        rows = self._newest() if self.random.random() < 0.2 else self._corrections(self._new())
         assets = self.folder / "assets.csv"
         names = [name.partition(";")[2] for name in rows if name not in self.prices]
         assets.write_text("symbol,address,decimals\n" + "".join(f"{name},{name},6\n" for name in ["spare", *names]))
@@ -236,15 +247,17 @@ class Scenario:
 
     def _observe(self, rows: Observations, version: int | None = None) -> None:
         prices = [Price(name, instant(at), price) for name, seen in rows.items() for at, price in seen]
-        assets: list[Asset] = [asset(name.partition(";")[2]) for name in rows if name not in simulated(0)]
+        known = {one.id for one in SOURCE.assets(instant(0))}
+        new = [asset(name.partition(";")[2]) for name in rows if name not in known]
         last = max(at for seen in rows.values() for at, _ in seen)
         beginning = begin(self.writer, "prices", last - DAY, last)
         beginning = replace(beginning, version=version or beginning.version)
         # Other runs may be complete for the same second.
         at = next(at for at in range(last, 0, -1) if at not in beginning.completed)
-        snapshot = Snapshot(instant(at), price_frame(prices), assets=assets)
+        snapshot = Snapshot(instant(at), price_frame(prices), assets=[*SOURCE.assets(instant(at)), *new])
         self._remember(rows, beginning.version, unseen=True)
         commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin(SOURCE.spec)), beginning)
+        SOURCE.brought += new
         self._reveal(last)
 
     # Rows to write.
@@ -265,7 +278,7 @@ class Scenario:
         names = self.random.sample([*self.prices], self.random.randint(1, 3)) + self._new()
         return {name: [(self.now, self._price())] for name in names}
 
-    def _corrections(self) -> Observations:
+    def _corrections(self, new: list[str]) -> Observations:
         """Other prices for seconds that have one, and new prices for seconds that have none."""
         draw = self.random
         about = self._second()
@@ -274,7 +287,7 @@ class Scenario:
             name: [at for at in self.prices[name] if abs(at - about) < draw.choice([HOUR, 3 * DAY])] for name in names
         }
         found = {name: draw.sample(seconds, min(len(seconds), draw.randint(0, 30))) for name, seconds in there.items()}
-        for name in names[:1] + self._new():
+        for name in names[:1] + new:
             found.setdefault(name, []).extend(min(about + k * draw.randint(1, HOUR), self.now) for k in range(3))
         return {name: [(at, self._price()) for at in {*seconds}] for name, seconds in found.items() if seconds}
 
