@@ -1,0 +1,338 @@
+"""Situations of real lending protocols, as a source states them, and what HTTP and SQL must answer.
+
+Figures are worked out by hand. U is a dollar asset with 6 decimals, E has 18 decimals and costs 2,000 USD, and the
+liquidation LTV is 0.8. Every situation has assets and addresses of its own, so that all live in one store: snapshots of
+one day at some of its hours.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.events import Action, Event
+from analytics_service.market.instants import unix_second
+from analytics_service.market.markets import (
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    LendMarket,
+    Market,
+)
+from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.market.values import usd_value
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests import clickhouse
+from tests.doubles import FreshHeads
+from tests.integration.databases import database, make_views
+from tests.integration.handmade import HandMade
+from tests.integration.routes import Client, client_of
+
+D = Decimal
+DAY = datetime(2025, 3, 1, tzinfo=UTC)
+# The snapshots, in hours of the day. The last one comes a minute after its end.
+HOURS = (D(0), D(10), D(11), D(18), D(24) + 1 / D(60))
+FLAGS = "with_text=true&with_value=true"
+MAX_128 = 2**128 - 1
+
+
+def instant_of(hour: Decimal) -> datetime:
+    return DAY + timedelta(seconds=int(hour * 3600))
+
+
+def of(symbol: str) -> str:
+    """The id of an asset."""
+    return f"native;{symbol}"
+
+
+def address(name: str) -> str:
+    return "0x" + name.encode().hex().rjust(40, "0")
+
+
+@dataclass(frozen=True)
+class Coin:
+    """An asset, its price if it has any, and the asset that it is a receipt token of."""
+
+    symbol: str
+    decimals: int
+    usd: Decimal | None = None
+    origin: str | None = None
+
+    @property
+    def asset(self) -> Asset:
+        plain = Asset(AssetGroup.NATIVE, self.symbol, self.symbol, self.symbol, self.symbol.lower(), self.decimals, 2)
+        return replace(plain, kind=AssetKind.RECEIPT, origin_asset=of(self.origin)) if self.origin else plain
+
+    def units(self, amount: str) -> int:
+        return int(D(amount).scaleb(self.decimals))
+
+
+COINS = {
+    coin.symbol: coin
+    for coin in (
+        Coin("U", 6, D(1)),
+        Coin("E", 18, D(2000)),
+        Coin("P", 6, D("0.1")),
+        Coin("FINE", 27, D("1234.567890123456789012")),
+        Coin("WEI", 18, D(1)),
+        Coin("DARK", 6),
+        Coin("GAP", 6, D(1)),
+        Coin("LOANED", 6, D(1)),
+        Coin("RATED", 6, D(1)),
+        Coin("NEGATIVE", 6, D(1)),
+        Coin("BRIEF", 6, D(1)),
+    )
+}
+
+
+def units(symbol: str, amount: str) -> int:
+    return COINS[symbol].units(amount)
+
+
+def lent(symbol: str, amount: str, receipts: int | None = None, apr: str = "0.02") -> Market:
+    principal = units(symbol, amount)
+    return Market(of(symbol), LendMarket(D(apr), principal, principal if receipts is None else receipts), None, None)
+
+
+def with_collateral(market: Market, amount: str, cap: int | None = None) -> Market:
+    """Shares of it are denom units, also of debt."""
+    posted = units(market.asset_id.partition(";")[2], amount)
+    rules = CollateralConfig(True, D("0.75"), D("0.8"), cap, D("0.05"), D("0.1"))
+    return replace(market, collateral=CollateralMarket(rules, posted, posted))
+
+
+def with_debt(market: Market, amount: str, cap: int | None = None) -> Market:
+    owed = units(market.asset_id.partition(";")[2], amount)
+    rules = DebtConfig(True, cap, D("0.95"), D("0.1"))
+    return replace(market, debt=DebtMarket(rules, D("0.05"), owed, owed, DAY, D(0)))
+
+
+def borrower(name: str, posted: Mapping[str, str], owed: Mapping[str, str]) -> Position:
+    collaterals, debts = (
+        tuple(Holding(of(symbol), units(symbol, amount)) for symbol, amount in held.items()) for held in (posted, owed)
+    )
+    return Position(address(name), (Account(0, collaterals, debts),))
+
+
+def loan_of(name: str, symbol: str, amount: str, at: datetime, *, is_valued: bool = True) -> Event:
+    """A loan, whose value the source states unless `is_valued` is false or the asset has no price."""
+    coin = COINS[symbol]
+    usd = usd_value(coin.units(amount), coin.decimals, coin.usd) if is_valued and coin.usd is not None else None
+    return Event(
+        name, Action.BORROW, of(symbol), address(name), at, coin.units(amount), usd, coin.usd if usd else None, 0,
+        tx_hash=f"tx {name}",
+    )  # fmt: skip
+
+
+def stated(hour: Decimal) -> HandMade:
+    """What the source states at an hour."""
+    at = instant_of(hour)
+    prices = {of(coin.symbol): coin.usd for coin in COINS.values() if coin.usd is not None}
+    if hour == 11:
+        del prices[of("GAP")]
+    return HandMade(
+        assets_=[coin.asset for coin in COINS.values()],
+        prices_=prices,
+        markets_=markets(hour),
+        positions_=POSITIONS,
+        events_=[one for one in events(hour) if one.at <= at],
+    )
+
+
+def markets(hour: Decimal) -> Sequence[Market]:
+    used = with_debt(with_collateral(lent("U", "9000000", apr="0.02"), "5000", MAX_128), "2000000", MAX_128)
+    always = (
+        used,
+        with_collateral(lent("E", "1"), "20"),
+        with_collateral(lent("FINE", "1"), "1"),
+        with_debt(lent("WEI", "1"), "1"),
+        with_debt(with_collateral(lent("DARK", "5000000"), "7"), "1000000"),
+        with_collateral(lent("GAP", "1"), "1000"),
+        with_debt(lent("LOANED", "1"), "1"),
+        lent("RATED", "1", apr="0.02" if hour < 18 else "0.1"),
+        lent("NEGATIVE", "1", apr="-0.001"),
+    )
+    return (*always, lent("BRIEF", "1000")) if hour <= 10 else always
+
+
+POSITIONS = (
+    borrower("fine", {"FINE": "1"}, {"U": "160"}),
+    borrower("wei", {"U": "1000"}, {"WEI": "0.000000000000000001"}),
+    borrower("dark debt", {"U": "100"}, {"DARK": "1000000", "U": "10"}),
+    borrower("dark collateral", {"DARK": "7", "U": "100"}, {"U": "10"}),
+    borrower("gap", {"GAP": "1000"}, {"U": "800"}),
+)
+LATE, MOVED_TO = DAY + timedelta(hours=23, minutes=59, seconds=59), DAY + timedelta(hours=10, minutes=30, seconds=12)
+
+
+def events(hour: Decimal) -> Iterable[Event]:
+    yield loan_of("unvalued", "DARK", "5", DAY + timedelta(hours=3))
+    yield loan_of("unvalued again", "LOANED", "7", DAY + timedelta(hours=4), is_valued=False)
+    yield loan_of("moved", "U", "1000", MOVED_TO - timedelta(seconds=12 if hour < 18 else 0))
+    yield loan_of("late", "LOANED", "30", LATE)
+
+
+@dataclass
+class Asked:
+    """The service and its store after the last snapshot."""
+
+    settings: Settings
+    store: Store
+
+    @cached_property
+    def client(self) -> Client:
+        return client_of(self.settings, self.store, unix_second(instant_of(HOURS[-1])) + 30, FreshHeads)
+
+    def get(self, path: str, query: str = "") -> Any:
+        answer = self.client.simulate_get(f"/api/v1/{path}", query_string=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json["data"]
+
+    def points(self, path: str, query: str, symbol: str | None = None) -> list[str | None]:
+        """The values of a history of an asset, or of a total."""
+        answer = self.get(path, f"start={unix_second(DAY)}&{query}" + (f"&asset_ids={of(symbol)}" if symbol else ""))
+        (series,) = answer["series"] if symbol else [answer]
+        return [point["v"] for point in series["points"]]
+
+    def rows(self, sql: str, **values: object) -> list[dict[str, Any]]:
+        with clickhouse.client(self.settings) as own:
+            return list(own.query(sql, parameters=values).named_results())
+
+    @cached_property
+    def accounts(self) -> dict[str, dict[str, Any]]:
+        """The rows of the view, by address."""
+        return {row["address"]: row for row in self.rows("SELECT * FROM account")}
+
+    @cached_property
+    def borrowers(self) -> dict[str, dict[str, Any]]:
+        return {one["address"]: one for one in self.get("analytics/market/borrowers", "limit=1000&with_text=true")}
+
+    def health(self, name: str) -> dict[str, Any]:
+        result: dict[str, Any] = self.get(f"users/{address(name)}/markets/borrow/accounts/0/health", "with_text=true")
+        return result
+
+
+@pytest.fixture(scope="module")
+def asked(server: Settings) -> Iterator[Asked]:
+    settings = replace(server, clickhouse_database="test_situations")
+    with database(settings) as store:
+        make_views(store)
+        for hour in HOURS:
+            for job in JOBS.values():
+                run_once(job, stated(hour), store, instant_of(hour))
+        yield Asked(settings, store)
+
+
+def test_an_asset_with_27_decimals_is_exact(asked: Asked) -> None:
+    health = "6.172839450617283945"
+    shown = asked.borrowers[address("fine")]
+    assert (shown["collateral_value"], shown["health"]) == ("1234.567890123456789012", health)
+    assert asked.health("fine")["result"] == health
+    account = asked.accounts[address("fine")]
+    assert account["collateral_usd"] == pytest.approx(1234.567890123456789012, rel=1e-12)
+    assert account["health"] == pytest.approx(6.172839450617283945, rel=1e-12)
+
+
+def test_a_debt_of_the_smallest_unit_gives_a_huge_health(asked: Asked) -> None:
+    """0.8 * 1,000 USD by 1e-18 USD."""
+    assert asked.health("wei")["result"] == asked.borrowers[address("wei")]["health"] == "8" + "0" * 20
+    assert asked.accounts[address("wei")]["health"] == pytest.approx(8e20)
+
+
+def test_a_cap_of_128_bits_is_a_number(asked: Asked) -> None:
+    (row,) = asked.rows("SELECT collateral_cap, borrow_cap FROM market_now WHERE symbol = 'U'")
+    assert [*row.values()] == [pytest.approx(MAX_128 / 10**6)] * 2
+
+
+def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
+    health = asked.health("dark debt")
+    assert (health["result"], health["extra"]["text"]["result"]) == (None, "N/A")
+    assert asked.accounts[address("dark debt")]["health"] is None
+    risk = asked.get("analytics/market/risk")
+    assert risk["unpriced_debt_accounts"] == 1
+    assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 1
+    assert asked.rows("SELECT * FROM account_risk WHERE address = {a:String}", a=address("dark debt")) == []
+
+
+def test_collateral_that_never_had_a_price_counts_as_nothing(asked: Asked) -> None:
+    """0.8 * 100 USD by 10 USD."""
+    shown, account = asked.borrowers[address("dark collateral")], asked.accounts[address("dark collateral")]
+    assert (shown["collateral_value"], shown["health"]) == ("100", "8")
+    assert (account["collateral_usd"], account["health"], account["unpriced_collaterals"]) == (100, 8, 1)
+    assert asked.get("analytics/market/risk")["unpriced_collateral_accounts"] == 1
+
+
+def test_a_price_that_is_missing_in_one_snapshot_changes_nothing(asked: Asked) -> None:
+    """At the health of 1 that its account has, 800 USD are at risk, and none can be liquidated."""
+    for path, value in (("debt-at-risk", "800"), ("liquidatable-debt", "0")):
+        points = asked.points(f"analytics/market/history/{path}", "end=2025-03-01&period=h")
+        assert points == [value] * 24, path
+    points = asked.points("markets/history/collateral", "end=2025-03-01&period=h", "GAP")
+    assert points == ["1000"] * 24
+    rows = asked.rows("SELECT usd FROM debt_at_risk")
+    assert [row["usd"] for row in rows] == [800] * len(HOURS)
+
+
+def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
+    for name, symbol in (("unvalued", "DARK"), ("unvalued again", "LOANED")):
+        (shown,) = asked.get(f"users/{address(name)}/tx-history", FLAGS)
+        assert (shown["historic_price"], shown["historic_value"]) == (None, None)
+        assert shown["extra"]["text"]["historic_value"] == "N/A"
+        for view in ("events", "loan", "account_events"):
+            (row,) = asked.rows(f"SELECT usd FROM {view} WHERE address = {{a:String}}", a=address(name))
+            assert row["usd"] is None, (view, symbol)
+    # The loans of 1,000 and 30.
+    assert asked.get("analytics/market/state")["loans_originated"]["total_value"] == "1030"
+
+
+def test_an_event_that_moved_is_one_event(asked: Asked) -> None:
+    (shown,) = asked.get(f"users/{address('moved')}/tx-history", "limit=1")
+    assert shown["event_time"] == "2025-03-01T10:30:12Z"
+    following = f"limit=1&prev_event_uuid={shown['event_uuid']}"
+    assert asked.get(f"users/{address('moved')}/tx-history", following) == []
+    path = "analytics/market/history/loans-originated/by-asset"
+    assert asked.points(path, "end=2025-03-02&period=d", "U") == ["1000"] * 2
+    rows = asked.rows("SELECT time, usd FROM events WHERE symbol = 'U'")
+    assert [(*row.values(),) for row in rows] == [(MOVED_TO, 1000)]
+
+
+def test_a_mean_is_weighted_by_time(asked: Asked) -> None:
+    """18 hours at 2 %, then 6 hours at 10 %."""
+    day = "end=2025-03-01&period=d"
+    assert asked.points("markets/lend/rate-history", f"{day}&agg=mean", "RATED") == ["0.04"]
+    assert asked.points("markets/lend/rate-history", day, "RATED") == ["0.1"]
+
+
+def test_a_market_that_ends_has_nothing_later(asked: Asked) -> None:
+    hours = "end=2025-03-01&period=h"
+    assert asked.points("markets/history/deposits", hours, "BRIEF") == ["1000"] * 11 + ["0"] * 13
+    locked = [D(value or 0) for value in asked.points("markets/history/tvl", hours)]
+    parts = [
+        [point["v"] for point in series["points"]]
+        for name in ("deposits", "collateral")
+        for series in asked.get(f"markets/history/{name}", f"start={unix_second(DAY)}&{hours}")["series"]
+    ]
+    assert locked == [sum(map(D, values)) for values in zip(*parts, strict=True)]
+
+
+def test_a_loan_in_the_last_second_is_of_its_day(asked: Asked) -> None:
+    path = "analytics/market/history/loans-originated/by-asset"
+    assert asked.points(path, "end=2025-03-02&period=d", "LOANED") == ["30", "30"]
+    (row,) = asked.rows("SELECT max(observed_at) AS at FROM loans_originated WHERE symbol = 'LOANED'")
+    assert row["at"] == LATE
+
+
+def test_a_negative_rate_is_stored_beside_the_others(asked: Asked) -> None:
+    rates = {one["asset_info"]["metadata"]["symbol"]: one["rate"]["apr"] for one in asked.get("markets/lend")}
+    assert (rates["NEGATIVE"], rates["U"]) == ("-0.001", "0.02")
+    (row,) = asked.rows("SELECT lend_apr FROM market_now WHERE symbol = 'NEGATIVE'")
+    assert row["lend_apr"] == -0.001
