@@ -206,11 +206,17 @@ class Valuation:
         return self.sums_at(self.units)
 
     @Part
-    def unknown(self) -> int:
-        """The number of accounts of unknown health."""
+    def unknown(self) -> set[int]:
+        """The accounts of unknown health."""
         debt, staked = pl.col("debt"), pl.col("staked")
         # What is not a number is above 0, too.
-        return self.sums.filter(debt.is_nan() | (staked.is_nan() & (debt > 0))).height
+        rows = self.sums.with_row_index("account").filter(debt.is_nan() | (staked.is_nan() & (debt > 0)))
+        return {*rows["account"]}
+
+    @property
+    def unknown_owing(self) -> set[int]:
+        """Those of unknown health that owe something."""
+        return self._owing(self.unknown)
 
     def unpriced(self, side: Side) -> int:
         """The number of accounts that have or owe an asset without a price, whether it ever had one or not. What lost
@@ -288,6 +294,14 @@ class Valuation:
                 "staked": self.book.sums(of("stake", "stake")),
             }
         )
+
+    def known_value(self, account: int, side: Side) -> Decimal | None:
+        """The exact value of one side of an account; None if health is unknown because of it."""
+        groups, units = self.book.groups, self.units
+        items = [(group, amount) for group, amount in self.book.items_of(account) if groups[group].side == side]
+        if any(units[group] is None and self._is_needed(groups[group]) for group, _ in items):
+            return None
+        return total(EXACT.multiply(amount, units[group] or ZERO) for group, amount in items)
 
     def _is_needed(self, group: Group) -> bool:
         """Whether health is unknown without the price of a group: that of a debt, or one that was lost."""

@@ -11,7 +11,7 @@ from analytics_service.market.book import IS_OWING, NEAR, AccountValues, Valuati
 from analytics_service.market.health_bands import health_of
 from analytics_service.market.kinds import Address, Index, Ratio, Usd
 from analytics_service.market.liquidation import LiquidationPrice, Liquidations
-from analytics_service.market.values import fraction, rounded
+from analytics_service.market.values import ZERO, fraction, rounded
 
 # The greatest debt or collateral comes first, but the least health.
 Order = Literal["debt", "health", "collateral"]
@@ -23,16 +23,18 @@ class Borrower:
 
     address: Annotated[str, Address("Address of the user")]
     account_index: Annotated[int, Index("Position among the address's accounts")]
-    collateral_value: Annotated[Decimal, Usd("USD value of its collateral")]
-    debt_value: Annotated[Decimal, Usd("USD value of its debt")]
-    ltv: Annotated[Decimal | None, Ratio("Debt divided by collateral; null without collateral")]
-    health: Annotated[Decimal, Ratio("How safe it is; below 1 it can be liquidated")]
+    collateral_value: Annotated[Decimal | None, Usd("USD value of its collateral; null if a price in it was lost")]
+    debt_value: Annotated[Decimal | None, Usd("USD value of its debt; null if it has no price")]
+    ltv: Annotated[Decimal | None, Ratio("Debt divided by collateral; null without collateral, or if one is unknown")]
+    health: Annotated[
+        Decimal | None, Ratio("How safe it is; below 1 it can be liquidated; null if a price that it needs is unknown")
+    ]
     liquidation: Sequence[LiquidationPrice]
 
 
 @dataclass(frozen=True, slots=True)
 class Borrowers:
-    """Some of the accounts with debt, and how many there are. Accounts of unknown health are left out."""
+    """Some of the accounts with debt, and how many there are. Those of unknown health come last."""
 
     listed: Sequence[Borrower]
     count: int
@@ -43,21 +45,24 @@ def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, ad
     of address and index."""
     config = valuation.terms.config
     is_listed = pl.lit(True) if address is None else valuation.book.accounts["address"] == address
+    unknown = valuation.unknown_owing
     rows = (
         valuation.sums.with_columns(health=health_of(config))
         .with_row_index("account")
-        .filter(IS_OWING, is_listed)
-        .select("account", key=pl.col(order))
-        .sort("key", descending=order != "health", maintain_order=True)
+        .filter(IS_OWING | pl.col("account").is_in(unknown), is_listed)
+        .select("account", key=pl.when(IS_OWING).then(pl.col(order)))
+        .sort("key", descending=order != "health", nulls_last=True, maintain_order=True)
     )
     candidates = _with_neighbours(rows, limit, offset)
     exact = [(account, valuation.values(account)) for account in candidates["account"]]
 
-    def key(entry: tuple[int, AccountValues]) -> tuple[Decimal, int]:
+    def key(entry: tuple[int, AccountValues]) -> tuple[bool, Decimal, int]:
         account, values = entry
+        if account in unknown:
+            return True, ZERO, account
         if order == "health":
-            return values.health(config).result, account
-        return (values.debt if order == "debt" else values.collateral).copy_negate(), account
+            return False, values.health(config).result, account
+        return False, (values.debt if order == "debt" else values.collateral).copy_negate(), account
 
     first = offset - int(candidates["row"][0]) if exact else 0
     liquidations = Liquidations(valuation)
@@ -75,12 +80,14 @@ def _with_neighbours(rows: pl.DataFrame, limit: int, offset: int) -> pl.DataFram
 
 def _borrower(liquidations: Liquidations, valuation: Valuation, account: int, values: AccountValues) -> Borrower:
     address, index = valuation.book.accounts.row(account)
+    is_known = account not in valuation.unknown
+    collateral, debt = valuation.known_value(account, "collateral"), valuation.known_value(account, "debt")
     return Borrower(
         address=address,
         account_index=index,
-        collateral_value=rounded(values.collateral),
-        debt_value=rounded(values.debt),
-        ltv=fraction(values.debt, values.collateral) if values.collateral else None,
-        health=values.health(valuation.terms.config).result,
+        collateral_value=None if collateral is None else rounded(collateral),
+        debt_value=None if debt is None else rounded(debt),
+        ltv=fraction(debt, collateral) if collateral and debt is not None else None,
+        health=values.health(valuation.terms.config).result if is_known else None,
         liquidation=liquidations.of(account),
     )

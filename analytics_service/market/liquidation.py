@@ -8,6 +8,7 @@ it is 1 where S - (1 - m)D is 0, or rSC + mWD - rCD, which is of the second degr
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Annotated
 
 from analytics_service.market.book import Valuation
@@ -40,8 +41,10 @@ class Liquidations:
         self._units: dict[str, tuple[_Units, _Units]] = {}
 
     def of(self, account: int) -> list[LiquidationPrice]:
-        """Those of an account's collaterals, then of its other debts; within both, that of the largest value first."""
-        return [self._of_asset(account, asset_id) for asset_id in self._assets_of(account)]
+        """Those of an account's collaterals, then of its other debts; within both, that of the largest value first.
+        There are no prices if its health is unknown."""
+        of = LiquidationPrice if account in self._valuation.unknown else partial(self._of_asset, account)
+        return [of(asset_id) for asset_id in self._assets_of(account)]
 
     def _assets_of(self, account: int) -> list[str]:
         units, groups = self._valuation.units, self._valuation.book.groups

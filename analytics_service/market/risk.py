@@ -89,7 +89,7 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
         ]
 
     return Risk(
-        accounts=valuation.book.opened - valuation.unknown,
+        accounts=valuation.book.opened - len(valuation.unknown),
         indebted=indebted.slice(valuation),
         at_risk=at_risk.slice(valuation),
         liquidatable=liquidatable.slice(valuation),

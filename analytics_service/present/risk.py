@@ -66,7 +66,7 @@ LIQUIDATION_PRICE = Shape.of(
 )
 BORROWER = Shape.of(
     "Borrower",
-    "A borrow account with debt.",
+    "A borrow account with debt. Those of unknown health come last.",
     *declared(Borrower, health=HEALTH),
     Field("liquidation", Many(LIQUIDATION_PRICE), "Of collaterals, then of other debts; in both the largest first."),
 )

@@ -37,11 +37,11 @@ SELECT
     address,
     account_index,
     if_known(sumIf(value, kind = 'collateral')) AS collateral_usd,
-    if_known(sumIf(value, kind = 'debt')) AS debt_usd,
+    if(unpriced_debts > 0, NULL, sumIf(value, kind = 'debt')) AS debt_usd,
     debt_usd / nullIf(collateral_usd, 0) AS ltv,
     base + boost AS health,
-    -- Health needs to know all that is owed, and staked.
-    if(unpriced_debts > 0 OR isNaN(sumIf(weighted, kind = 'stake')), NULL, if_known(sumIf(weighted, kind = 'collateral')) / nullIf(debt_usd, 0)) AS base,
+    -- Health needs to know all that is staked, too.
+    if(isNaN(sumIf(weighted, kind = 'stake')), NULL, if_known(sumIf(weighted, kind = 'collateral')) / nullIf(debt_usd, 0)) AS base,
     if(base IS NULL, NULL, boosted(sumIf(weighted, kind = 'stake'), collateral_usd, any(stake_ratio), any(largest_boost)))
         AS boost,
     countIf(kind = 'collateral' AND unpriced)
@@ -59,13 +59,13 @@ CREATE OR REPLACE VIEW account{on_cluster}
     address String COMMENT 'Address of the user, in lower case',
     account_index UInt32 COMMENT 'Index of the account among those of the address',
     collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral; null, as is all that follows from it, if a price in it is lost',
-    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null in the same way',
+    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null if a debt has no price',
     ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction; null without collateral',
     health Nullable(Float64) COMMENT 'Health: if round(health, 12) < 1 the account can be liquidated; null without debt, or if a price that it needs is unknown',
     base Nullable(Float64) COMMENT 'The part of health from collateral: its value times the liquidation LTV, divided by the debt; null where health is',
     boost Nullable(Float64) COMMENT 'The part of health from staked protocol token; null where health is',
     unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price, where one that never had any counts as nothing; if the account owes, also of stakes that lost theirs',
-    unpriced_debts UInt64 COMMENT 'Number of debts without a price; one that never had any counts as nothing in debt_usd'
+    unpriced_debts UInt64 COMMENT 'Number of debts without a price'
 )
 AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced_collaterals, unpriced_debts
 FROM account_at(time = '2106-01-01')

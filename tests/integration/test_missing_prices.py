@@ -221,8 +221,13 @@ def test_accounts_with_an_unknown_price_are_in_no_figure_of_risk(live: Fed, whol
     assert (unknown["collateral_value"], unknown["debt_value"]) == ("100", "140")
     assert (unknown["liquidatable"]["accounts"], unknown["liquidatable"]["debt_value"]) == (2, "140")
     assert sum(part["accounts"] for part in unknown["histogram"]) == 2
-    listed = [one["address"] for one in live.answers[4]["/api/v1/analytics/market/borrowers"]]
-    assert listed == [ALICE, DAN]
+    listed = live.answers[4]["/api/v1/analytics/market/borrowers"]
+    values = ("address", "collateral_value", "debt_value", "health")
+    assert [[one[name] for name in values] for one in listed[2:]] == [
+        [BOB, None, "60", None],
+        [CAROL, "40", None, None],
+    ]
+    assert [one["address"] for one in listed[:2]] == [ALICE, DAN]
 
 
 def test_health_and_sums_of_a_user_with_an_unknown_price_are_null(live: Fed) -> None:

@@ -165,7 +165,8 @@ def test_a_moment_has_its_own_risk(client: Client) -> None:
         "debt_value": "81",
         "extra": {"text": None},
     }
-    (borrower,) = data(client, "borrowers")
+    borrower, unknown = data(client, "borrowers")
+    assert [unknown[name] for name in ("address", "debt_value", "ltv", "health")] == [BOB, None, None, None]
     assert (borrower["ltv"], borrower["health"]) == ("0.81", "0.987654320987654321")
     assert [(one["price"], one["change"]) for one in borrower["liquidation"]] == [
         ("10.125", "0.0125"),

@@ -256,7 +256,11 @@ def test_a_cap_of_128_bits_is_a_number(asked: Asked) -> None:
 def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
     health = asked.health("dark debt")
     assert (health["result"], health["extra"]["text"]["result"]) == (None, "N/A")
-    assert asked.accounts[address("dark debt")]["health"] is None
+    shown, account = asked.borrowers[address("dark debt")], asked.accounts[address("dark debt")]
+    assert [*asked.borrowers][-1] == address("dark debt")
+    assert [shown[name] for name in ("collateral_value", "debt_value", "ltv", "health")] == ["100", None, None, None]
+    assert shown["extra"]["text"]["health"] == "N/A"
+    assert [account[name] for name in ("collateral_usd", "debt_usd", "ltv", "health")] == [100, None, None, None]
     risk = asked.get("analytics/market/risk")
     assert risk["unpriced_debt_accounts"] == 1
     assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 1

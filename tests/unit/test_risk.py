@@ -200,13 +200,17 @@ def test_each_step_of_a_ladder_is_the_risk_at_its_price(
         assert (step.liquidatable, step.bad_debt) == (slice_of(liquidatable), missing(owing).value)
 
 
-@given(protocols(), st.sampled_from(["debt", "health", "collateral"]), st.integers(1, 5))
+@given(protocols(), st.sampled_from(["debt", "health", "collateral"]), st.integers(1, 5), LOST)
 @settings(max_examples=30, deadline=None)
 def test_borrowers_are_paged_in_an_exact_order(
-    protocol: tuple[list[Position], Context], order: Order, limit: int
+    protocol: tuple[list[Position], Context], order: Order, limit: int, lost: dict[str, None]
 ) -> None:
+    """Those of unknown health come last."""
     positions, context = protocol
-    owing = [account for account in judge(positions, context, QUOTED) if account.counts]
+    quoted = {**QUOTED, **lost}
+    accounts = judge(positions, context, quoted)
+    owing = [account for account in accounts if account.counts]
+    unknown = [account for account in accounts if account.is_unknown and (account.unpriced or account.debt)]
     keys: dict[str, Callable[[Judged], Fraction | None]] = {
         "debt": lambda account: -account.debt,
         "collateral": lambda account: -account.collateral,
@@ -216,10 +220,14 @@ def test_borrowers_are_paged_in_an_exact_order(
         (account.address, account.index, decimal(round18(account.debt)), decimal(account.health or F(0)))
         for account in sorted(owing, key=keys[order])  # type: ignore[arg-type]
     ]
-    pages = [borrowers_of(valued(positions, context), order, limit, offset) for offset in range(0, 15, limit)]
-    assert {page.count for page in pages} == {len(owing)}
+    pages = [borrowers_of(valued(positions, context, quoted), order, limit, offset) for offset in range(0, 15, limit)]
+    assert {page.count for page in pages} == {len(owing) + len(unknown)}
     listed = [borrower for page in pages for borrower in page.listed]
-    assert [(one.address, one.account_index, one.debt_value, one.health) for one in listed] == expected
+    known = listed[: len(owing)]
+    assert [(one.address, one.account_index, one.debt_value, one.health) for one in known] == expected
+    assert [(one.address, one.account_index, one.debt_value is None, one.health) for one in listed[len(owing) :]] == [
+        (account.address, account.index, account.unpriced, None) for account in unknown
+    ]
 
 
 @given(protocols())
@@ -239,7 +247,7 @@ def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
         place = names[borrower.address, borrower.account_index]
         for found in borrower.liquidation:
             present = valuation.prices.get(found.asset_id)
-            if not present:
+            if not present or borrower.health is None:
                 assert found == LiquidationPrice(found.asset_id)
                 continue
             grid = [changed(present, D(percent)) for percent in (-99, -80, -50, -20, -1, 1, 20, 50, 100, 400)]
