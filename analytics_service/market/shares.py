@@ -88,24 +88,3 @@ def with_receipt_prices(
             origin_price = quoted[market.asset_id]
             prices[receipt] = None if origin_price is None else receipt_price(origin_price, market.lend)
     return prices
-
-
-@dataclass(frozen=True, slots=True)
-class Lent:
-    """The principal that a lend market owes to lenders, and the receipts that they hold, in denom units."""
-
-    principal: int
-    receipts: int
-
-
-def interest_held(lent: Lent) -> int:
-    """Interest in denom units that the outstanding receipts have earned since their redemption ratio was 1."""
-    return max(0, lent.principal - lent.receipts)
-
-
-def interest_since(before: Lent, now: Lent) -> int:
-    """Interest in denom units, rounded down, that the receipts of an earlier snapshot have earned since then.
-
-    It is the rise of the amount that they redeem; 0 if the redemption ratio fell or no receipts are left.
-    """
-    return max(0, part_of(now.principal, before.receipts, now.receipts) - before.principal)

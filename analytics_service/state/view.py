@@ -159,10 +159,12 @@ class View:
 
     @Part
     def interest_paid(self) -> dict[str, int]:
-        """Interest paid to lenders so far, in denom units, by asset id: what the source states, if it does."""
+        """Interest paid to lenders so far, in denom units, by asset id, in the order of ids: what the source states,
+        else what the snapshots show."""
         lends = {asset_id: market.lend for asset_id, market in self.markets.items() if market.lend}
         stated = {asset_id: lend.interest_paid for asset_id, lend in lends.items() if lend.interest_paid is not None}
-        return stated or self._read("markets", self._interest.read)
+        shown = {} if stated.keys() == lends.keys() else self._read("markets", self._interest.read)
+        return {asset_id: stated.get(asset_id, shown.get(asset_id, 0)) for asset_id in lends}
 
     @Part
     def supply(self) -> Supply:

@@ -1,4 +1,4 @@
-"""Interest paid to lenders so far, as a sum over all complete snapshots of markets (rule 8.8).
+"""Interest paid to lenders since the first of all complete snapshots of markets (rule 8.8).
 
 It is summed on reading, because a snapshot that is added to the past changes all later sums. So the order in which runs
 complete does not matter. Memory keeps the sums at the ends of spans, and those for the newest head: the sums of later
@@ -7,12 +7,11 @@ count as a rewrite (rule 8.1).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 
+from analytics_service.market.interest import Earned
 from analytics_service.market.share import Share
-from analytics_service.market.shares import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, nth_completed
 
@@ -20,13 +19,8 @@ from analytics_service.store.ledger import Head, PastHead, nth_completed
 _SPAN = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Earned:
-    """Interest that lenders of a market have earned up to its last snapshot (unix second), in denom units."""
-
-    last: Lent
-    last_at: int
-    paid: int
+# What was earned in each market, by asset id, and the unix second of its last snapshot.
+_Sums = Mapping[str, tuple[Earned, int]]
 
 
 class InterestPaid:
@@ -36,10 +30,10 @@ class InterestPaid:
         self._store = store
         self._span = span
         # A count of rewrites, any of which may change all sums, and the sums at some instants (unix seconds).
-        self._known: tuple[int, dict[int, Mapping[str, _Earned]]] = (0, {0: {}})
+        self._known: tuple[int, dict[int, _Sums]] = (0, {0: {}})
         # The newest head of these instants, unless it ends a span.
         self._newest = 0
-        self._summing: Share[Mapping[str, _Earned]] = Share()
+        self._summing: Share[_Sums] = Share()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
@@ -47,10 +41,9 @@ class InterestPaid:
         Busy when there is too much to sum in one request; the next request continues from there.
         """
         earned = self._summed(head)
-        listed = {asset_id: sums for asset_id, sums in earned.items() if sums.last_at == head.at}
-        return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
+        return {asset_id: sum_.units for asset_id, (sum_, last_at) in sorted(earned.items()) if last_at == head.at}
 
-    def _summed(self, head: Head) -> Mapping[str, _Earned]:
+    def _summed(self, head: Head) -> _Sums:
         """The sums for a head: those of the last known instant, plus the snapshots since."""
         rewrites, sums = self._known
         if rewrites != head.rewrites:
@@ -70,7 +63,7 @@ class InterestPaid:
             self._newest = head.at
         return earned
 
-    def _until(self, head: Head, before: Mapping[str, _Earned], begin: int, end: int) -> Mapping[str, _Earned]:
+    def _until(self, head: Head, before: _Sums, begin: int, end: int) -> _Sums:
         return self._summing.get((head.rewrites, end), partial(self._added, before, begin, end))
 
     def _end_of_span(self, begin: int, until: int) -> int | None:
@@ -79,17 +72,11 @@ class InterestPaid:
             return None
         return nth_completed(self._store, "markets", self._span, begin, until)
 
-    def _added(self, before: Mapping[str, _Earned], after: int, until: int) -> dict[str, _Earned]:
+    def _added(self, before: _Sums, after: int, until: int) -> _Sums:
         """The sums `before`, plus the snapshots in (after, until], unix seconds."""
         markets = dict(before)
-        for row in self._store.frame("interest_added", after=after, until=until).iter_rows(named=True):
-            previous, first = markets.get(row["asset_id"]), _lent(row["first"])
-            paid = previous.paid + interest_since(previous.last, first) if previous else interest_held(first)
-            paid += int(row["added"]) + sum(interest_since(_lent(pair[:2]), _lent(pair[2:])) for pair in row["large"])
-            markets[row["asset_id"]] = _Earned(_lent(row["last"]), row["last_at"], paid)
+        rows = self._store.frame("interest_added", after=after, until=until)
+        for asset_id, last_at, principals, receipts in rows.iter_rows():
+            earned, _ = markets.get(asset_id, (Earned(), 0))
+            markets[asset_id] = earned.after(zip(map(int, principals), map(int, receipts), strict=True)), last_at
         return markets
-
-
-def _lent(amounts: list[str]) -> Lent:
-    principal, receipts = amounts
-    return Lent(int(principal), int(receipts))

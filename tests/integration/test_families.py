@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -214,10 +214,10 @@ def lent(principal: int, receipts: int) -> list[Market]:
     return [market("token;a", LendMarket(Decimal(0), principal, receipts))]
 
 
-# 1000 receipts are worth 1100 at first: 100. At a ratio of 1.2 they earn 100 more, though 500 were redeemed since; the
-# 500 left earn 50 up to a ratio of 1.3. A fall of the ratio takes nothing back, and an empty market adds nothing.
-LENT = [lent(1100, 1000), lent(600, 500), lent(650, 500), lent(400, 500), lent(0, 0)]
-PAID = [100, 200, 250, 250, 250]
+# From a ratio of 1.1 to 1.2, 1000 receipts earn 100, though 500 were redeemed meanwhile. These earn 50 up to 1.3.
+# A fall of the ratio takes nothing back, its recovery adds nothing, and neither does an empty market.
+LENT = [lent(1100, 1000), lent(600, 500), lent(650, 500), lent(400, 500), lent(1300, 1000), lent(0, 0)]
+PAID = [0, 100, 150, 150, 150, 150]
 
 
 def paid(store: Store, interest: InterestPaid | None = None) -> int | None:
@@ -226,7 +226,7 @@ def paid(store: Store, interest: InterestPaid | None = None) -> int | None:
 
 
 def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store, settings: Settings) -> None:
-    """Two spans of two snapshots, and one snapshot. ClickHouse fails once the first span has been read."""
+    """Three spans of two snapshots. ClickHouse fails once the first span has been read."""
     for minute, markets in enumerate(LENT):
         run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
     fails = True
@@ -240,7 +240,7 @@ def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store
             interest.read(head)
         fails = watched.away = False
         assert paid(watched, interest) == PAID[-1]
-        # The first span; then the second one, and the rest.
+        # The first span; then the other two.
         assert watched.queries["interest_added"] == 3
 
 
@@ -288,17 +288,12 @@ def test_nobody_waits_for_interest_as_of_a_head_before_the_one_that_is_kept(stor
 
 
 def by_hand(minutes: Sequence[int]) -> int:
-    """Interest over some of the snapshots: what receipts held at first, and then earned from each to the next."""
-    states = [
-        (listed.lend.principal, listed.lend.receipt_supply)
-        for minute in minutes
-        for listed in LENT[minute]
-        if listed.lend
-    ]
-    sum_ = max(0, states[0][0] - states[0][1])
-    for (principal, receipts), (now, left) in pairwise(states):
-        sum_ += max(0, receipts * now // left - principal) if left else 0
-    return sum_
+    """Interest over some snapshots: the rise of the ratio above the highest so far, times the earlier receipts."""
+    lends = [listed.lend for minute in minutes for listed in LENT[minute] if listed.lend]
+    ratios = [Fraction(lend.principal, lend.receipt_supply) if lend.receipt_supply else Fraction(0) for lend in lends]
+    highest = [max(ratios[:ended]) for ended in range(1, len(ratios))]
+    rises = (max(Fraction(0), ratio - before) for before, ratio in zip(highest, ratios[1:], strict=True))
+    return int(sum(lend.receipt_supply * rise for lend, rise in zip(lends, rises, strict=False)))
 
 
 def test_snapshots_that_were_never_completed_pay_no_interest(store: Store, settings: Settings) -> None:
@@ -321,11 +316,11 @@ def test_interest_of_amounts_beyond_128_bits_is_exact(store: Store) -> None:
 
 
 def test_a_market_that_was_not_listed_for_a_while_goes_on_where_it_was(store: Store) -> None:
-    """1000 receipts earn 100, are not listed for a minute, and have earned 150 when they are again."""
+    """1000 receipts are not listed for a minute, and have earned 50 when they are again."""
     kept, other = InterestPaid(store), market("token;b", None)
     for minute, markets in enumerate([lent(1100, 1000), [other], lent(1150, 1000)]):
         run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
-        assert paid(store) == paid(store, kept) == [100, None, 150][minute]
+        assert paid(store) == paid(store, kept) == [0, None, 50][minute]
 
 
 def test_a_source_without_markets_is_an_error(store: Store) -> None:
