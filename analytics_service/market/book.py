@@ -14,7 +14,7 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.health import Health, account_health
+from analytics_service.market.health import Health, account_health, liquidation_ltv
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Ptoken
@@ -28,16 +28,18 @@ NEAR = 1e-9
 # Whether an account owes something, and its health is known: from the columns of sums (`Valuation.sums`).
 IS_OWING = (pl.col("debt") > 0) & pl.col("debt").is_not_nan() & pl.col("staked").is_not_nan()
 _KEY = ["address", "account_index"]
-_GROUP = ["kind", "asset_id", "pool"]
+_GROUP = ["kind", "asset_id", "pool", "liquidation_ltv"]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What items have in common: their side of an account, and their asset or staking pool."""
+    """What items have in common: their side of an account, their asset or staking pool, and their own liquidation LTV,
+    if they have one."""
 
     side: Side
     asset_id: str
     pool: int
+    own_ltv: Decimal | None = None
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,14 @@ class Book:
 
 def book_of(items: pl.DataFrame, markets: Mapping[str, Market]) -> Book:
     """The book of items of kinds collateral, debt, account and stake, with columns address, kind, account_index,
-    asset_id, pool and amount (digits). Collateral and debt are in shares of `markets`, which are by asset id."""
+    asset_id, pool, liquidation_ltv and amount (digits). Collateral and debt are in shares of `markets`, which are by
+    asset id."""
     begins_account = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in _KEY)
     rows = items.sort(_KEY).with_columns(account=begins_account.cum_sum() - 1)
     accounts = rows.filter(begins_account)
     kinds = rows.select(_GROUP).unique().sort(_GROUP).filter(pl.col("kind") != "account").with_row_index("group")
-    held = rows.join(kinds, on=_GROUP, maintain_order="left")
-    groups = tuple(Group(side, asset_id, pool) for _, side, asset_id, pool in kinds.iter_rows())
+    held = rows.join(kinds, on=_GROUP, nulls_equal=True, maintain_order="left")
+    groups = tuple(Group(*group) for _, *group in kinds.iter_rows())
     amounts = _principals(held["amount"].to_list(), held["group"].to_list(), groups, markets)
     held = held.select("account", "group", amount=pl.Series(amounts, dtype=pl.Float64))
     held = held.filter(pl.col("amount") > 0)
@@ -190,12 +193,10 @@ class Valuation:
     @Part
     def ltvs(self) -> list[Decimal]:
         """The liquidation LTV of each group of collateral; 0 of others."""
-        markets = [self.terms.markets.get(group.asset_id) for group in self.book.groups]
+        markets = self.terms.markets
         return [
-            market.collateral.config.liquidation_ltv
-            if group.side == "collateral" and market and market.collateral
-            else ZERO
-            for group, market in zip(self.book.groups, markets, strict=True)
+            liquidation_ltv(group.own_ltv, markets.get(group.asset_id)) if group.side == "collateral" else ZERO
+            for group in self.book.groups
         ]
 
     @Part

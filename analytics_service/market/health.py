@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated
 
 from analytics_service.market.kinds import Ratio
-from analytics_service.market.markets import GlobalConfig
+from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Stake
 from analytics_service.market.ptoken import StakingPool
 from analytics_service.market.values import EXACT, ZERO, exact_value, fraction, total
@@ -31,6 +31,13 @@ class UnknownHealth:
     stake, if anything is owed."""
 
     base = boost = result = None
+
+
+def liquidation_ltv(own: Decimal | None, market: Market | None) -> Decimal:
+    """The liquidation LTV that counts for collateral: its own, else that of its market; 0 without either."""
+    if own is not None:
+        return own
+    return market.collateral.config.liquidation_ltv if market and market.collateral else ZERO
 
 
 def account_health(

@@ -9,10 +9,16 @@ from operator import attrgetter
 from typing import Annotated, Protocol
 
 from analytics_service.market.assets import Asset, unknown_asset
-from analytics_service.market.health import Health, UnknownHealth, account_health, health_weighted_value
+from analytics_service.market.health import (
+    Health,
+    UnknownHealth,
+    account_health,
+    health_weighted_value,
+    liquidation_ltv,
+)
 from analytics_service.market.kinds import Amount
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Account, Position, Stake, Unbonding
+from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, UnknownRate, net_rate, rate_of
@@ -44,6 +50,13 @@ class MarketContext(Protocol):
 
     @property
     def ptoken(self) -> Ptoken: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Collateral(Claim):
+    """Collateral of an account in an asset, with what the source says of it."""
+
+    holding: Holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +103,12 @@ class BorrowAccount:
 
     @Part
     def totals(self) -> BorrowTotals:
-        markets = self.context.markets
+        markets, held = self.context.markets, self.account.collaterals
         return BorrowTotals.of(
-            claims_of(self.account.collaterals, markets, "collateral"),
+            tuple(
+                Collateral(claim.asset_id, claim.principal, claim.shares, holding)
+                for claim, holding in zip(claims_of(held, markets, "collateral"), held, strict=True)
+            ),
             claims_of(self.account.debts, markets, "debt"),
             self.context,
         )
@@ -101,8 +117,11 @@ class BorrowAccount:
     def health(self) -> Health | UnknownHealth:
         context, ptoken = self.context, self.context.ptoken
         posted = [
-            (_exact_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
-            for claim in self.totals.collaterals
+            (
+                _exact_value(claim.principal, claim.asset_id, context),
+                liquidation_ltv(held.liquidation_ltv, context.markets.get(held.asset_id)),
+            )
+            for claim, held in zip(self.totals.collaterals, self.account.collaterals, strict=True)
         ]
         collaterals = [(value, ltv) for value, ltv in posted if value is not None]
         debt = known_total(
@@ -310,8 +329,3 @@ def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal 
     if asset is None or not amount:
         return ZERO
     return None if price is None else exact_value(amount, asset.decimals_denom, price)
-
-
-def _liquidation_ltv(claim: Claim, context: MarketContext) -> Decimal:
-    market = context.markets.get(claim.asset_id)
-    return market.collateral.config.liquidation_ltv if market and market.collateral else ZERO

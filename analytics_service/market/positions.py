@@ -5,15 +5,23 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
-from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Number, Time
+from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Number, Ratio, Time
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A borrow account's shares of a collateral or debt market."""
+    """A borrow account's shares of a collateral or debt market. Collateral may have terms of its own, as in e-mode."""
 
     asset_id: Annotated[str, AssetId("Asset id")]
     shares: Annotated[int, Amount("Shares of the balance of the market")]
+    allowable_ltv: Annotated[
+        Decimal | None,
+        Ratio("Own loan-to-value ratio of collateral for withdrawals and borrows, a fraction; null: the market has it"),
+    ] = None
+    liquidation_ltv: Annotated[
+        Decimal | None,
+        Ratio("Own loan-to-value ratio of collateral for liquidations, a fraction; null: the market has it"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

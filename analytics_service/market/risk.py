@@ -14,7 +14,7 @@ from analytics_service.market.health_bands import BadDebt, HealthBands, Holdings
 from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.prices import Prices
 from analytics_service.market.shares import with_receipt_prices
-from analytics_service.market.values import EXACT, ONE, ZERO, rounded
+from analytics_service.market.values import EXACT, ONE, ZERO, rounded, total
 
 # Accounts of less health can be liquidated.
 LIQUIDATION = ONE
@@ -79,13 +79,17 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
     ranges = zip((Decimal(0), *BOUNDS), (*BOUNDS, None), pairwise(indices), strict=True)
 
     def by_asset(side: Side) -> list[AssetRisk]:
+        groups: dict[str, list[int]] = {}
+        for group in valuation.book.groups_of(side):
+            if indebted.amounts[group]:
+                groups.setdefault(valuation.book.groups[group].asset_id, []).append(group)
+
+        def value(holdings: Holdings, asset_id: str) -> Decimal:
+            return rounded(total(holdings.value_in(valuation, group) for group in groups[asset_id]))
+
         return [
-            AssetRisk(
-                valuation.book.groups[group].asset_id,
-                *(rounded(holdings.value_in(valuation, group)) for holdings in (indebted, at_risk, liquidatable)),
-            )
-            for group in valuation.book.groups_of(side)
-            if indebted.amounts[group]
+            AssetRisk(asset_id, *(value(holdings, asset_id) for holdings in (indebted, at_risk, liquidatable)))
+            for asset_id in groups
         ]
 
     return Risk(
@@ -111,17 +115,18 @@ def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal 
     few others, in a quarter of the time of a book of all. Stakes only add to health, and amounts are rounded down to
     whole denom units."""
     prices = with_receipt_prices(quoted, terms.assets, terms.markets.values())
-    sides: list[tuple[str, str, float, float]] = []
+    sides: list[tuple[str, str, float, float, float]] = []
     for asset_id, market in terms.markets.items():
         asset, price = terms.assets.get(asset_id), prices.get(asset_id) or ZERO
         unit = EXACT.scaleb(price, -asset.decimals_denom) if asset else ZERO
         if (posted := market.collateral) and posted.shares:
-            ltv = posted.config.liquidation_ltv
-            sides.append(("collateral", asset_id, posted.balance / posted.shares, -float(unit * ltv)))
+            ltv = float(posted.config.liquidation_ltv)
+            sides.append(("collateral", asset_id, posted.balance / posted.shares, -float(unit), ltv))
         if (owed := market.debt) and owed.shares:
-            sides.append(("debt", asset_id, owed.balance / owed.shares, float(unit * bound)))
-    schema = {"kind": pl.String, "asset_id": pl.String, "part": pl.Float64, "value": pl.Float64}
-    amount, value = pl.col("amount").cast(pl.Float64) * pl.col("part"), pl.col("value")
+            sides.append(("debt", asset_id, owed.balance / owed.shares, float(unit), float(bound)))
+    schema = {"kind": pl.String, "asset_id": pl.String, "part": pl.Float64, "value": pl.Float64, "factor": pl.Float64}
+    amount = pl.col("amount").cast(pl.Float64) * pl.col("part")
+    value = pl.col("value") * pl.coalesce(pl.col("liquidation_ltv").cast(pl.Float64), "factor")
     debt = pl.when(value > 0).then(amount * value).otherwise(0)
     secured = pl.when(value < 0).then((amount - 1) * value).otherwise(0)
     account = ["address", "account_index"]

@@ -5,7 +5,7 @@ from operator import attrgetter
 
 from analytics_service.market.health import Health
 from analytics_service.market.portfolio import SplitAmount
-from analytics_service.market.positions import Balance, Position, Stake, Unbonding
+from analytics_service.market.positions import Balance, Holding, Position, Stake, Unbonding
 from analytics_service.market.shares import Claim
 from analytics_service.present.assets import CURRENT_ASSET_INFO, of_asset
 from analytics_service.present.markets import MARKET_RATE
@@ -22,9 +22,15 @@ _NET_RATE = Shape.of(
     *(replace(field, optional=True) for field in MARKET_RATE.fields),
 )
 COLLATERAL_ITEM = of_asset("UserCollateral", "Collateral in one asset.", *_CLAIM)
+ACCOUNT_COLLATERAL = of_asset(
+    "UserAccountCollateral",
+    "An account's collateral in one asset.",
+    *_CLAIM,
+    *within("holding", declared(Holding, "allowable_ltv liquidation_ltv", bare=True)),
+)
 DEBT_ITEM = of_asset("UserDebt", "Debt in one asset.", *_CLAIM, _DEBT_RATE)
-_TOTALS = (
-    Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals."),
+_COLLATERALS = Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals.")
+_DEBTS = (
     Field("debts", Many(DEBT_ITEM), "Debts."),
     Field("debts_net_rate", _NET_RATE, "Mean rate of the debts."),
 )
@@ -38,7 +44,7 @@ BORROW_ACCOUNT = Shape.of(
     "UserBorrowAccount",
     "A borrow account.",
     Field("index", NUMBER, "Position among the address's accounts."),
-    *within("totals", _TOTALS),
+    *within("totals", (replace(_COLLATERALS, of=Many(ACCOUNT_COLLATERAL)), *_DEBTS)),
     Field("health", ACCOUNT_HEALTH, "How safe it is."),
 )
 USER_BORROW = Shape.of(
@@ -46,7 +52,9 @@ USER_BORROW = Shape.of(
     "What an address borrows.",
     Field("accounts", Many(BORROW_ACCOUNT), "The address's borrow accounts."),
     Field(
-        "totals", Shape.of("UserBorrowTotals", "Sums over all borrow accounts.", *_TOTALS), "Sums over all accounts."
+        "totals",
+        Shape.of("UserBorrowTotals", "Sums over all borrow accounts.", _COLLATERALS, *_DEBTS),
+        "Sums over all accounts.",
     ),
 )
 

@@ -14,6 +14,7 @@ from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.portfolio import Portfolio, Unlocks, unlocks_at
 from analytics_service.present.assets import ACCOUNT_EVENT
 from analytics_service.present.positions import (
+    ACCOUNT_COLLATERAL,
     ACCOUNT_HEALTH,
     ASSET_COLLATERAL,
     ASSET_DEBT,
@@ -193,7 +194,7 @@ PARTS = (
         _user(f"markets/borrow/accounts/{{index}}{part}", summary, shape, record, families, named_by=_ACCOUNT)
         for part, summary, shape, record, families in (
             ("", "One borrow account of an address.", BORROW_ACCOUNT, attrgetter("account"), _ALL),
-            ("/collaterals", "The collaterals of one borrow account.", _COLLATERALS, _POSTED, _HOLDINGS),
+            ("/collaterals", "The collaterals of one borrow account.", Many(ACCOUNT_COLLATERAL), _POSTED, _HOLDINGS),
             ("/debts", "The debts of one borrow account.", _DEBTS, _OWED, _HOLDINGS),
             ("/health", "How safe one borrow account is.", ACCOUNT_HEALTH, attrgetter("account.health"), _ALL),
         )

@@ -1,14 +1,16 @@
 """Positions of addresses in the store, as items. Only changes of items are written."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 import polars as pl
 from xxhash import xxh3_64_intdigest
 
+from analytics_service.market.fields import columns_of
 from analytics_service.market.instants import instant
-from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Text, Time
+from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Ratio, Text, Time
 from analytics_service.market.misfits import misfits
 from analytics_service.market.positions import (
     Account,
@@ -54,6 +56,7 @@ _VALUES: dict[str, tuple[Kind, Any]] = {
     "cascade": (Flag("Whether a stake moves to the next shorter pool by itself"), False),
     "until": (Time("Instant at which a stake moves, or an unbonding unlocks", nullable=True), None),
     "last_stake_acc": (Number("Value of stake_acc up to which a stake has been rewarded"), 0),
+    **{name: (kind, None) for name, kind in columns_of(Holding).items() if isinstance(kind, Ratio)},
 }
 ITEM_COLUMNS: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
 _PLACEHOLDERS = {"columns": select_list(ITEM_COLUMNS), "key": ", ".join(_KEY)}
@@ -62,6 +65,8 @@ _UNNUMBERED = {name: dtype for name, dtype in schema_of(ITEM_COLUMNS).items() if
 _EQUAL = [name for name in _KEY if name != "item"]
 # The values of most items after their amount.
 _, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
+# The own terms of most items.
+_NO_LTVS = (None, None)
 
 ITEM_KEY = list(_KEY)
 ITEM = list(ITEM_COLUMNS)
@@ -128,7 +133,8 @@ def _items(position: Position) -> Iterator[_Item]:
 
     for account in position.accounts:
         for held in account.collaterals:
-            yield of_asset("collateral", held.asset_id, held.shares, account.index)
+            *item, _, _ = of_asset("collateral", held.asset_id, held.shares, account.index)
+            yield (*item, _stored(held.allowable_ltv), _stored(held.liquidation_ltv))
         for owed in account.debts:
             yield of_asset("debt", owed.asset_id, owed.shares, account.index)
         if not (account.collaterals or account.debts):
@@ -141,14 +147,18 @@ def _items(position: Position) -> Iterator[_Item]:
         yield of_asset("wallet", balance.asset_id, balance.amount)
     for stake in position.stakes:
         until = Time.encode(stake.transition_at) if stake.transition_at else None
-        rest = (Amount.encode(stake.amount), stake.cascade, until, Number.encode(stake.last_stake_acc))
+        rest = (Amount.encode(stake.amount), stake.cascade, until, Number.encode(stake.last_stake_acc), *_NO_LTVS)
         yield (address, "stake", Index.encode(stake.account_index), "", Index.encode(stake.pool), *rest)
     for leaving in position.unbondings:
         unlock = Time.encode(leaving.unlock_at)
-        yield (address, "unbonding", 0, "", 0, Amount.encode(leaving.amount), False, unlock, 0)
+        yield (address, "unbonding", 0, "", 0, Amount.encode(leaving.amount), False, unlock, 0, *_NO_LTVS)
     for kind in _SUMS:
         if amount := getattr(position, kind):
             yield plain(kind, amount)
+
+
+def _stored(ltv: Decimal | None) -> Decimal | None:
+    return None if ltv is None else Ratio.encode(ltv)
 
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
@@ -251,11 +261,11 @@ def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
     stakes: list[Stake] = []
     unbondings: list[Unbonding] = []
     sums: dict[str, int] = {}
-    for kind, account_index, asset_id, pool, digits, cascade, until, last_stake_acc in rows:
+    for kind, account_index, asset_id, pool, digits, cascade, until, last_stake_acc, *ltvs in rows:
         amount = int(digits)
         if kind in _SIDES:
             account = accounts.setdefault(account_index, {side: [] for side in _SIDES})
-            account[kind].append(Holding(asset_id, amount))
+            account[kind].append(Holding(asset_id, amount, *ltvs))
         elif kind == "lend_held":
             held.append((asset_id, amount))
         elif kind == "lend_collateralized":

@@ -5,7 +5,7 @@ FROM
 (
     WITH p.units * m.price AS usd
     SELECT address, account_index, sumIf(usd, kind = 'debt') AS debt,
-        sumIf(usd * m.liquidation_ltv, kind = 'collateral') / debt AS health
+        sumIf(usd * ifNull(p.liquidation_ltv, m.liquidation_ltv), kind = 'collateral') / debt AS health
     FROM position_now AS p INNER JOIN market_day AS m ON m.asset_id = p.asset_id
     WHERE kind IN ('collateral', 'debt') AND m.observed_at < toStartOfDay(now('UTC'))
         AND m.observed_at >= toStartOfDay(now('UTC')) - INTERVAL 90 DAY

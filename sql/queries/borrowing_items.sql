@@ -1,8 +1,8 @@
 -- What had all borrow accounts posted, owed and staked at an instant? Rows count once the ledger lists their run.
-SELECT address, kind, account_index, asset_id, pool, toString(amount) AS amount
+SELECT address, kind, account_index, asset_id, pool, toString(amount) AS amount, liquidation_ltv
 FROM
 (
-    SELECT {key}, amount, closed
+    SELECT {key}, amount, liquidation_ltv, closed
     FROM position
     WHERE kind IN {kinds:Array(String)}
       AND observed_at <= toDateTime({at:UInt32}, 'UTC')

@@ -19,7 +19,7 @@ items AS
         account_index,
         if(asset_id = '' AND kind != 'account', ptoken_id, asset_id) AS asset_id,
         pool,
-        argMax((amount, until, closed, p.observed_at), p.observed_at) AS last
+        argMax((amount, until, closed, p.observed_at, allowable_ltv, liquidation_ltv), p.observed_at) AS last
     FROM position AS p
     WHERE p.observed_at <= known
       AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
@@ -37,7 +37,9 @@ amounts AS
             i.kind NOT IN ('lend_held', 'lend_collateralized') OR l.receipt_supply = 0, toFloat64(i.last.1),
             behind(i.last.1, ifNull(l.principal, 0), ifNull(l.receipt_supply, 0))) AS amount,
         i.last.2 AS until,
-        i.last.4 AS since
+        i.last.4 AS since,
+        i.last.5 AS allowable_ltv,
+        i.last.6 AS liquidation_ltv
     FROM items AS i
     LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
         ON c.asset_id = i.asset_id
@@ -58,7 +60,9 @@ SELECT
     units * price AS usd,
     toBool(ifNull(units != 0, 0) AND price IS NULL AND p.asset_id IS NOT NULL) AS lost,
     CAST(i.until, 'Nullable(DateTime64(3, \'UTC\'))') AS until,
-    toDateTime64(i.since, 3, 'UTC') AS since
+    toDateTime64(i.since, 3, 'UTC') AS since,
+    toFloat64(i.allowable_ltv) AS allowable_ltv,
+    toFloat64(i.liquidation_ltv) AS liquidation_ltv
 FROM amounts AS i
 LEFT JOIN price_at(time = {time:String}) AS p ON p.asset_id = i.asset_id
 LEFT JOIN all_assets AS a ON a.asset_id = i.asset_id
@@ -78,7 +82,9 @@ CREATE OR REPLACE VIEW position_now{on_cluster}
     usd Nullable(Float64) COMMENT 'USD value; null if unknown',
     lost Bool COMMENT 'Whether the value is unknown because the asset lost its price: sums that include the item are unknown, too. Without a price ever, it counts as nothing',
     until Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
-    since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot from which on the item has been so'
+    since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot from which on the item has been so',
+    allowable_ltv Nullable(Float64) COMMENT 'Own loan-to-value ratio of collateral for withdrawals and borrows, a fraction; null: the market has it',
+    liquidation_ltv Nullable(Float64) COMMENT 'Own loan-to-value ratio of collateral for liquidations, a fraction; null: the market has it'
 )
 AS SELECT *
 FROM position_at(time = '2106-01-01')

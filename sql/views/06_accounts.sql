@@ -15,7 +15,8 @@ SELECT
     i.kind AS kind,
     i.asset_id AS asset_id,
     i.usd IS NULL AND ifNull(i.units != 0, 1) AS unpriced,
-    ifNull(toFloat64(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0)), 0) AS weight,
+    ifNull(multiIf(kind = 'collateral', ifNull(i.liquidation_ltv, toFloat64(c.liquidation_ltv)), kind = 'stake', toFloat64(s.health_weight), 0), 0)
+        AS weight,
     assumeNotNull(rules.1) AS largest_boost,
     -- Of stakes that add nothing to health, a lost price does not matter.
     summand(i.usd, i.lost AND (kind != 'stake' OR weight * largest_boost != 0)) AS value,

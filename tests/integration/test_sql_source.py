@@ -197,23 +197,24 @@ def test_a_market_has_the_parts_whose_amounts_are_not_null(views: Views) -> None
 def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
     views.run(
         "CREATE TABLE {}.source_position (address String, observed_at DateTime('UTC'), kind LowCardinality(String), "
-        "account_index UInt8, asset_id String, pool UInt8, amount UInt64, until Nullable(DateTime('UTC'))) "
-        "ENGINE = Memory",
-        f"INSERT INTO {{}}.source_position VALUES ('b', '2026-03-01 10:00:00', 'wallet', 0, 'native;ua', 0, 1, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'collateral', 10, 'native;ua', 0, 2, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'debt', 10, 'native;ub', 0, 3, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'account', 9, '', 0, 0, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'lend_collateralized', 0, 'native;ua', 0, 4, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'wallet', 0, 'native;uz', 0, 5, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'stake', 10, '', 2, 6, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'unbonding', 0, '', 0, 7, '2026-04-01 00:00:00'),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'unclaimed', 0, '', 0, 8, NULL)",
+        "account_index UInt8, asset_id String, pool UInt8, amount UInt64, until Nullable(DateTime('UTC')), "
+        "liquidation_ltv Nullable(Decimal(4, 2))) ENGINE = Memory",
+        "INSERT INTO {}.source_position VALUES "
+        "('b', '2026-03-01 10:00:00', 'wallet', 0, 'native;ua', 0, 1, NULL, NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'collateral', 10, 'native;ua', 0, 2, NULL, 0.93),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'debt', 10, 'native;ub', 0, 3, NULL, NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'account', 9, '', 0, 0, NULL, NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'lend_collateralized', 0, 'native;ua', 0, 4, NULL, NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'wallet', 0, 'native;uz', 0, 5, NULL, NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'stake', 10, '', 2, 6, NULL, NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'unbonding', 0, '', 0, 7, '2026-04-01 00:00:00', NULL),"
+        f"('{ALICE}', '2026-03-01 11:00:00', 'unclaimed', 0, '', 0, 8, NULL, NULL)",
     )
     source = views.source()
     assert list(source.positions(NOON)) == [
         Position(
             ALICE,
-            (Account(9), Account(10, (Holding("native;ua", 2),), (Holding("native;ub", 3),))),
+            (Account(9), Account(10, (Holding("native;ua", 2, None, Decimal("0.93")),), (Holding("native;ub", 3),))),
             (LendPosition("native;ua", 0, 4),),
             (Balance("native;uz", 5),),
             (Stake(2, 10, 6, False, None, Decimal(0)),),

@@ -88,6 +88,8 @@ DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
 CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version);
 ALTER TABLE position_summary;
+ALTER TABLE position ON CLUSTER 'main';
+ALTER TABLE position ON CLUSTER 'main';
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
@@ -248,6 +250,10 @@ DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
 CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', version);
 ALTER TABLE position_summary;
+ALTER TABLE position_local ON CLUSTER 'main';
+ALTER TABLE position ON CLUSTER 'main';
+ALTER TABLE position_local ON CLUSTER 'main';
+ALTER TABLE position ON CLUSTER 'main';
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';

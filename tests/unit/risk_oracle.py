@@ -95,7 +95,8 @@ def _judged(
             value = F(amount, 10 ** context.assets[held.asset_id].decimals_denom) * prices[held.asset_id]
             sides[side][held.asset_id] = sides[side].get(held.asset_id, F(0)) + value
             if market and side == "collateral":
-                secured += value * F(market.config.liquidation_ltv)
+                own = held.liquidation_ltv
+                secured += value * F(market.config.liquidation_ltv if own is None else own)
         elif amount:
             unpriced[side].add(held.asset_id)
     token = context.ptoken.asset_id

@@ -7,7 +7,15 @@ from typing import Any
 
 from analytics_service.market.health import INFINITE
 from analytics_service.market.markets import Market
-from analytics_service.market.portfolio import AccountClaim, AssetPosition, Debt, Portfolio, SplitAmount, unlocks_at
+from analytics_service.market.portfolio import (
+    AccountClaim,
+    AssetPosition,
+    Collateral,
+    Debt,
+    Portfolio,
+    SplitAmount,
+    unlocks_at,
+)
 from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
@@ -37,7 +45,7 @@ HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, rate("0.3"))
 def test_shares_represent_their_part_of_the_balance() -> None:
     totals = PORTFOLIO.accounts[0].totals
     # 40 of 400 million shares of 500 ORB.
-    assert totals.collaterals == (Claim(ORB, 50_000_000, 40_000_000),)
+    assert totals.collaterals == (Collateral(ORB, 50_000_000, 40_000_000, POSITION.accounts[0].collaterals[0]),)
     assert totals.debts == (USDT_DEBT,)
     assert totals.debts_net_rate == rate("0.1")
 
@@ -95,6 +103,13 @@ def test_health_divides_values_that_are_not_rounded() -> None:
     accounts = (Account(0, (Holding(HEL, 6),), (Holding(HEL, 2),)),)
     health = Portfolio(Position("a", accounts), context).accounts[0].health
     assert (health.base, health.boost, health.result) == (D("1.75"), D(0), D("1.75"))
+
+
+def test_own_liquidation_ltvs_of_collateral_count_instead_of_the_market_s() -> None:
+    """50 ORB at 8 USD secure 372 USD at 93 %, and 20 ORB 120 at the market's 75 %, of a debt of 110 USD."""
+    held = (Holding(ORB, 40_000_000, D("0.9"), D("0.93")), Holding(ORB, 16_000_000))
+    account = Account(0, held, (Holding(USDT, 100_000_000),))
+    assert Portfolio(Position("a", (account,)), CONTEXT).accounts[0].health.base == D("4.472727272727272727")
 
 
 def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() -> None:
@@ -203,7 +218,10 @@ def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asse
     """Accounts 0 and 2 have posted 40 and 16 million shares of ORB, 1.25 of it each; both owe 110 USDT."""
     hel, orb, usdt = PORTFOLIO.by_asset
     assert [one.asset_id for one in (hel, orb, usdt)] == [HEL, ORB, USDT]
-    posted = [AccountClaim(0, Claim(ORB, 50_000_000, 40_000_000)), AccountClaim(2, Claim(ORB, 20_000_000, 16_000_000))]
+    posted = [
+        AccountClaim(0, Collateral(ORB, 50_000_000, 40_000_000, POSITION.accounts[0].collaterals[0])),
+        AccountClaim(2, Collateral(ORB, 20_000_000, 16_000_000, POSITION.accounts[2].collaterals[0])),
+    ]
     assert orb == AssetPosition(ORB, posted, (), None)
     assert usdt.debts == [AccountClaim(0, USDT_DEBT), AccountClaim(2, USDT_DEBT)]
     assert hel.debts == [AccountClaim(2, HEL_DEBT)]

@@ -77,7 +77,10 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
         def shares(asset_id: str) -> st.SearchStrategy[Holding]:
             usd = F(prices[asset_id]) if asset_id in prices else F(1)
             unit = 10 ** ASSETS[asset_id].decimals_denom
-            return AMOUNTS.map(lambda value: Holding(asset_id, int(value * unit / usd)))
+            own = st.sampled_from([None, None, D(0), D("0.93")])
+            return st.builds(
+                lambda value, ltv: Holding(asset_id, int(value * unit / usd), liquidation_ltv=ltv), AMOUNTS, own
+            )
 
         chosen = st.lists(st.sampled_from([*ASSETS]), max_size=3, unique=True)
         return chosen.flatmap(lambda ids: st.tuples(*map(shares, ids)))

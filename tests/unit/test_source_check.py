@@ -251,6 +251,12 @@ BAD: dict[str, tuple[Sound, str]] = {
         ),
         "warning: markets: liquidation_ltv is more than 1, which is 100 %: native;uatom (80).",
     ),
+    "an own ratio in percent": (
+        Sound(
+            positions_=[Position(ALICE, (Account(0, (Holding(ATOM.id, 250_000_000, liquidation_ltv=Decimal(93)),)),))]
+        ),
+        "warning: positions: liquidation_ltv is more than 1, which is 100 %: native;uatom (93). It is a fraction.",
+    ),
     "more debt": (
         Sound(markets_=(Market(USDT.id, replace(LEND, principal=400_000_000), None, DEBT),)),
         "warning: markets: more debt than lend principal: token;0xdac.",

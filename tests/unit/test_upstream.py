@@ -429,7 +429,10 @@ def user(**amounts: Any) -> dict[str, Any]:
     stake = {"account_index": 1, "amount": "6", "cascade": True, "transition_at": None, "last_stake_acc": "0.5"}
     return {
         "markets": {
-            "borrow": {"accounts": [{"index": 1, "collaterals": [], "debts": [claim]}], "totals": {}},
+            "borrow": {
+                "accounts": [{"index": 1, "collaterals": [claim | {"liquidation_ltv": "0.93"}], "debts": [claim]}],
+                "totals": {},
+            },
             "lend": {
                 "asset_pools": [
                     {"asset_info": info("native;usd"), "receipt_amounts": {"held": "5", "collateralized": 4}}
@@ -459,7 +462,7 @@ def user(**amounts: Any) -> dict[str, Any]:
 
 POSITION = Position(
     ALICE,
-    (Account(1, (), (Holding("native;usd", 8),)),),
+    (Account(1, (Holding("native;usd", 8, None, D("0.93")),), (Holding("native;usd", 8),)),),
     (LendPosition("native;usd", 5, 4),),
     (Balance("native;usd", 3), Balance("native;odd", 2)),
     (Stake(2, 1, 6, True, None, D("0.5")),),

@@ -234,6 +234,9 @@ def _events(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
 
 def _positions(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     """Assets, shares and pools of positions."""
+    accounts = [account for position in answers["positions"] for account in position.accounts]
+    posted = ((holding.asset_id, holding) for account in accounts for holding in account.collaterals)
+    yield from _above_one("positions", (each for each in posted if each[1].liquidation_ltv or each[1].allowable_ltv))
     held: dict[str, Counter[str]] = {"collateral": Counter(), "debt": Counter(), "lend": Counter()}
     for position in answers["positions"]:
         for account in position.accounts:

@@ -1,0 +1,86 @@
+"""Collateral with terms of its own, as in e-mode: they count over HTTP, in histories and in SQL."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.instants import unix_second
+from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
+from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.store.connection import Store
+from jobs.again import day_by_day, recompute
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.doubles import FreshHeads
+from tests.integration.handmade import CONFIG, NOON, HandMade, debt_market
+from tests.integration.routes import client_of
+
+D = Decimal
+E, U = "native;e", "native;u"
+ADDRESS = "0x" + "e" * 40
+RULES = CollateralConfig(True, D("0.75"), D("0.8"), None, D(0), D(0))
+SOURCE = HandMade(
+    assets_=[Asset(AssetGroup.NATIVE, key, key, key.upper(), key, 18, 2) for key in ("e", "u")],
+    prices_={E: D(2000), U: D(1)},
+    config_=replace(CONFIG, staking_health_modifier=D(0)),
+    markets_=[
+        Market(E, None, CollateralMarket(RULES, 20 * 10**18, 20 * 10**18), None),
+        Market(U, None, None, debt_market(balance=10**24, shares=10**24)),
+    ],
+)
+
+
+def owing(**terms: Decimal) -> HandMade:
+    """10 E, 20,000 USD, against 15,000 U."""
+    account = Account(0, (Holding(E, 10 * 10**18, **terms),), (Holding(U, 15_000 * 10**18),))
+    return replace(SOURCE, positions_=[Position(ADDRESS, (account,))])
+
+
+@pytest.mark.usefixtures("views")
+def test_they_count_from_the_snapshot_that_states_them(
+    store: Store, settings: Settings, run: Callable[[str], list[tuple[Any, ...]]]
+) -> None:
+    """At the market's 80 % health is 1.0667, at 93 % it is 1.24: liquidated at 15,000 / 9.3 USD."""
+    for name in ("prices", "markets", "ptoken"):
+        run_once(JOBS[name], SOURCE, store, NOON)
+    run_once(JOBS["positions"], owing(), store, NOON)
+    later = NOON + timedelta(minutes=1)
+    run_once(JOBS["positions"], owing(allowable_ltv=D("0.9"), liquidation_ltv=D("0.93")), store, later)
+
+    client = client_of(settings, store, unix_second(later) + 30, FreshHeads)
+
+    def get(path: str, query: str = "") -> Any:
+        answer = client.simulate_get(f"/api/v1/{path}", query_string=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json["data"]
+
+    for query, health, terms in (
+        (f"at={unix_second(NOON)}", "1.066666666666666667", (None, None)),
+        ("", "1.24", ("0.9", "0.93")),
+    ):
+        account = get(f"users/{ADDRESS}/markets/borrow/accounts/0", query)
+        (held,) = account["collaterals"]
+        assert account["health"]["result"] == health
+        assert (held["allowable_ltv"], held["liquidation_ltv"]) == terms
+        (borrower,) = get("analytics/market/borrowers", query)
+        assert borrower["health"] == health
+    assert borrower["liquidation"][0]["price"] == "1612.903225806451612903"
+    steps = get("analytics/market/risk/ladder", f"asset_id={E}&from=-20&to=-15")["steps"]
+    assert [step["accounts"] for step in steps] == [1, 0]
+    (by_asset,) = get("analytics/market/risk", "prices=e:-20%")["by_collateral"]
+    assert (by_asset["collateral_value"], by_asset["liquidatable_value"]) == ("16000", "16000")
+
+    at_risk = "SELECT usd FROM debt_at_risk ORDER BY observed_at"
+    assert run(at_risk) == [(15_000,), (0,)]
+    assert [recompute(store, portion) for portion in day_by_day(store, ("positions",), NOON, later)] == [0]
+    assert run("SELECT health FROM account") == [(pytest.approx(1.24, rel=1e-12),)]
+    assert run(f"SELECT health FROM account_at(time = '{NOON:%F %T}')") == [(pytest.approx(16 / 15, rel=1e-12),)]
+    assert run("SELECT allowable_ltv, liquidation_ltv FROM position_now WHERE kind = 'collateral'") == [(0.9, 0.93)]
+    ladder = f"SELECT accounts FROM risk_ladder(asset_id = '{E}', time = '{later:%F %T}')"
+    assert run(f"{ladder} WHERE change IN (-0.2, -0.15) ORDER BY change") == [(1,), (0,)]
