@@ -7,6 +7,23 @@ from typing import Annotated
 
 from analytics_service.market.kinds import Amount, AssetId, Count, Flag, Number, Rate, Ratio, Time, Usd
 
+_PAUSED = Flag("Whether nothing can be done in the market for now; null if the source does not state it")
+_FROZEN = Flag("Whether what is there can only be taken out or paid back; null if the source does not state it")
+
+
+@dataclass(frozen=True, slots=True)
+class LendConfig:
+    """Rules for lending an asset, as far as the source states them. Here and below, states change no figure."""
+
+    supply_cap: Annotated[
+        int | None,
+        Amount(
+            "Largest total that may be lent, in denom units; null means no limit, or that the source does not state it"
+        ),
+    ] = None
+    paused: Annotated[bool | None, _PAUSED] = None
+    frozen: Annotated[bool | None, _FROZEN] = None
+
 
 @dataclass(frozen=True, slots=True)
 class LendMarket:
@@ -23,6 +40,7 @@ class LendMarket:
             "Interest paid to lenders so far by the source, in denom units; null if it is estimated from the snapshots"
         ),
     ] = None
+    config: LendConfig = LendConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +57,8 @@ class CollateralConfig:
     ]
     min_discount: Annotated[Decimal, Ratio("Smallest discount of a liquidation, a fraction")]
     max_discount: Annotated[Decimal, Ratio("Largest discount of a liquidation, a fraction")]
+    paused: Annotated[bool | None, _PAUSED] = None
+    frozen: Annotated[bool | None, _FROZEN] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +80,8 @@ class DebtConfig:
         Decimal, Ratio("Highest utilization at which new loans can be opened, a fraction")
     ]
     interest_fee: Annotated[Decimal, Ratio("Part of the interest that the protocol keeps, a fraction")]
+    paused: Annotated[bool | None, _PAUSED] = None
+    frozen: Annotated[bool | None, _FROZEN] = None
 
 
 @dataclass(frozen=True, slots=True)

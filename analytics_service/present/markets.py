@@ -6,6 +6,7 @@ from analytics_service.market.markets import (
     DebtConfig,
     DebtMarket,
     GlobalConfig,
+    LendConfig,
     LendMarket,
 )
 from analytics_service.market.rates import MarketRate, rate_of
@@ -25,10 +26,12 @@ LEND_STATE = Shape.of(
     Field("redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio),
 )
 NEWER_LEND_STATE = LEND_STATE.derive("NewerLendMarketState", principal_sum="principal")
+LEND_CONFIG = Shape.of("LendMarketConfig", "Rules for lending an asset.", *declared(LendConfig))
 LEND_DATA = Shape.of(
     "LendMarketData",
     "The lend market of an asset.",
     Field("rate", MARKET_RATE, "What lenders earn.", rate_of),
+    Field("config", LEND_CONFIG, "The market's rules."),
     Field("state", NEWER_LEND_STATE, "Deposits.", ""),
 )
 NEWER_LEND_MARKET = of_asset("NewerLendMarket", "A lend market.", *within("lend", LEND_DATA.fields))

@@ -20,7 +20,10 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
     allowable_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
     liquidation_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
     collateral_cap Nullable(Float64) COMMENT 'Largest total that may be posted, in standard units; null means no limit',
-    borrow_cap Nullable(Float64) COMMENT 'Largest total that may be borrowed, in standard units; null means no limit'
+    borrow_cap Nullable(Float64) COMMENT 'Largest total that may be borrowed, in standard units; null means no limit',
+    supply_cap Nullable(Float64) COMMENT 'Largest total that may be lent, in standard units; null means no limit, or that the source does not state it',
+    paused Nullable(Bool) COMMENT 'Whether nothing can be done in one of the markets for now; null if the source does not state it',
+    frozen Nullable(Bool) COMMENT 'Whether what is in one of the markets can only be taken out or paid back; null if the source does not state it'
 )
 AS WITH
 {functions},
@@ -29,25 +32,27 @@ parts AS
     SELECT
         observed_at, version, asset_id, apr AS lend_apr, principal, redeemed_by_each(principal, receipt_supply) AS redeemed,
         NULL AS borrow_apr, NULL AS owed, NULL AS owed_at_most, NULL AS posted, NULL AS posted_at_most,
-        NULL AS allowable, NULL AS liquidation, NULL AS quote
+        NULL AS allowable, NULL AS liquidation, NULL AS quote, supply_cap AS lent_at_most, paused, frozen
     FROM market_lend FINAL
 
     UNION ALL
 
     SELECT
-        observed_at, version, asset_id, NULL, NULL, NULL, apr, balance, borrow_cap, NULL, NULL, NULL, NULL, NULL
+        observed_at, version, asset_id, NULL, NULL, NULL, apr, balance, borrow_cap, NULL, NULL, NULL, NULL, NULL, NULL,
+        paused, frozen
     FROM market_debt FINAL
 
     UNION ALL
 
     SELECT
         observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, balance, collateral_cap, allowable_ltv,
-        liquidation_ltv, NULL
+        liquidation_ltv, NULL, NULL, paused, frozen
     FROM market_collateral FINAL
 
     UNION ALL
 
-    SELECT observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, price
+    SELECT
+        observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, price, NULL, NULL, NULL
     FROM market_price FINAL
 ),
 -- What an asset costs and redeems says what its receipt token is worth, so each of its rows is also one of the token.
@@ -66,6 +71,9 @@ merged AS
         anyIf(p.posted_at_most, id.2) AS posted_at_most,
         anyIf(p.allowable, id.2) AS allowable,
         anyIf(p.liquidation, id.2) AS liquidation,
+        anyIf(p.lent_at_most, id.2) AS lent_at_most,
+        maxIf(p.paused, id.2) AS paused,
+        maxIf(p.frozen, id.2) AS frozen,
         ifNull(toFloat64(anyIf(p.quote, id.2)), anyIf(p.redeemed, NOT id.2) * toFloat64(anyIf(p.quote, NOT id.2))) AS price
     FROM parts AS p
     LEFT JOIN all_assets AS o ON o.asset_id = p.asset_id
@@ -101,7 +109,10 @@ SELECT
     toFloat64(m.allowable) AS allowable_ltv,
     toFloat64(m.liquidation) AS liquidation_ltv,
     in_units(m.posted_at_most, a.decimals) AS collateral_cap,
-    in_units(m.owed_at_most, a.decimals) AS borrow_cap
+    in_units(m.owed_at_most, a.decimals) AS borrow_cap,
+    in_units(m.lent_at_most, a.decimals) AS supply_cap,
+    m.paused AS paused,
+    m.frozen AS frozen
 FROM merged AS m
 LEFT JOIN all_assets AS a ON a.asset_id = m.asset_id
 SETTINGS join_use_nulls = 1

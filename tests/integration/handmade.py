@@ -15,6 +15,7 @@ from analytics_service.market.markets import (
     DebtConfig,
     DebtMarket,
     GlobalConfig,
+    LendConfig,
     LendMarket,
     Market,
 )
@@ -48,9 +49,11 @@ def debt_market(apr: Decimal = Decimal("0.1"), balance: int = 10**36, shares: in
 MARKETS = (
     Market(
         "native;all",
-        LendMarket(Decimal("0.031234567890123456"), 10**36 + 1, 10**36),
+        LendMarket(Decimal("0.031234567890123456"), 10**36 + 1, 10**36, config=LendConfig(LARGEST, paused=False)),
         CollateralMarket(
-            CollateralConfig(True, Decimal("0.7"), Decimal("0.8"), LARGEST, FINEST, Decimal("0.15")), HUGE, HUGE - 1
+            CollateralConfig(True, Decimal("0.7"), Decimal("0.8"), LARGEST, FINEST, Decimal("0.15"), True, True),
+            HUGE,
+            HUGE - 1,
         ),
         DebtMarket(
             DebtConfig(False, HUGE, Decimal("0.95"), Decimal(0)), Decimal("99.5"), HUGE, 1, NOON, Decimal("0.5")

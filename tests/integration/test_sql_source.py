@@ -21,6 +21,7 @@ from analytics_service.market.markets import (
     CollateralMarket,
     DebtConfig,
     DebtMarket,
+    LendConfig,
     LendMarket,
     Market,
 )
@@ -173,17 +174,18 @@ def test_a_market_has_the_parts_whose_amounts_are_not_null(views: Views) -> None
         "CREATE TABLE {}.source_market (asset_id String, observed_at DateTime('UTC'), lend_principal Nullable(UInt64), "
         "lend_apr Nullable(String), collateral_balance Nullable(Decimal(40, 0)), allowable_ltv Nullable(UInt8), "
         "liquidation_ltv Nullable(UInt8), debt_balance Nullable(UInt256), debt_apr Nullable(Decimal(9, 2)), "
-        "debt_enabled Nullable(Bool)) ENGINE = Memory",
-        "INSERT INTO {}.source_market VALUES ('native;ua', '2026-03-01 10:00:00', 7, '0.5', 9, 0, 1, 11, 0.25, false),"
-        "('native;ub', '2026-03-01 10:00:00', NULL, NULL, NULL, NULL, NULL, 11, 0.25, NULL),"
-        "('native;uc', '2026-03-01 10:00:00', 7, '0.5', NULL, NULL, NULL, NULL, NULL, NULL),"
-        "('native;uc', '2026-03-01 11:00:00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+        "debt_enabled Nullable(Bool), lend_supply_cap Nullable(UInt256), debt_paused Nullable(Bool)) ENGINE = Memory",
+        "INSERT INTO {}.source_market VALUES "
+        "('native;ua', '2026-03-01 10:00:00', 7, '0.5', 9, 0, 1, 11, 0.25, false, 8, false),"
+        "('native;ub', '2026-03-01 10:00:00', NULL, NULL, NULL, NULL, NULL, 11, 0.25, NULL, NULL, true),"
+        "('native;uc', '2026-03-01 10:00:00', 7, '0.5', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),"
+        "('native;uc', '2026-03-01 11:00:00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
     )
     zero, one, quarter = Decimal(0), Decimal(1), Decimal("0.25")
-    lend = LendMarket(Decimal("0.5"), 7, 7)
+    lend = LendMarket(Decimal("0.5"), 7, 7, config=LendConfig(8))
     collateral = CollateralMarket(CollateralConfig(True, zero, one, None, zero, zero), 9, 9)
     debts = [
-        DebtMarket(DebtConfig(enabled, None, one, zero), quarter, 11, 11, NOON - 2 * HOUR, zero)
+        DebtMarket(DebtConfig(enabled, None, one, zero, paused=enabled), quarter, 11, 11, NOON - 2 * HOUR, zero)
         for enabled in (False, True)
     ]
     source = views.source()

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from analytics_service.market.markets import LendMarket, Market
+from analytics_service.market.markets import LendConfig, LendMarket, Market
 from analytics_service.market.positions import Activity
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.supply import market_supply
@@ -112,7 +112,8 @@ def test_every_combination_of_variants_matches_the_schema(shape: Node, record: A
 
 
 def test_a_lend_market() -> None:
-    assert rendered(LEND_MARKET, USDT_MARKET) == {
+    stated = LendConfig(supply_cap=2_000_000_000, frozen=True)
+    assert rendered(LEND_MARKET, replace(USDT_MARKET, lend=replace(USDT_MARKET.lend, config=stated))) == {
         "asset_info": {
             "asset": {"id": "native;uusdt", "group": "native", "group_key": "uusdt"},
             "classification": {
@@ -132,6 +133,19 @@ def test_a_lend_market() -> None:
             # e^0.05 - 1, less 0.00000000004 because compounding is per second and not continuous.
             "apy": "0.051271096334354555",
             "extra": {"text": {"apr": "5.00%", "apy": "5.13%"}},
+        },
+        "config": {
+            "supply_cap": "2000000000",
+            "paused": None,
+            "frozen": True,
+            "extra": {
+                "text": {"supply_cap": "2,000.00 USDT"},
+                "value": {
+                    "supply_cap": "2000",
+                    "price": "1",
+                    "extra": {"text": {"supply_cap": "$2,000.00", "price": "$1.00"}},
+                },
+            },
         },
         "state": {
             "principal_sum": "1200000000",

@@ -22,6 +22,7 @@ from analytics_service.market.markets import (
     CollateralMarket,
     DebtConfig,
     DebtMarket,
+    LendConfig,
     LendMarket,
     Market,
 )
@@ -65,6 +66,7 @@ def info(asset_id: str) -> dict[str, Any]:
 LEND = {
     "asset_info": info("native;usd"),
     "rate": {"apr": "0.05", "apy": "0.0512"},
+    "config": {"supply_cap": "5000", "paused": None, "frozen": False},
     "state": {"principal_sum": 1200, "receipt_total_supply": "1000", "redemption_ratio": "1.2"},
 }
 COLLATERAL = {
@@ -76,6 +78,7 @@ COLLATERAL = {
         "collateral_cap": None,
         "min_discount": "0.01",
         "max_discount": "1e-1",
+        "paused": True,
     },
     "state": {"balance": "500", "collateral_sum": "400", "extra": {"text": None}},
 }
@@ -109,14 +112,14 @@ OLDER = {"borrow": {"collaterals": [COLLATERAL], "debts": [DEBT]}, "lend": [LEND
 MARKETS = [
     Market(
         "native;usd",
-        LendMarket(D("0.05"), 1200, 1000),
+        LendMarket(D("0.05"), 1200, 1000, config=LendConfig(5000, None, frozen=False)),
         None,
         DebtMarket(DebtConfig(False, 900, D("0.9"), D("0.125")), D("0.1"), 880, 800, AT, D("1.5")),
     ),
     Market(
         "token;gem",
         None,
-        CollateralMarket(CollateralConfig(True, D("0.7"), D("0.75"), None, D("0.01"), D("0.1")), 500, 400),
+        CollateralMarket(CollateralConfig(True, D("0.7"), D("0.75"), None, D("0.01"), D("0.1"), paused=True), 500, 400),
         None,
     ),
 ]
@@ -156,7 +159,7 @@ def test_the_interest_paid_is_what_upstream_says() -> None:
     paid = [{"asset": spec("native;usd"), "lend_interest_paid": "250"}]
     source = Deployment({"/markets": OLDER, "/analytics/market/state": {"assets": paid}}).source()
     usd, gem = source.markets(AT)
-    assert usd.lend == LendMarket(D("0.05"), 1200, 1000, 250)
+    assert usd.lend == replace(MARKETS[0].lend, interest_paid=250)
     assert gem == MARKETS[1]
 
 

@@ -71,9 +71,9 @@ def _lending(symbol: str) -> Lending:
 
 
 def _collateral(symbol: str) -> CollateralConfig:
-    allowable, ltv, cap, *discounts = _COLLATERALS[symbol]
+    allowable, ltv, cap, least, most = _COLLATERALS[symbol]
     limit, is_open = _amount(symbol, cap), symbol not in _CLOSED
-    return CollateralConfig(is_open, Decimal(allowable), Decimal(ltv), limit, *map(Decimal, discounts))
+    return CollateralConfig(is_open, Decimal(allowable), Decimal(ltv), limit, Decimal(least), Decimal(most))
 
 
 def _amount(symbol: str, tokens: int | None) -> int | None:

@@ -10,6 +10,7 @@ from analytics_service.market.markets import (
     DebtConfig,
     DebtMarket,
     GlobalConfig,
+    LendConfig,
     LendMarket,
     Market,
 )
@@ -80,7 +81,11 @@ def read_markets(asker: Asker) -> list[Market]:
     overview, interest = asker.get("/markets").data, _interest(asker)
     lends = overview["lend"].by_asset(
         lambda market: market["state"].record(
-            LendMarket, names=_LEND, apr=_apr(market), interest_paid=interest.get(market.asset_id())
+            LendMarket,
+            names=_LEND,
+            apr=_apr(market),
+            interest_paid=interest.get(market.asset_id()),
+            config=config.record(LendConfig) if (config := market.get("config")) else LendConfig(),
         )
     )
     borrow = overview["borrow"]

@@ -16,7 +16,7 @@ const NOTHING = "There are no prices and no markets yet. Where jobs run, the fir
 // A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
 // has (by default the same as `sort`).
 const COLUMNS = [
-  { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: (row) => assetLink(row), file: (row) => row.symbol },
+  { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
   number("Price", (row) => row.price, (row) => row.priceText),
   { ...number("24 h", (row) => part(row.before, row.price)), cell: dayChange },
   { title: "7 days", cell: (row) => spark(row.week, `${row.symbol}, 7 days`) },
@@ -27,6 +27,7 @@ const COLUMNS = [
   number("Borrow APR", (row) => row.borrowApr, (row) => percent(row.borrowApr)),
   number("LTV", (row) => row.ltv, (row) => percent(row.ltv)),
   number("Collateral cap", (row) => row.collateralCap, (row) => usd(row.collateralCap)),
+  number("Supply cap", (row) => row.supplyCap, (row) => usd(row.supplyCap)),
   number("Borrow cap", (row) => row.borrowCap, (row) => usd(row.borrowCap)),
 ];
 
@@ -115,7 +116,10 @@ function past(prices, tz, signal) {
 }
 
 function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
+  const states = [lend, collateral, debt].map((side) => side?.config);
   return {
+    state: ["paused", "frozen"].find((state) => states.some((config) => config?.[state])),
+    supplyCap: lend?.config.extra.value?.supply_cap,
     deposits: lend?.state.extra.value?.principal,
     lendApr: lend?.rate.apr,
     debt: debt?.state.extra.value?.balance,
@@ -148,6 +152,10 @@ function isMissing(value) {
 function dayChange(row) {
   const { text, class: color } = change(row.before, row.price);
   return h("span", { class: color }, text);
+}
+
+function symbol(row) {
+  return h("span", {}, assetLink(row), row.state ? h("span", { class: "soft" }, ` ${row.state}`) : "");
 }
 
 function utilization(row) {

@@ -1,4 +1,4 @@
-"""Collateral with terms of its own, as in e-mode: they count over HTTP, in histories and in SQL."""
+"""What a source may state of collateral and markets: own LTVs, as in e-mode, states, and a cap of what is lent."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import unix_second
-from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
+from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.connection import Store
 from jobs.again import day_by_day, recompute
@@ -24,14 +24,19 @@ from tests.integration.routes import client_of
 D = Decimal
 E, U = "native;e", "native;u"
 ADDRESS = "0x" + "e" * 40
-RULES = CollateralConfig(True, D("0.75"), D("0.8"), None, D(0), D(0))
+RULES = CollateralConfig(True, D("0.75"), D("0.8"), None, D(0), D(0), paused=True, frozen=False)
 SOURCE = HandMade(
     assets_=[Asset(AssetGroup.NATIVE, key, key, key.upper(), key, 18, 2) for key in ("e", "u")],
     prices_={E: D(2000), U: D(1)},
     config_=replace(CONFIG, staking_health_modifier=D(0)),
     markets_=[
         Market(E, None, CollateralMarket(RULES, 20 * 10**18, 20 * 10**18), None),
-        Market(U, None, None, debt_market(balance=10**24, shares=10**24)),
+        Market(
+            U,
+            LendMarket(D(0), 10**24, 10**24, config=LendConfig(2 * 10**24, paused=False)),
+            None,
+            debt_market(balance=10**24, shares=10**24),
+        ),
     ],
 )
 
@@ -43,7 +48,7 @@ def owing(**terms: Decimal) -> HandMade:
 
 
 @pytest.mark.usefixtures("views")
-def test_they_count_from_the_snapshot_that_states_them(
+def test_own_ltvs_count_from_the_snapshot_that_states_them(
     store: Store, settings: Settings, run: Callable[[str], list[tuple[Any, ...]]]
 ) -> None:
     """At the market's 80 % health is 1.0667, at 93 % it is 1.24: liquidated at 15,000 / 9.3 USD."""
@@ -71,6 +76,13 @@ def test_they_count_from_the_snapshot_that_states_them(
         (borrower,) = get("analytics/market/borrowers", query)
         assert borrower["health"] == health
     assert borrower["liquidation"][0]["price"] == "1612.903225806451612903"
+    e, u = get("markets/merged")
+    assert [e["borrow_collateral"]["config"][state] for state in ("paused", "frozen")] == [True, False]
+    assert [u["lend"]["config"][name] for name in ("supply_cap", "paused", "frozen")] == [f"2{'0' * 24}", False, None]
+    assert [u["borrow_debt"]["config"][state] for state in ("paused", "frozen")] == [None, None]
+    states = run("SELECT supply_cap, paused, frozen FROM market_now ORDER BY asset_id")
+    assert states == [(None, True, False), (2_000_000, False, None)]
+
     steps = get("analytics/market/risk/ladder", f"asset_id={E}&from=-20&to=-15")["steps"]
     assert [step["accounts"] for step in steps] == [1, 0]
     (by_asset,) = get("analytics/market/risk", "prices=e:-20%")["by_collateral"]
