@@ -5,6 +5,7 @@ from operator import itemgetter
 from analytics_service.market.positions import Activity
 from analytics_service.present.renderings import AMOUNT, SPEC, USD, declared
 from analytics_service.present.shapes import Field, Many, Shape, within
+from analytics_service.store.sums import Loans
 
 _ASSET = Field("asset", SPEC, "The asset.", itemgetter(0))
 ASSET_LOANS = Shape.of(
@@ -18,6 +19,7 @@ LOANS_ORIGINATED = Shape.of(
     "All loans since the protocol's first.",
     Field("total_value", USD.bare, "USD value of all loans, each at the time of the loan.", "total"),
     Field("breakdown", Many(ASSET_LOANS), "The loans by asset.", lambda loans: loans.by_asset.items()),
+    *declared(Loans, "unpriced_loans=unpriced"),
 )
 ASSET_INTEREST = Shape.of(
     "AssetInterest",

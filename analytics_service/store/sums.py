@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused, SnapshotRefused
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.kinds import Number, Usd
+from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.sums import TOTAL, Addition, Fall, Series, Sums, sums_over_time
 from analytics_service.market.values import ZERO, less, rounded
 from analytics_service.store.cells import look_back
@@ -60,6 +61,7 @@ class Loans:
     total: Decimal
     by_asset: Mapping[str, Decimal]
     flash: Decimal = ZERO
+    unpriced: Annotated[int, Count("Loans of unknown value, which the sums leave out")] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ def read_loans(store: Store, at: int) -> Loans:
     """The cumulative loans as of a unix second, at most the family's newest; assets in the order of ids."""
     values = read_last_sums(store, at)
     by_asset = {asset_id: usd for (name, asset_id), usd in values.items() if name == LOANS.name}
-    return Loans(by_asset.pop(TOTAL, ZERO), by_asset, values.get((FLASH_LOANS.name, TOTAL), ZERO))
+    unpriced = sum(store.frame("unpriced_loans", until=at)["count"])
+    return Loans(by_asset.pop(TOTAL, ZERO), by_asset, values.get((FLASH_LOANS.name, TOTAL), ZERO), unpriced)
 
 
 def changed_sums(

@@ -1,6 +1,8 @@
 -- What was the net flow of deposits of each asset in each of the last 26 weeks (Monday to Sunday, UTC), in USD?
+-- Of events whose value is known; `unpriced` is the number of the others.
 SELECT toMonday(time) AS week, asset_id, symbol, sum(if(kind = 'lend', usd, 0)) AS lent_usd,
-    sum(if(kind = 'redeem', usd, 0)) AS redeemed_usd, lent_usd - redeemed_usd AS net_usd
+    sum(if(kind = 'redeem', usd, 0)) AS redeemed_usd, lent_usd - redeemed_usd AS net_usd,
+    countIf(usd IS NULL) AS unpriced
 FROM events
 WHERE kind IN ('lend', 'redeem')
   AND time >= toMonday(now('UTC')) - INTERVAL 26 WEEK

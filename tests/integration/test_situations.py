@@ -295,7 +295,10 @@ def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
             (row,) = asked.rows(f"SELECT usd FROM {view} WHERE address = {{a:String}}", a=address(name))
             assert row["usd"] is None, (view, symbol)
     # The loans of 1,000 and 30.
-    assert asked.get("analytics/market/state")["loans_originated"]["total_value"] == "1030"
+    loans = asked.get("analytics/market/state")["loans_originated"]
+    assert (loans["total_value"], loans["unpriced_loans"]) == ("1030", 2)
+    before = f"at={unix_second(DAY + timedelta(hours=11))}"
+    assert asked.get("analytics/market/state", before)["loans_originated"]["unpriced_loans"] == 2
 
 
 def test_an_event_that_moved_is_one_event(asked: Asked) -> None:

@@ -363,7 +363,7 @@ def test_rates_by_utilization_are_medians_of_hours(ask: Ask) -> None:
 def test_liquidations_are_the_debt_that_they_repaid(ask: Ask) -> None:
     debts = [event for event in EVENTS if event.leg is Leg.DEBT and event.at >= MIDNIGHT - 30 * DAY]
     assert keyed(ask("daily_liquidations"), "day", "asset_id") == {
-        key: near(len(found), sum(units(event) for event in found), sum(event.usd for event in found))
+        key: near(len(found), sum(units(event) for event in found), sum(event.usd for event in found), 0)
         for key, found in grouped(debts, lambda event: (event.at.date(), event.asset_id)).items()
     }
 
@@ -480,7 +480,7 @@ def test_flows_are_of_whole_weeks(ask: Ask) -> None:
             flows[week, event.asset_id][event.action is Action.REDEEM] += event.usd
     assert len({week for week, _ in flows}) == 26
     assert keyed(ask("weekly_net_flows"), "week", "asset_id") == {
-        key: near(lent, redeemed, lent - redeemed) for key, (lent, redeemed) in flows.items()
+        key: near(lent, redeemed, lent - redeemed, 0) for key, (lent, redeemed) in flows.items()
     }
 
 

@@ -78,7 +78,7 @@ GROUP = UnlockGroup(
 EMPTY_GROUP = UnlockGroup(MemberClass.ADVISOR, UnlockAmounts(), staked=0, held=0)
 LOANS = SimpleNamespace(
     activity=Activity(1, 2, 3),
-    loans=Loans(D("100.5"), {USDT: D("0.5"), PTK: D(100)}, D("12.5")),
+    loans=Loans(D("100.5"), {USDT: D("0.5"), PTK: D(100)}, D("12.5"), 3),
     interest_paid={USDT: 10**36},
 )
 
@@ -338,6 +338,7 @@ def test_market_state() -> None:
                 {"asset": {"id": USDT, "group": "native", "group_key": "uusdt"}, "value": "0.5"},
                 {"asset": {"id": PTK, "group": "native", "group_key": "uptk"}, "value": "100"},
             ],
+            "unpriced_loans": 3,
         },
         "assets": [
             {
