@@ -213,6 +213,18 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(assets_=(replace(ATOM, decimals_denom=100), USDT)),
         "warning: assets: more than 36 decimals_denom: nat",
     ),
+    "fine units": (
+        Sound(assets_=(replace(ATOM, decimals_denom=27), USDT)),
+        "note: assets: unusually many decimals_denom: native;uatom (27).",
+    ),
+    "a receipt token of other decimals": (
+        Sound(assets_=(ATOM, USDT, replace(RECEIPT, decimals_denom=8))),
+        "note: assets: receipt tokens with other decimals_denom than their origin: token;0xrec (8, not 6). Redemption",
+    ),
+    "a receipt token of a receipt token": (
+        Sound(assets_=(ATOM, USDT, RECEIPT, replace(RECEIPT, group_key="0xrr", origin_asset=RECEIPT.id))),
+        "note: assets: receipt tokens of receipt tokens: token;0xrr.",
+    ),
     "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset is not among the assets: token;"),
     # Prices.
     "no prices": (Sound(usd={}), "error: prices: there are none, so there is no snapshot."),
@@ -229,6 +241,10 @@ BAD: dict[str, tuple[Sound, str]] = {
         "warning: prices: 0, very low or very high: native;uatom (0.0000000000001).",
     ),
     "no price": (Sound(usd={USDT.id: Decimal(1)}), "note: prices: assets without a price, and therefore w"),
+    "a debt without a price": (
+        Sound(usd={ATOM.id: Decimal(1)}),
+        "warning: markets: debt in assets without a price: token;0xdac.",
+    ),
     "a price of later": (
         Sound(observed=lambda at: NOW),
         "error: prices: asked as of 2026-03-01T11:00:00Z, there are later prices, as of 2026-03-01T12",

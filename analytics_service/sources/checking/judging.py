@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from analytics_service.market.addresses import parse_address
-from analytics_service.market.assets import Asset, linked
+from analytics_service.market.assets import Asset, AssetKind, linked
 from analytics_service.market.doubts import Doubtful, Limits, Observed, doubts_among
 from analytics_service.market.events import Action
 from analytics_service.market.fields import columns_of, row_of
@@ -37,6 +37,8 @@ _SMALLEST_MARKET = Decimal("0.001")
 # USD.
 _CENT = Decimal("0.01")
 _MANY_DECIMALS = 36
+# More than tokens usually have.
+_UNUSUAL_DECIMALS = 25
 # Doubts that are named.
 _DOUBTS = 3
 _SUMMED = (Action.BORROW, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN)
@@ -71,7 +73,7 @@ class SourceAnswers(dict[str, Records]):
 
 def judge(at: datetime, answers: Mapping[str, Records]) -> Iterator[Finding]:
     """Everything that is wrong, or looks wrong, in a source's answers about an instant, by part."""
-    for rules in (_identities, _prices, _markets, _events, _positions):
+    for rules in (_identities, _decimals, _prices, _markets, _events, _positions):
         yield from rules(at, SourceAnswers(answers))
 
 
@@ -133,8 +135,6 @@ def _identities(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
         names = Counter(named(record) if part == "events" else named(record).lower() for record in answers[part])
         if twice := [name for name, count in names.items() if count > 1]:
             yield error(f"{part}: more than once: {listed(twice)}. {hint}")
-    if many := [asset.id for asset in answers["assets"] if asset.decimals_denom > _MANY_DECIMALS]:
-        yield warning(f"assets: more than {_MANY_DECIMALS} decimals_denom: {listed(many)}. Is it a factor instead?")
     origins = [(asset.id, asset.origin_asset) for asset in answers["assets"] if asset.origin_asset]
     if lost := [asset_id for asset_id, origin in origins if origin not in answers.by_id]:
         yield warning(f"assets: the origin_asset is not among the assets: {listed(lost)}.")
@@ -154,6 +154,34 @@ def _identities(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
                 f"{part}: addresses that cannot be asked for: {listed(bad)}. They must be bech32 with a valid checksum,"
                 " or 0x and 40 hex digits."
             )
+
+
+def _decimals(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
+    """Many decimals, and receipt tokens of other decimals than their origin, or of a receipt token."""
+    assets = answers["assets"]
+    if many := [asset.id for asset in assets if asset.decimals_denom > _MANY_DECIMALS]:
+        yield warning(f"assets: more than {_MANY_DECIMALS} decimals_denom: {listed(many)}. Is it a factor instead?")
+    if odd := [asset for asset in assets if _UNUSUAL_DECIMALS <= asset.decimals_denom <= _MANY_DECIMALS]:
+        yield note(
+            f"assets: unusually many decimals_denom: {listed(f'{one.id} ({one.decimals_denom})' for one in odd)}. Such "
+            "amounts are exact, but Float64 in the views of SQL."
+        )
+    origins = (
+        (asset, answers.by_id.get(asset.origin_asset or "")) for asset in assets if asset.kind is AssetKind.RECEIPT
+    )
+    receipts = [(asset, origin) for asset, origin in origins if origin]
+    apart = [(asset, origin) for asset, origin in receipts if asset.decimals_denom != origin.decimals_denom]
+    if apart:
+        named_apart = (f"{one.id} ({one.decimals_denom}, not {origin.decimals_denom})" for one, origin in apart)
+        yield note(
+            f"assets: receipt tokens with other decimals_denom than their origin: {listed(named_apart)}. Redemption "
+            "ratios and prices are those of standard units."
+        )
+    if nested := [asset.id for asset, origin in receipts if origin.kind is AssetKind.RECEIPT]:
+        yield note(
+            f"assets: receipt tokens of receipt tokens: {listed(nested)}. They are priced through all of these, and "
+            "what is lent again counts in no total."
+        )
 
 
 def _prices(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
@@ -191,6 +219,11 @@ def _markets(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
             small.append(f"{asset.id} ({amount})")
         if value > _HIGHEST_VALUE:
             large.append(f"{asset.id} ({amount})")
+    owed = [market.asset_id for market in markets if market.debt and market.debt.balance]
+    if unpriced := [asset_id for asset_id in owed if asset_id in answers.by_id and asset_id not in answers.usd]:
+        yield warning(
+            f"markets: debt in assets without a price: {listed(unpriced)}. Who owes them has no known health."
+        )
     if small:
         yield warning(f"markets: hardly anything in them: {listed(small)}. Amounts are in denom units.")
     if large:
