@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics_service.config.settings import Settings
@@ -29,6 +31,8 @@ from analytics_service.market.markets import (
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.market.values import usd_value
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
+from analytics_service.store.schema import view_names
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse
@@ -36,6 +40,7 @@ from tests.doubles import FreshHeads
 from tests.integration.databases import database, make_views
 from tests.integration.handmade import HandMade
 from tests.integration.routes import Client, client_of
+from tests.integration.test_exports import export
 
 D = Decimal
 DAY = datetime(2025, 3, 1, tzinfo=UTC)
@@ -90,12 +95,22 @@ COINS = {
         Coin("RATED", 6, D(1)),
         Coin("NEGATIVE", 6, D(1)),
         Coin("BRIEF", 6, D(1)),
+        Coin("EARNING", 6, D(1)),
+        Coin("LOSING", 6, D(1)),
+        Coin("MANY", 18, D(1)),
+        Coin("CHEAP", 6, D("1E-18")),
+        Coin("LARGE", 36, D(1)),
+        Coin("WHOLE", 0, D(3)),
     )
 }
 
 
 def units(symbol: str, amount: str) -> int:
     return COINS[symbol].units(amount)
+
+
+def posted(balance: int, shares: int, cap: int | None = None) -> CollateralMarket:
+    return CollateralMarket(CollateralConfig(True, D("0.75"), D("0.8"), cap, D("0.05"), D("0.1")), balance, shares)
 
 
 def lent(symbol: str, amount: str, receipts: int | None = None, apr: str = "0.02") -> Market:
@@ -105,9 +120,8 @@ def lent(symbol: str, amount: str, receipts: int | None = None, apr: str = "0.02
 
 def with_collateral(market: Market, amount: str, cap: int | None = None) -> Market:
     """Shares of it are denom units, also of debt."""
-    posted = units(market.asset_id.partition(";")[2], amount)
-    rules = CollateralConfig(True, D("0.75"), D("0.8"), cap, D("0.05"), D("0.1"))
-    return replace(market, collateral=CollateralMarket(rules, posted, posted))
+    balance = units(market.asset_id.partition(";")[2], amount)
+    return replace(market, collateral=posted(balance, balance, cap))
 
 
 def with_debt(market: Market, amount: str, cap: int | None = None) -> Market:
@@ -160,6 +174,12 @@ def markets(hour: Decimal) -> Sequence[Market]:
         with_debt(lent("LOANED", "1"), "1"),
         lent("RATED", "1", apr="0.02" if hour < 18 else "0.1"),
         lent("NEGATIVE", "1", apr="-0.001"),
+        lent("EARNING", "2000" if hour < 11 else "2200", units("EARNING", "100000")),
+        lent("LOSING", "1050" if 10 <= hour < 18 else "1100", units("LOSING", "1000")),
+        Market(of("MANY"), LendMarket(D(100), 10**18, 10**30), posted(10**18, 10**30), None),
+        with_collateral(lent("CHEAP", "1", apr="-1"), "1", 2**256 - 1),
+        Market(of("LARGE"), LendMarket(D(0), 2**127, 2**127), posted(2**127, 2**127), None),
+        with_collateral(lent("WHOLE", "9"), "7"),
     )
     return (*always, lent("BRIEF", "1000")) if hour <= 10 else always
 
@@ -170,6 +190,10 @@ POSITIONS = (
     borrower("dark debt", {"U": "100"}, {"DARK": "1000000", "U": "10"}),
     borrower("dark collateral", {"DARK": "7", "U": "100"}, {"U": "10"}),
     borrower("gap", {"GAP": "1000"}, {"U": "800"}),
+    borrower("many", {"MANY": "1E+12"}, {"U": "0.1"}),
+    borrower("cheap", {"CHEAP": "1"}, {"U": "1"}),
+    Position(address("large"), (Account(0, (Holding(of("LARGE"), 2**127),), (Holding(of("U"), 10**8),)),)),
+    borrower("whole", {"WHOLE": "7"}, {"U": "10"}),
 )
 LATE, MOVED_TO = DAY + timedelta(hours=23, minutes=59, seconds=59), DAY + timedelta(hours=10, minutes=30, seconds=12)
 
@@ -178,6 +202,7 @@ def events(hour: Decimal) -> Iterable[Event]:
     yield loan_of("unvalued", "DARK", "5", DAY + timedelta(hours=3))
     yield loan_of("unvalued again", "LOANED", "7", DAY + timedelta(hours=4), is_valued=False)
     yield loan_of("moved", "U", "1000", MOVED_TO - timedelta(seconds=12 if hour < 18 else 0))
+    yield replace(loan_of("large", "LARGE", "1", DAY), amount=2**255, usd=D(2**255).scaleb(-36), price=D(1))
     yield loan_of("late", "LOANED", "30", LATE)
 
 
@@ -227,7 +252,8 @@ def asked(server: Settings) -> Iterator[Asked]:
     with database(settings) as store:
         make_views(store)
         for hour in HOURS:
-            for job in JOBS.values():
+            # Of the protocol token nothing changes, and nothing asks for routes.
+            for job in [job for name, job in JOBS.items() if name != "routes" and (name != "ptoken" or not hour)]:
                 run_once(job, stated(hour), store, instant_of(hour))
         yield Asked(settings, store)
 
@@ -246,6 +272,23 @@ def test_a_debt_of_the_smallest_unit_gives_a_huge_health(asked: Asked) -> None:
     """0.8 * 1,000 USD by 1e-18 USD."""
     assert asked.health("wei")["result"] == asked.borrowers[address("wei")]["health"] == "8" + "0" * 20
     assert asked.accounts[address("wei")]["health"] == pytest.approx(8e20)
+
+
+EXTREMES = {
+    # Collateral and debt in USD, and health. The first has 10^30 shares of 1 MANY.
+    "many": ("1", "0.1", "8"),
+    "cheap": ("0.000000000000000001", "1", "0.000000000000000001"),
+    "large": ("170.141183460469231732", "100", "1.361129467683753854"),
+    "whole": ("21", "10", "1.68"),
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), EXTREMES.items())
+def test_extremes_have_their_values(asked: Asked, name: str, expected: tuple[str, ...]) -> None:
+    shown, account = asked.borrowers[address(name)], asked.accounts[address(name)]
+    assert tuple(shown[field] for field in ("collateral_value", "debt_value", "health")) == expected
+    near = [pytest.approx(float(value), rel=1e-12, abs=5e-19) for value in expected]
+    assert [account[column] for column in ("collateral_usd", "debt_usd", "health")] == near
 
 
 def test_a_cap_of_128_bits_is_a_number(asked: Asked) -> None:
@@ -276,14 +319,14 @@ def test_collateral_that_never_had_a_price_counts_as_nothing(asked: Asked) -> No
 
 
 def test_a_price_that_is_missing_in_one_snapshot_changes_nothing(asked: Asked) -> None:
-    """At the health of 1 that its account has, 800 USD are at risk, and none can be liquidated."""
-    for path, value in (("debt-at-risk", "800"), ("liquidatable-debt", "0")):
+    """At the health of 1 that its account has, 800 USD are at risk beside the 1 of the cheap one."""
+    for path, value in (("debt-at-risk", "801"), ("liquidatable-debt", "1")):
         points = asked.points(f"analytics/market/history/{path}", "end=2025-03-01&period=h")
         assert points == [value] * 24, path
     points = asked.points("markets/history/collateral", "end=2025-03-01&period=h", "GAP")
     assert points == ["1000"] * 24
     rows = asked.rows("SELECT usd FROM debt_at_risk")
-    assert [row["usd"] for row in rows] == [800] * len(HOURS)
+    assert [row["usd"] for row in rows] == [801] * len(HOURS)
 
 
 def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
@@ -294,11 +337,18 @@ def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
         for view in ("events", "loan", "account_events"):
             (row,) = asked.rows(f"SELECT usd FROM {view} WHERE address = {{a:String}}", a=address(name))
             assert row["usd"] is None, (view, symbol)
-    # The loans of 1,000 and 30.
+    # The loans of 1,000 and 30. A third value exceeds all that can be true.
     loans = asked.get("analytics/market/state")["loans_originated"]
-    assert (loans["total_value"], loans["unpriced_loans"]) == ("1030", 2)
+    assert (loans["total_value"], loans["unpriced_loans"]) == ("1030", 3)
     before = f"at={unix_second(DAY + timedelta(hours=11))}"
-    assert asked.get("analytics/market/state", before)["loans_originated"]["unpriced_loans"] == 2
+    assert asked.get("analytics/market/state", before)["loans_originated"]["unpriced_loans"] == 3
+
+
+@pytest.mark.parametrize(("symbol", "paid"), [("EARNING", "200000000"), ("LOSING", "0")])
+def test_interest_paid_is_the_growth_of_the_ratio_above_its_highest(asked: Asked, symbol: str, paid: str) -> None:
+    """From 0.02 to 0.022 while 100,000 receipts are out; and a loss that is recovered."""
+    assets = asked.get("analytics/market/state")["assets"]
+    assert {one["asset"]["id"]: one["lend_interest_paid"] for one in assets}[of(symbol)] == paid
 
 
 def test_an_event_that_moved_is_one_event(asked: Asked) -> None:
@@ -343,3 +393,23 @@ def test_a_negative_rate_is_stored_beside_the_others(asked: Asked) -> None:
     assert (rates["NEGATIVE"], rates["U"]) == ("-0.001", "0.02")
     (row,) = asked.rows("SELECT lend_apr FROM market_now WHERE symbol = 'NEGATIVE'")
     assert row["lend_apr"] == -0.001
+
+
+def test_extremes_leave_out_no_row_of_any_view(asked: Asked, tmp_path: Path) -> None:
+    """Nor of an export."""
+    at = f"time = '{instant_of(HOURS[-1]):%F %T}'"
+    arguments = {"price_at": at, "position_at": at, "account_at": at, "account_item_at": at, "doubts_since": at}
+    arguments["risk_ladder"] = f"asset_id = '{of('CHEAP')}', {at}"
+    views = sorted({*view_names()} - {history.name for history in HISTORIES})
+    called = {view: f"{view}({arguments[view]})" if view in arguments else view for view in views}
+    # Hashes need all columns of all rows.
+    select = "SELECT '{}' AS view, count() AS n, max(cityHash64(*)) AS hash FROM {}"
+    rows = asked.rows(" UNION ALL ".join(select.format(*item) for item in called.items()))
+    counts = {row["view"]: row["n"] for row in rows}
+    items = sum(len(account.collaterals + account.debts) for one in POSITIONS for account in one.accounts)
+    listed = {"account": len(POSITIONS), "account_risk": len(POSITIONS) - 1, "position_now": items}
+    listed |= {"market_now": len(markets(HOURS[-1])), "risk_ladder": 40, "assets": len(COINS), "lender": 0}
+    assert counts | listed == counts
+    assert {view for view, count in counts.items() if not count} <= {"lender", "corrections", "doubts_since"}
+    assert not export(asked.store, tmp_path, "account", "market").empty
+    assert pl.read_parquet(tmp_path / "account.parquet").height == len(POSITIONS)
