@@ -64,7 +64,7 @@ def _unlocks(view: View, arguments: Arguments) -> UnlocksDistribution:
     return UnlocksDistribution(view.ptoken.asset_id, unlock_groups(view.arrangements, view.head("ptoken").instant))
 
 
-_BOOK = ("prices", "markets", "ptoken", "positions")
+_BOOK = ("positions", "markets", "prices", "ptoken")
 PATHS = (
     StatePath(
         "analytics/market/state",

@@ -97,7 +97,7 @@ class SnapshotPath(Resource):
     """A path whose answer changes with the snapshots of some families, and with nothing else."""
 
     families: tuple[str, ...]
-    """The families that the answer shows, except for USD values."""
+    """The families that the answer shows, except for USD values. The first is the one that it is about."""
     has_sums = False
     """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
     valued_by: tuple[str, ...] = ("prices",)
@@ -163,7 +163,10 @@ class SnapshotPath(Resource):
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
         sums = view.sums_valued_by if self.has_sums and arguments.get("shape", "newer") == "newer" else ()
         values = self.valued_by if arguments.get("with_value") else ()
-        return tuple(dict.fromkeys((*self.families, *sums, *values)))
+        own = self.families
+        if "ptoken" in own[1:] and not view.has_token:
+            own = tuple(family for family in own if family != "ptoken")
+        return tuple(dict.fromkeys((*own, *sums, *values)))
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
         return Resolved()

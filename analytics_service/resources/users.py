@@ -40,11 +40,11 @@ from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
 # The families that claims, staking and unlocks are made from. Net rates also need prices, because they are weighted by
-# USD values; health needs all of these.
-_HOLDINGS = ("markets", "positions")
-_RATED = ("prices", *_HOLDINGS)
-_STAKING = ("ptoken", "positions")
-_ALL = ("prices", "markets", "ptoken", "positions")
+# USD values; health needs all of these. An answer without any names the first that is not there.
+_HOLDINGS = ("positions", "markets")
+_RATED = (*_HOLDINGS, "prices")
+_STAKING = ("positions", "ptoken")
+_ALL = (*_RATED, "ptoken")
 _UNLOCKS = ("ptoken",)
 # A wallet may hold receipt tokens, whose prices markets determine.
 _WALLET, _WALLET_VALUE = ("positions",), ("prices", "markets")
@@ -67,7 +67,7 @@ class UserView:
     def unlocks(self) -> Unlocks:
         """Its unlock arrangements at the snapshot's instant."""
         own = self.view.arrangements_of(self.arguments["address"])
-        return unlocks_at(own, self.view.ptoken.asset_id, self.view.head("ptoken").instant)
+        return unlocks_at(own, self.view.ptoken.asset_id, self.view.unlocks_as_of)
 
     @property
     def account(self) -> Any:

@@ -16,10 +16,10 @@ from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price, Prices, known_prices
-from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 from analytics_service.market.share import Part, Share, seconds_left
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import Supply, market_supply
@@ -68,6 +68,11 @@ _OF_SOME = "Only the positions of some addresses are known here,"
 _ASK = "Ask the deployment that this one follows."
 
 
+def _is_empty(head: Head) -> bool:
+    """Whether a head is of no snapshot, nor of values of a family that has nothing else."""
+    return head.at == NONE or (head.at == VALUES_ONLY and bool(TABLES[head.family]))
+
+
 class View:
     """The state of all families at their heads. Reading a part raises NoSnapshot if its family has no snapshot yet, and
     Superseded if the family was rewritten since the head and the part was not read before.
@@ -93,7 +98,7 @@ class View:
 
     def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
         head = self.head(family)
-        if head.at == VALUES_ONLY and TABLES[family]:
+        if _is_empty(head):
             raise NoSnapshot(family)
         answer = read(head)
         require_unchanged(self._store, head)
@@ -198,13 +203,33 @@ class View:
     def _read_book(self) -> Book:
         return book_of(self._read("positions", lambda head: read_borrowing(self._store, head.at)), self.markets)
 
+    def _has(self, family: str) -> bool:
+        """Whether there is a snapshot of a family to read."""
+        return self.heads.has(family) and not _is_empty(self.heads.head(family))
+
+    @Part
+    def has_token(self) -> bool:
+        """Whether the protocol has a token: without a snapshot of it, whether the rules of markets name one."""
+        if self._has("ptoken") or not self._has("markets"):
+            return True
+        return self.config.ptoken != NO_CONFIG.ptoken
+
     @Part
     def ptoken(self) -> Ptoken:
+        if not self.has_token:
+            return no_ptoken(self.unlocks_as_of)
         return self._read("ptoken", lambda head: read_ptoken(self._store, head.at))
 
     @Part
     def arrangements(self) -> list[Arrangement]:
+        if not self.has_token:
+            return []
         return self._read("ptoken", lambda head: read_arrangements(self._store, head.at))
+
+    @property
+    def unlocks_as_of(self) -> datetime:
+        """The instant as of which unlock arrangements are shown."""
+        return self.head("ptoken" if self.has_token else "markets").instant
 
     @Part
     def unlocking(self) -> dict[str, list[Arrangement]]:
@@ -263,7 +288,7 @@ class PastView(View):
     def head(self, family: str) -> Head:
         """The family's head as of the moment."""
         head = self.heads.head(family)
-        if head.at == NONE or (head.at == VALUES_ONLY and TABLES[family]):
+        if _is_empty(head):
             first = first_moment(self._store, family)
             cure = "" if first is None else f" Ask for {shown(instant(first))} or later."
             raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.{cure}")

@@ -124,10 +124,14 @@ def test_what_was_answered_then_is_answered_again(recorded: Recorded) -> None:
 
 
 def test_there_is_nothing_before_the_first_snapshot(recorded: Recorded) -> None:
+    """What concerns accounts lacks positions, whatever else it is made from."""
     client = recorded.client()
     for question in recorded.answers[NOON]:
+        families = ROUTES[question.partition("?")[0]].families.split()
+        about = next(one for one in ("loans", "positions", *families) if one in families)
+        named = "markets" if "market/state" in question else about
         message = expect_error(ask(client, question, NOON - 1), 404, "entity_not_found", "user")
-        assert message.startswith("at: there is no snapshot of "), question
+        assert message.startswith(f"at: there is no snapshot of {named} "), question
         assert message.endswith(" at or before that moment. Ask for 2025-03-01T12:00:00Z or later."), question
 
 

@@ -13,7 +13,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceRefused
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.markets import GlobalConfig, LendMarket, Market
+from analytics_service.market.instants import unix_second
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.run.up import take_first_snapshots
@@ -22,10 +23,12 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
+from jobs.runner import run_once
 from tests.doubles import QUESTIONS, FirstHeads
 from tests.integration.handmade import ASSETS, CONFIG, HandMade, RealSource, market
 
 ALL = set(JOBS)
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 
 
 class Minimal(Source):
@@ -77,6 +80,24 @@ def test_a_protocol_without_a_token_positions_and_swaps_is_served(settings: Sett
         query = "" if "analytics" in path else flags
         assert client.simulate_get(f"/api/v1{path}", query_string=query).status_code == 200, path
     assert client.simulate_get(user, query_string=flags).status_code == 200
+
+
+class Tokenless(Minimal):
+    """Its rules name no protocol token."""
+
+    def config(self, at: datetime) -> GlobalConfig:
+        return NO_CONFIG
+
+
+def test_a_protocol_without_a_token_is_not_asked_for_it(settings: Settings, store: Store) -> None:
+    for name in ("prices", "markets", "positions"):
+        run_once(JOBS[name], Tokenless(), store, NOON)
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
+    for at in ("", f"at={unix_second(NOON)}"):
+        for path in (f"users/0x{'a' * 40}/user", "analytics/market/risk", "analytics/market/borrowers"):
+            assert client.simulate_get(f"/api/v1/{path}", query_string=at).status_code == 200, path
+        lacking = client.simulate_get("/api/v1/ptoken/state", query_string=at)
+        assert "snapshot of ptoken" in lacking.json["error"]["message"]
 
 
 class Listing(Minimal):
