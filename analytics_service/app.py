@@ -26,6 +26,7 @@ from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
 from analytics_service.present.status import OPERATIONS, STATUS
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, operations, users, web_page
+from analytics_service.resources.course import Course
 from analytics_service.resources.current import Current
 from analytics_service.resources.history import HistoryPath
 from analytics_service.resources.snapshots import Schedule, Shared
@@ -33,7 +34,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.histories import HISTORIES, PRICES
 from analytics_service.store.line import Line
 from analytics_service.web import files
 from jobs.registry import intervals
@@ -119,9 +120,10 @@ def create_app(
     )
     health_path = health.Operational("How the service is, part by part.", STATUS, monitor.check)
     routes: Routes = [*health.probes(monitor), ("/api/v1/status/health", health_path), *_current(shared)]
-    for history in HISTORIES:
-        reader = HistoryReader(store, history, memory)
+    readers = {history: HistoryReader(store, history, memory) for history in HISTORIES}
+    for reader in readers.values():
         routes += _history(shared, reader)
+    routes.append(("/api/v1/users/{address}/history", Course(shared, readers[PRICES])))
     asks_for_keys = settings.api_keys_file is not None
     api_document = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)

@@ -15,6 +15,7 @@ from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
 from analytics_service.market.risk import AT_RISK
+from analytics_service.market.worth import OF_ACCOUNTS, Metric
 
 # The period with which the service chooses the buckets.
 AUTO = "auto"
@@ -113,6 +114,22 @@ RANGE = (
     _number("offset", 0, 10**18 - 1, "first bucket of the page: next_offset of the page before.", default=0),
     _number("digits", 1, MAX_DIGITS, "significant digits that values are rounded to, half to even; all when omitted."),
 )
+MAX_BUCKETS = 400
+# A page of the history of an address is made bucket by bucket.
+_OF_ADDRESS = (
+    _number("points", 10, MAX_BUCKETS, f"with period=auto, the greatest number of buckets: {MAX_BUCKETS} by default."),
+    _text("agg", forms.one_of(Aggregate.LAST), "last: a point has the value at the end of its bucket.", "last"),
+    _number("limit", 1, MAX_BUCKETS, f"buckets of a page: {DEFAULT_LIMIT} by default; `points` with period=auto."),
+)
+RANGE_OF_ADDRESS = tuple({param.name: param for param in (*RANGE, *_OF_ADDRESS)}.values())
+METRIC = Param(
+    "metric",
+    forms.one_of(*Metric),
+    "USD value of all that the address has less its debt (net-value), of its collateral, debt or deposits; the least "
+    "health of its borrow accounts, or debt divided by collateral (ltv).",
+    schema={"type": "string", "enum": [*Metric], "examples": ["net-value"]},
+    required=True,
+)
 FORMAT = Param(
     "format",
     forms.named(FORMATS),
@@ -195,6 +212,9 @@ ADDRESS = _address("address", "bech32 address, or 0x and 40 hex digits.")
 _MAX_UINT32 = 2**32 - 1
 ACCOUNT_INDEX = _number(
     "index", 0, _MAX_UINT32, "position among the address's borrow accounts.", example=0, required=True
+)
+ACCOUNT = _number(
+    "account_index", 0, _MAX_UINT32, f"the {', '.join(OF_ACCOUNTS)} of this borrow account only, not of the address."
 )
 POOL_INDEX = _number(
     "index",

@@ -118,7 +118,7 @@ class BorrowAccount:
         context, ptoken = self.context, self.context.ptoken
         posted = [
             (
-                _exact_value(claim.principal, claim.asset_id, context),
+                value_of(claim.principal, claim.asset_id, context),
                 liquidation_ltv(held.liquidation_ltv, context.markets.get(held.asset_id)),
             )
             for claim, held in zip(self.totals.collaterals, self.account.collaterals, strict=True)
@@ -127,7 +127,7 @@ class BorrowAccount:
         debt = known_total(
             None
             if owed.principal and context.prices.get(owed.asset_id) is None
-            else _exact_value(owed.principal, owed.asset_id, context)
+            else value_of(owed.principal, owed.asset_id, context)
             for owed in self.totals.debts
         )
         if debt is None or len(collaterals) < len(posted):
@@ -319,11 +319,11 @@ def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime)
 
 
 def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
-    value = _exact_value(amount, asset_id, context)
+    value = value_of(amount, asset_id, context)
     return None if value is None else rounded(value)
 
 
-def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
+def value_of(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
     """None if the asset had a price that is not known any more (rule 4.8)."""
     asset, price = context.assets.get(asset_id), context.prices.get(asset_id, ZERO)
     if asset is None or not amount:

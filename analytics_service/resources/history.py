@@ -32,29 +32,23 @@ _SCOPE = Scope()
 _LARGE = 50_000
 
 
-class HistoryPath(SnapshotPath):
-    """A path that answers pages of a history: a series for each asset, all with the same buckets, or a single series,
-    the sum over all assets."""
+class Pages(SnapshotPath):
+    """A path that answers pages of buckets."""
 
     media = MEDIA
     shape: OneOf
-
-    def __init__(self, shared: Shared, reader: HistoryReader, path: HistoryRoute) -> None:
-        super().__init__(shared)
-        self.single = path is reader.history.total
-        self.summary = path.summary
-        self.families = (reader.history.family,)
-        self.shape = SINGLE_SERIES if self.single else MULTI_SERIES
-        self.query = (*params.RANGE, params.FORMAT, *(() if self.single else (params.ASSET_IDS, params.SYMBOLS)))
-        self._reader = reader
-        self._name = path.path.strip("/").replace("/", "-")
+    points = DEFAULT_POINTS
+    """With period=auto, the greatest number of buckets by default."""
+    name: str
+    """What its files are called."""
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """All parameters, and the `page` that they ask for, in the service's zone unless the request names a zone."""
         arguments = super().parse(req, path)
         form = arguments["format"] or BY_MEDIA[req.context.media]
-        query = _query(arguments, arguments["tz"] or self._shared.zone, form, self._shared.schedule.now())
-        return {**arguments, "page": query}
+        zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
+        points = arguments["points"] or self.points
+        return {**arguments, "page": _query(arguments, zone, form, now, points), "points": points}
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
         """If the request depends on now or on `auto`, the answer is cached under exact seconds and bucket widths."""
@@ -69,6 +63,30 @@ class HistoryPath(SnapshotPath):
             query.format.is_packed,
         )
 
+    def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
+        """The page: in an envelope, unless its format is a file's."""
+        return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
+
+    def _file_headers(self, query: Query) -> Headers:
+        parts = (self.name, query.start, query.end, *([query.offset] if query.offset else []))
+        name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
+        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
+
+
+class HistoryPath(Pages):
+    """A path that answers pages of a history: a series for each asset, all with the same buckets, or a single series,
+    the sum over all assets."""
+
+    def __init__(self, shared: Shared, reader: HistoryReader, path: HistoryRoute) -> None:
+        super().__init__(shared)
+        self.single = path is reader.history.total
+        self.summary = path.summary
+        self.families = (reader.history.family,)
+        self.shape = SINGLE_SERIES if self.single else MULTI_SERIES
+        self.query = (*params.RANGE, params.FORMAT, *(() if self.single else (params.ASSET_IDS, params.SYMBOLS)))
+        self.name = path.path.strip("/").replace("/", "-")
+        self._reader = reader
+
     def record(self, view: View, arguments: Arguments) -> Page:
         """The page, whose symbols are those of the view. A large one waits for its turn."""
         query, head = arguments["page"], view.head(*self.families)
@@ -78,10 +96,6 @@ class HistoryPath(SnapshotPath):
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
-
-    def body(self, record: Page, view: View, arguments: Arguments) -> bytes:
-        """The page: in an envelope, unless its format is a file's."""
-        return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Symbols and ends come from the definitions of assets."""
@@ -105,14 +119,10 @@ class HistoryPath(SnapshotPath):
         """Whether symbols name series, or are shown."""
         return bool(arguments.get("symbols")) or (not self.single and arguments["page"].format.names_assets)
 
-    def _file_headers(self, query: Query) -> Headers:
-        parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
-        name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
-        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
 
-
-def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int) -> Query:
-    """The page that parameters ask for. ParameterInvalid if they contradict each other."""
+def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points: int) -> Query:
+    """The page that parameters ask for, with period=auto of at most so many `points`. ParameterInvalid if they
+    contradict each other."""
     start, end = (arguments[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
     page = {
         "zone": zone,
@@ -136,7 +146,6 @@ def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int) -> Quer
         )
     if arguments["interval"] is not None:
         raise ParameterInvalid("interval", "must not be given with period=auto, which chooses it")
-    points = arguments["points"] or DEFAULT_POINTS
     grid = fit_grid(start, end, points, zone)
     return Query(
         grid.start, grid.end, grid.period, grid.interval, limit=arguments["limit"] or points, is_aligned=True, **page
@@ -149,7 +158,7 @@ def query_string(given: Mapping[str, object], arguments: Arguments, offset: int)
     query: Query = arguments["page"]
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
-        width = {"period": params.AUTO, "points": arguments["points"] or DEFAULT_POINTS}
+        width = {"period": params.AUTO, "points": arguments["points"]}
     page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
     values = {name: value for name, value in {**given, **page}.items() if value is not None}
     # Only values from the caller need quoting.

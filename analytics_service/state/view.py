@@ -1,7 +1,7 @@
 """Views: the snapshots that responders use, the newest or those of a moment. Each part is read on first use."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -12,6 +12,7 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailable
+from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventList, EventQuery
@@ -23,6 +24,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 from analytics_service.market.share import Part, Share, seconds_left
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import Supply, market_supply
+from analytics_service.state.course import CourseReader, Then
 from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
@@ -262,6 +264,17 @@ class View:
         position = self._read("positions", lambda head: read_position(self._store, address, head.at))
         self._require_known(position == Position(address))
         return position
+
+    def course(
+        self, address: str, seconds: Sequence[int], prices: HistoryReader, families: Iterable[str]
+    ) -> list[Then]:
+        """What a (lower-case) address had at some unix seconds, from the snapshots of some families. EntityNotFound if
+        it never had anything, and not all positions are known."""
+        course = CourseReader(self._store, self.heads, self.assets, prices).read(address, seconds)
+        for family in families:
+            require_unchanged(self._store, self.head(family))
+        self._require_known(all(then.is_empty for then in course))
+        return course
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""

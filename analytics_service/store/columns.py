@@ -133,17 +133,34 @@ class SnapshotRange:
         if table not in self._frames:
             schema = schema_of({**table.columns, "observed_at": Time()})
             placeholders = {"columns": select_list(table.columns), "key": ", ".join(table.key)}
-            rows = self._store.frame(
-                "rows_between", placeholders, table=table.name, family=table.family, **self._range
-            ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+            rows = self._rows(table, placeholders).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
             parts = rows.partition_by("observed_at", maintain_order=True)
             self._frames[table] = {part["observed_at"][0]: part for part in parts}
         return self._frames[table]
+
+    def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
+        return self._store.frame("rows_between", placeholders, table=table.name, family=table.family, **self._range)
 
     def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
         """The rows of the snapshot at a second, as `SnapshotTable.read` has them."""
         rows = self.frames(table).get(at)
         return (decoded(row, table.columns) for row in ([] if rows is None else rows.iter_rows(named=True)))
+
+
+class SnapshotList(SnapshotRange):
+    """The same of some complete snapshots only: `versions` by family and unix second; of tables with a row for each
+    asset, those of some `ids`."""
+
+    def __init__(self, store: Store, versions: Mapping[str, Mapping[int, int]], ids: Sequence[str]) -> None:
+        super().__init__(store, 0, 0)
+        self._versions = versions
+        self._ids = list(ids)
+
+    def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
+        only = "asset_id IN {ids:Array(String)}" if "asset_id" in table.key else "true"
+        listed = self._versions[table.family]
+        bound = {"seconds": list(listed), "versions": list(listed.values()), "ids": self._ids}
+        return self._store.frame("rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
 
 
 # The rows of a snapshot by table: values of the domain by column.

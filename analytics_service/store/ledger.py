@@ -236,6 +236,25 @@ def nth_completed(store: Store, family: str, number: int, after: int, until: int
     return int(rows["at"][0]) if rows.height else None
 
 
+def newest_at(store: Store, families: Sequence[str], seconds: Sequence[int]) -> dict[str, list[tuple[int, int] | None]]:
+    """Instant (unix second) and version of the newest complete snapshot of each family at each of some ascending
+    seconds; None before the first."""
+    starts = [0, *(second + 1 for second in seconds[:-1])]
+    rows = store.frame("snapshots_at", families=list(families), starts=starts, last=seconds[-1])
+    found = {(family, start): (at, version) for family, start, at, version in rows.iter_rows()}
+    newest: dict[str, list[tuple[int, int] | None]] = {}
+    for family in families:
+        last = None
+        newest[family] = [last := found.get((family, start), last) for start in starts]
+    return newest
+
+
+def imports_of(store: Store, family: str) -> list[tuple[int, int]]:
+    """The first and the last instant (unix second) of the observations that each import of a family has brought."""
+    rows = store.frame("overlapping_imports", family=family, since=0, version=2**64 - 1)
+    return list(rows.select("first_observed_at", "at").iter_rows())
+
+
 def first_moment(store: Store, family: str) -> int | None:
     """The first moment (unix second) with a snapshot or an imported observation of a family, if there is any."""
     rows = store.frame("first_moment", family=family)

@@ -1,5 +1,6 @@
 """Positions of addresses in the store, as items. Only changes of items are written."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -59,6 +60,7 @@ _VALUES: dict[str, tuple[Kind, Any]] = {
     **{name: (kind, None) for name, kind in columns_of(Holding).items() if isinstance(kind, Ratio)},
 }
 ITEM_COLUMNS: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
+_SCHEMA = schema_of(ITEM_COLUMNS)
 _PLACEHOLDERS = {"columns": select_list(ITEM_COLUMNS), "key": ", ".join(_KEY)}
 # The columns of items before numbering.
 _UNNUMBERED = {name: dtype for name, dtype in schema_of(ITEM_COLUMNS).items() if name != "item"}
@@ -244,6 +246,24 @@ def read_position(store: Store, address: str, at: int) -> Position:
     Its parts are in the order of account, asset id and pool. It is empty for an address without a position.
     """
     return position_of(address, read_items(store, [address], at).select(POSITION_COLUMNS).rows())
+
+
+def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[Position]:
+    """The positions of a (lower-case) address at some ascending unix seconds, each as `read_position` has it."""
+    starts = [0, *(second + 1 for second in seconds[:-1])]
+    rows = store.frame("position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
+    rows = rows.sort("observed_at").with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
+    changes = deque(rows.select("observed_at", "closed", pl.struct(ITEM_KEY), pl.struct(POSITION_COLUMNS)).rows())
+    items: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    positions = [Position(address)]
+    for second in seconds:
+        has_changed = bool(changes) and changes[0][0] <= second
+        while changes and changes[0][0] <= second:
+            _, closed, key, item = changes.popleft()
+            items[tuple(key.values())] = () if closed else tuple(item.values())
+        there = (items[key] for key in sorted(items) if items[key])
+        positions.append(position_of(address, there) if has_changed else positions[-1])
+    return positions[1:]
 
 
 def read_example_address(store: Store, at: int) -> str | None:

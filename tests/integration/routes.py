@@ -108,12 +108,16 @@ ROUTES: Mapping[str, Route] = {
     f"{USER}/ptoken/staking/unstaking": Route("", "positions ptoken"),
     f"{USER}/wallet/balances": Route("", "positions"),
     f"{USER}/wallet/balance": Route(USER_ASSET, "positions"),
+    f"{USER}/history": Route(f"metric=net-value&{HISTORY}", HEALTH),
     f"{USER}/tx-history": Route("limit=1000", "loans"),
     "/api/v1/swap/routes": Route(f"{CONTRACT}&source_denom=uusdc", "routes"),
     "/api/v1/swap/routes/all": Route(CONTRACT, "routes"),
 }
 SNAPSHOT_ROUTES = [path for path, route in ROUTES.items() if route.families]
 HISTORIES = [path for path, route in ROUTES.items() if route.query == HISTORY]
+# The history of an address, and the paths of current state, which take `at`.
+COURSE = f"{USER}/history"
+STATES = [path for path in SNAPSHOT_ROUTES if path not in (*HISTORIES, COURSE)]
 # One path of each kind of route: those of a kind are answered by the same code.
 KINDS = {
     "probe": "/healthz",

@@ -26,9 +26,8 @@ from tests.integration import imports
 from tests.integration.databases import database
 from tests.integration.handmade import HandMade, market
 from tests.integration.pages import asset
-from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error
+from tests.integration.routes import NOON, ROUTES, STATES, USER, expect_error
 
-STATES = [path for path in SNAPSHOT_ROUTES if path not in HISTORIES]
 FLAGS = ("with_text", "with_value", "with_percent")
 VALIDATORS = ("last-modified", "etag")
 SUMS = ("/api/v1/markets", "/api/v1/markets/supply", "/api/v1/markets/tvl")

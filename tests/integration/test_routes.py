@@ -3,7 +3,18 @@
 from falcon.inspect import inspect_routes
 
 from analytics_service.sources.simulated import RICH_ADDRESS
-from tests.integration.routes import FILE, HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, Client, expect_error, get
+from tests.integration.routes import (
+    COURSE,
+    FILE,
+    HISTORIES,
+    NOON,
+    ROUTES,
+    SNAPSHOT_ROUTES,
+    USER,
+    Client,
+    expect_error,
+    get,
+)
 
 # Seconds between snapshots of a family.
 INTERVALS = {"prices": 60, "rates": 60, "markets": 60, "loans": 300, "ptoken": 300, "positions": 300, "routes": 3600}
@@ -105,4 +116,4 @@ def test_every_path_that_shows_snapshots_is_unavailable_before_the_first_one(emp
 
 def test_only_histories_vary_with_accept(protocol: Client) -> None:
     varying = {path for path in ROUTES if get(protocol, path).headers["vary"] == "Accept, Accept-Encoding"}
-    assert varying == {*HISTORIES}
+    assert varying == {*HISTORIES, COURSE}

@@ -27,7 +27,7 @@ from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
-from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, Client, at, expect_error
+from tests.integration.routes import HISTORIES, NOON, ROUTES, STATES, Client, at, expect_error
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 FIRST, LAST = at(NOON), at(NOON) + 10 * MINUTE
@@ -126,7 +126,7 @@ OF_ALL = [f"/api/v1/analytics/market/{name}" for name in ("risk", "risk/ladder",
 MOMENTS = ["", f"at={NOON + 300}", f"at={NOON}"]
 
 
-@pytest.mark.parametrize("path", [path for path in SNAPSHOT_ROUTES if path not in (*HISTORIES, *OF_ALL)])
+@pytest.mark.parametrize("path", [path for path in STATES if path not in OF_ALL])
 @pytest.mark.parametrize("when", MOMENTS)
 def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pair) -> None:
     theirs, ours = pair.answers(path, "&".join(filter(None, (ROUTES[path].query, when))))

@@ -1,0 +1,94 @@
+"""The path of the history of an address."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import falcon
+import polars as pl
+
+from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.digits import shortened
+from analytics_service.history.formats.base import Points
+from analytics_service.history.page import Query
+from analytics_service.history.reader import HistoryReader
+from analytics_service.http import params
+from analytics_service.market.kinds import DECIMAL
+from analytics_service.market.sums import TOTAL
+from analytics_service.market.worth import OF_ACCOUNTS, WITH_STAKES, worth
+from analytics_service.present.series import SINGLE_SERIES
+from analytics_service.resources.history import Pages
+from analytics_service.resources.snapshots import Arguments, Shared
+from analytics_service.state.course import Taken, Then
+from analytics_service.state.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class CoursePage:
+    """A page of buckets, encoded, and the snapshots that its last value is made from."""
+
+    query: Query
+    body: bytes
+    taken: Taken
+
+
+class Course(Pages):
+    """A path that answers what an address had at the end of each bucket (rule 6.9)."""
+
+    summary = "History of what an address has, owes and lends, of its health, or of its debt divided by collateral."
+    shape = SINGLE_SERIES
+    path = (params.ADDRESS,)
+    query = (params.METRIC, params.ACCOUNT, *params.RANGE_OF_ADDRESS, params.FORMAT)
+    families = ("positions", "markets", "prices")
+    points = params.MAX_BUCKETS
+    name = "address"
+
+    def __init__(self, shared: Shared, prices: HistoryReader) -> None:
+        super().__init__(shared)
+        self._prices = prices
+
+    def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
+        """All parameters, and the `page`. ParameterInvalid for a metric that borrow accounts do not have."""
+        arguments = super().parse(req, path)
+        if arguments["account_index"] is not None and arguments["metric"] not in OF_ACCOUNTS:
+            raise ParameterInvalid("account_index", f"is for metric {', '.join(OF_ACCOUNTS)} only")
+        return arguments
+
+    def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
+        """Without the protocol token where the metric has none, or nobody has any."""
+        has_token = arguments["metric"] in WITH_STAKES and view.heads.has("ptoken")
+        return (*self.families, *(["ptoken"] if has_token else []))
+
+    def record(self, view: View, arguments: Arguments) -> CoursePage:
+        """The page. EntityNotFound for an account that the address did not have in the range."""
+        query: Query = arguments["page"]
+        ends = [min(after - 1, query.end) for after in query.begins[1:]]
+        families = self.made_from(view, arguments)
+        *course, last = view.course(arguments["address"], [*ends, query.last], self._prices, families)
+        account = arguments["account_index"]
+        if account is not None and not any(_has_account(then, account) for then in course):
+            raise EntityNotFound(f"account_index: {account} names no borrow account of this address in this range.")
+        newest = view.head("positions").at
+        values = [
+            worth(arguments["metric"], then.portfolio, account)
+            if then.portfolio and end >= 0 and begin <= newest and (query.carry or then.taken["positions"] >= begin)
+            else None
+            for begin, end, then in zip(query.starts, ends, course, strict=True)
+        ]
+        shown = shortened(pl.DataFrame({"v": values}, schema={"v": DECIMAL}), query.digits)
+        body = query.format.encode(Points(query.starts, [TOTAL], shown, single=True, zone=query.zone))
+        return CoursePage(query, body, {family: last.taken[family] for family in families if family in last.taken})
+
+    def as_of(self, record: CoursePage, view: View, arguments: Arguments) -> dict[str, int]:
+        """The newest instant of each family up to the end of the page."""
+        return dict(record.taken)
+
+    def closes_at(self, view: View, arguments: Arguments) -> int | None:
+        """When jobs can no longer change the page, if it ends before the newest snapshot of each family."""
+        query: Query = arguments["page"]
+        newest = min(head.at for head in view.heads_of(self.made_from(view, arguments)))
+        return self.settled_at(query.last + 1) if query.is_closed(newest) else None
+
+
+def _has_account(then: Then, index: int) -> bool:
+    return then.portfolio is not None and any(one.index == index for one in then.portfolio.accounts)

@@ -1,0 +1,190 @@
+"""The course of an address: its position at each of some seconds, with all that values it then (rule 6.9)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from analytics_service.history.frame import FrameRange, last
+from analytics_service.history.reader import HistoryReader
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.portfolio import Portfolio
+from analytics_service.market.positions import Position
+from analytics_service.market.prices import Price, Prices, known_prices
+from analytics_service.market.ptoken import Ptoken, no_ptoken
+from analytics_service.market.share import Part
+from analytics_service.market.shares import with_receipt_prices
+from analytics_service.state.heads import ShownHeads
+from analytics_service.store.columns import SnapshotList
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED, imports_of, newest_at
+from analytics_service.store.markets import PTOKEN, config_of, markets_of, ptoken_of
+from analytics_service.store.positions import read_positions
+
+_FAMILIES = ("positions", "markets", "prices", "ptoken")
+# The instant (unix second) of the newest snapshot, by family.
+Taken = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """What an address had at a second, and the snapshots that say so. There is no `portfolio` without snapshots of
+    positions, markets and prices, nor without one of the protocol token if it has any of that."""
+
+    taken: Taken
+    portfolio: Portfolio | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it had nothing, as far as is known."""
+        return self.portfolio is None or self.portfolio.position == Position(self.portfolio.position.address)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What values a position at an instant (MarketContext), from the rows of snapshots."""
+
+    assets: Mapping[str, Asset]
+    quoted: Prices
+    taken: Taken
+    rows: SnapshotList
+    tokens: SnapshotList | None
+
+    @Part
+    def prices(self) -> dict[str, Decimal | None]:
+        return with_receipt_prices(self.quoted, self.assets, self.markets.values())
+
+    @Part
+    def markets(self) -> dict[str, Market]:
+        return markets_of(lambda table: self.rows.read(table, self.taken["markets"]))
+
+    @Part
+    def config(self) -> GlobalConfig:
+        return config_of(lambda table: self.rows.read(table, self.taken["markets"]))
+
+    @Part
+    def ptoken(self) -> Ptoken:
+        tokens = self.tokens
+        return ptoken_of(lambda table: tokens.read(table, self.taken["ptoken"])) if tokens else no_ptoken(instant(0))
+
+
+class CourseReader:
+    """Reads what addresses had, as of heads. Assets are as they are defined now, and `prices` reads their history."""
+
+    def __init__(self, store: Store, heads: ShownHeads, assets: Mapping[str, Asset], prices: HistoryReader) -> None:
+        self._store = store
+        self._heads = heads
+        self._assets = assets
+        self._prices = prices
+
+    def read(self, address: str, seconds: Sequence[int]) -> list[Then]:
+        """What a (lower-case) address had at some unix seconds.
+
+        Cost: about ten queries, whose rows grow with the seconds. Superseded when prices have a newer head.
+        """
+        newest = max(self._heads.head(family).at for family in _FAMILIES if self._heads.has(family))
+        moments = sorted({max(min(second, newest), 0) for second in seconds})
+        listed = newest_at(self._store, _FAMILIES, moments)
+        taken = [{family: at[0] for family in _FAMILIES if (at := listed[family][n])} for n in range(len(moments))]
+        positions = read_positions(self._store, address, moments)
+        course = dict(zip(moments, self._valued(moments, taken, positions, listed), strict=True))
+        return [course[max(min(second, newest), 0)] for second in seconds]
+
+    def _valued(
+        self,
+        moments: Sequence[int],
+        taken: Sequence[Taken],
+        positions: Sequence[Position],
+        listed: Mapping[str, Sequence[tuple[int, int] | None]],
+    ) -> Iterable[Then]:
+        versions = {family: dict(filter(None, pairs)) for family, pairs in listed.items()}
+        tokens = SnapshotList(self._store, versions, ()) if any(map(_has_token, positions)) else None
+        ids = {asset_id for position in positions for asset_id in _held(position)}
+        ids |= {
+            row["asset_id"] for rows in (tokens.frames(PTOKEN).values() if tokens else ()) for row in rows.to_dicts()
+        }
+        related = self._related(ids)
+        rows = SnapshotList(self._store, versions, related)
+        before: tuple[object, ...] = ()
+        for quoted, at, position in zip(self._quoted(related, moments, taken), taken, positions, strict=True):
+            if (quoted, at, position) != before:
+                own = tokens if _has_token(position) else None
+                is_known = quoted is not None and {"positions", "markets"} <= at.keys() and (not own or "ptoken" in at)
+                before = (quoted, at, position)
+                context = _Context(self._assets_at(at), quoted or {}, at, rows, own)
+                then = Then(at, Portfolio(position, context) if is_known else None)
+            yield then
+
+    def _related(self, ids: Iterable[str]) -> list[str]:
+        """The assets, and those that their prices follow from."""
+        related = dict.fromkeys(ids)
+        issuers = {asset.receipt_asset: asset_id for asset_id, asset in self._assets.items() if asset.receipt_asset}
+        queue = [*related]
+        for asset_id in queue:
+            asset = self._assets.get(asset_id)
+            for origin in (issuers.get(asset_id), asset.origin_asset if asset else None):
+                if origin and origin not in related:
+                    related[origin] = None
+                    queue.append(origin)
+        return [*related]
+
+    def _quoted(self, ids: Sequence[str], moments: Sequence[int], taken: Sequence[Taken]) -> Iterable[Prices | None]:
+        """The oracle's prices at each moment, as `View.quoted` has them; None before there are any."""
+        head = self._heads.head("prices")
+        imports = imports_of(self._store, "prices") if IMPORTED in self._heads.origins else []
+        ends = []
+        for second, at in zip(moments, taken, strict=True):
+            newest = at.get("prices", -1)
+            is_filled = any(first <= second and until >= newest for first, until in imports)
+            ends.append(min(second if is_filled else newest, head.last_observed_at) + 1)
+        last_prices = self._last_prices(ids, sorted({end for end in ends if end > 0}))
+        for end, at in zip(ends, taken, strict=True):
+            known = known_prices(last_prices.get(end, ()), instant(at.get("prices", 0)), self._store.price_max_age)
+            ended = self._ended(at.get("prices", end - 1))
+            yield {name: price for name, price in known.items() if name not in ended} if end > 0 else None
+
+    def _last_prices(self, ids: Sequence[str], ends: Sequence[int]) -> Mapping[int, Sequence[Price]]:
+        """The last prices before each of some ascending seconds."""
+        pinned = self._prices.at(self._heads.head("prices"))
+        priced = [asset_id for asset_id in ids if asset_id in pinned.series and asset_id in self._assets]
+        prices: dict[int, list[Price]] = {end: [] for end in ends}
+        if not priced or not ends:
+            return prices
+        frame = pinned.frame(priced, ends, ends[-1], all_columns=False)
+        rows = last([FrameRange(frame, frame.begin, ends[-1])], priced, ends)
+        for number, (value, second) in enumerate(rows.iter_rows()):
+            if value is not None:
+                price = Price(priced[number // len(ends)], instant(second), Decimal(value))
+                prices[ends[number % len(ends)]].append(price)
+        return prices
+
+    def _ended(self, at: int) -> set[str]:
+        """The assets that ended before a second."""
+        return {
+            asset_id for asset_id, asset in self._assets.items() if asset.ended_at and unix_second(asset.ended_at) < at
+        }
+
+    def _assets_at(self, taken: Taken) -> Mapping[str, Asset]:
+        """The assets; those that have ended since had not."""
+        at = taken.get("prices", 0)
+        going = {
+            asset_id: replace(asset, ended_at=None)
+            for asset_id, asset in self._assets.items()
+            if asset.ended_at and unix_second(asset.ended_at) >= at
+        }
+        return {**self._assets, **going} if going else self._assets
+
+
+def _held(position: Position) -> Iterable[str]:
+    """The assets in a position, other than the protocol token."""
+    for account in position.accounts:
+        yield from (holding.asset_id for holding in (*account.collaterals, *account.debts))
+    yield from (lent.asset_id for lent in position.lends)
+    yield from (balance.asset_id for balance in position.wallet)
+
+
+def _has_token(position: Position) -> bool:
+    """Whether there is protocol token in a position, other than in the wallet."""
+    sums = position.unclaimed + position.claimable_rewards + position.claimable_unbonding
+    return bool(sums or position.stakes or position.unbondings)
