@@ -13,6 +13,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from jobs.again import day_by_day, recompute
 from jobs.registry import JOBS
@@ -30,7 +31,7 @@ SOURCE = HandMade(
     prices_={E: D(2000), U: D(1)},
     config_=replace(CONFIG, staking_health_modifier=D(0)),
     markets_=[
-        Market(E, None, CollateralMarket(RULES, 20 * 10**18, 20 * 10**18), None),
+        Market(E, LendMarket(D(0), 5, 5, interest_paid=7), CollateralMarket(RULES, 20 * 10**18, 20 * 10**18), None),
         Market(
             U,
             LendMarket(D(0), 10**24, 10**24, config=LendConfig(2 * 10**24, paused=False)),
@@ -96,3 +97,14 @@ def test_own_ltvs_count_from_the_snapshot_that_states_them(
     assert run("SELECT allowable_ltv, liquidation_ltv FROM position_now WHERE kind = 'collateral'") == [(0.9, 0.93)]
     ladder = f"SELECT accounts FROM risk_ladder(asset_id = '{E}', time = '{later:%F %T}')"
     assert run(f"{ladder} WHERE change IN (-0.2, -0.15) ORDER BY change") == [(1,), (0,)]
+
+
+def test_interest_is_what_the_source_states_of_each_market_else_what_snapshots_show(store: Store) -> None:
+    """7 units of E are stated; those who lend 10^24 units of U get a tenth more from one snapshot to the next."""
+    run_once(JOBS["markets"], SOURCE, store, NOON)
+    e, u = SOURCE.markets_
+    assert u.lend is not None
+    later = [e, replace(u, lend=replace(u.lend, principal=11 * 10**23))]
+    run_once(JOBS["markets"], replace(SOURCE, markets_=later), store, NOON + timedelta(minutes=1))
+    view = Views(store, FreshHeads(store)).newest()
+    assert view.interest_paid == {E: 7, U: 10**23}

@@ -70,6 +70,8 @@ def test_a_message_says_whose_value_it_is(apr: object) -> None:
         Position("someone", wallet=(Balance("native;usdc", -1),)),
         Position("someone", (Account(2**40, (Holding("native;a", 1),), ()),)),
         Position("someone", (Account(-1, (), ()),)),
+        Position("someone", (Account(0, (Holding("native;a", 1, liquidation_ltv=Decimal(10) ** 20),)),)),
+        Position("someone", (Account(0, (Holding("native;a", 1, Decimal("NaN")),)),)),
         Position("someone", unbondings=(Unbonding(1, datetime(2200, 1, 1, tzinfo=UTC)),)),
     ],
 )
