@@ -77,6 +77,8 @@ def test_own_ltvs_count_from_the_snapshot_that_states_them(
         (borrower,) = get("analytics/market/borrowers", query)
         assert borrower["health"] == health
     assert borrower["liquidation"][0]["price"] == "1612.903225806451612903"
+    points = get(f"users/{ADDRESS}/history", f"metric=health&period=min&start={unix_second(NOON)}&end=now")["points"]
+    assert [point["v"] for point in points] == ["1.066666666666666667", "1.24"]
     e, u = get("markets/merged")
     assert [e["borrow_collateral"]["config"][state] for state in ("paused", "frozen")] == [True, False]
     assert [u["lend"]["config"][name] for name in ("supply_cap", "paused", "frozen")] == [f"2{'0' * 24}", False, None]
