@@ -100,6 +100,7 @@ class RiskTotals:
     debt_at_risk: Decimal | None = None
     accounts_at_risk: Decimal | None = None
     liquidatable_debt: Decimal | None = None
+    bad_debt: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

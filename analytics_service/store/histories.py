@@ -157,6 +157,14 @@ LIQUIDATABLE_DEBT = History(
         "/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."
     ),
 )
+BAD_DEBT = History(
+    "bad_debt",
+    "positions",
+    "USD value by which the debt of borrow accounts exceeds their collateral",
+    total=HistoryRoute(
+        "/analytics/market/history/bad-debt", "History of debt beyond the collateral of its accounts, in USD."
+    ),
+)
 HISTORIES = (
     PRICES,
     LEND_RATES,
@@ -173,6 +181,7 @@ HISTORIES = (
     DEBT_AT_RISK,
     ACCOUNTS_AT_RISK,
     LIQUIDATABLE_DEBT,
+    BAD_DEBT,
 )
 
 

@@ -21,6 +21,7 @@ from analytics_service.store.columns import Columns, Read, Row, SnapshotRows, Sn
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import (
     ACCOUNTS_AT_RISK,
+    BAD_DEBT,
     COLLATERAL,
     DEBT,
     DEBT_AT_RISK,
@@ -159,7 +160,8 @@ def vanished(observed: pl.DataFrame) -> pl.DataFrame:
 
 def risk_totals(risk: Risk) -> RiskTotals:
     """The values of the histories of risk."""
-    return RiskTotals(risk.at_risk.debt_value, Decimal(risk.at_risk.accounts), risk.liquidatable.debt_value)
+    at_risk, liquidatable, bad = risk.at_risk, risk.liquidatable, risk.bad_debt
+    return RiskTotals(at_risk.debt_value, Decimal(at_risk.accounts), liquidatable.debt_value, bad.value)
 
 
 def risk_by_history(totals: RiskTotals) -> Values:
@@ -168,6 +170,7 @@ def risk_by_history(totals: RiskTotals) -> Values:
         DEBT_AT_RISK: totals.debt_at_risk,
         ACCOUNTS_AT_RISK: totals.accounts_at_risk,
         LIQUIDATABLE_DEBT: totals.liquidatable_debt,
+        BAD_DEBT: totals.bad_debt,
     }
     return {history: _storable({TOTAL: value}) for history, value in values.items()}
 

@@ -57,6 +57,7 @@ ROUTES: Mapping[str, Route] = {
     "/api/v1/analytics/market/history/debt-at-risk": Route(HISTORY, "positions"),
     "/api/v1/analytics/market/history/accounts-at-risk": Route(HISTORY, "positions"),
     "/api/v1/analytics/market/history/liquidatable-debt": Route(HISTORY, "positions"),
+    "/api/v1/analytics/market/history/bad-debt": Route(HISTORY, "positions"),
     "/api/v1/analytics/ptoken/unlocks-distribution": Route("with_percent=true", "ptoken"),
     "/api/v1/assets": Route("", "prices"),
     "/api/v1/assets/prices": Route("with_text=true", "prices"),

@@ -289,7 +289,7 @@ def test_a_backfill_gives_what_live_jobs_gave(chunks: list[range], settings: Set
         for family in ("prices", "markets"):
             for chunk in chunks:
                 backfill(JOBS[family], SOURCE, store, [instant_of(number) for number in chunk])
-        risk = ("debt_at_risk", "accounts_at_risk", "liquidatable_debt")
+        risk = ("debt_at_risk", "accounts_at_risk", "liquidatable_debt", "bad_debt")
         rows = observed(live.settings)
         rows["observation"] = [row for row in rows["observation"] if row[0] not in risk]
         assert observed(own) == rows

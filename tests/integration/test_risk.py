@@ -184,6 +184,7 @@ def test_a_price_may_be_assumed_for_an_asset_without_one(client: Client) -> None
 
 def test_each_snapshot_of_positions_writes_the_histories_of_risk(client: Client) -> None:
     expected = {"debt-at-risk": ["140", "81"], "accounts-at-risk": ["2", "1"], "liquidatable-debt": ["0", "81"]}
+    expected["bad-debt"] = ["0", "0"]
     for name, values in expected.items():
         query = f"start={SECOND}&end={SECOND + 60}&period=min"
         assert [point["v"] for point in data(client, f"history/{name}", query)["points"]] == values

@@ -393,7 +393,7 @@ def test_the_risk_is_that_of_all_accounts_as_far_as_there_is_a_history_of_it() -
     risk = RiskTotals(debt_at_risk=D("2660000.5"))
     assert deployment.source().risk(AT) == risk
     asked = [query["end"] for path, query in deployment.asked if path.startswith(HISTORY)]
-    assert asked == [str(SECOND - 700)] * 3
+    assert asked == [str(SECOND - 700)] * 4
     assert deployment.source().risk(NOW - timedelta(hours=1)) == risk
     answers["/analytics/market/state"] = refusal(404, "entity_not_found", "at: there is no snapshot of positions.")
     assert deployment.source().risk(AT) == risk

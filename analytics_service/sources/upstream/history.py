@@ -20,6 +20,7 @@ from analytics_service.sources.upstream.records import STATE
 from analytics_service.sources.upstream.state import Asker, NoPast
 from analytics_service.store.histories import (
     ACCOUNTS_AT_RISK,
+    BAD_DEBT,
     DEBT_AT_RISK,
     LIQUIDATABLE_DEBT,
     LIQUIDATIONS,
@@ -178,8 +179,8 @@ def read_risk(asker: Asker, histories: Histories, at: datetime) -> RiskTotals:
 
 def read_past_risk(histories: Histories, at: datetime) -> RiskTotals:
     """The same as of the past."""
-    by_history = (_total(histories, history, at) for history in (DEBT_AT_RISK, ACCOUNTS_AT_RISK, LIQUIDATABLE_DEBT))
-    return RiskTotals(*by_history)
+    of_risk = (DEBT_AT_RISK, ACCOUNTS_AT_RISK, LIQUIDATABLE_DEBT, BAD_DEBT)
+    return RiskTotals(*(_total(histories, history, at) for history in of_risk))
 
 
 def _newest(asker: Asker, at: datetime) -> datetime:

@@ -10,7 +10,7 @@ import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
 const PATH = "/analytics/market";
-const OVER_TIME = ["debt-at-risk", "liquidatable-debt"].map((name) => `${PATH}/history/${name}`);
+const OVER_TIME = ["debt-at-risk", "liquidatable-debt", "bad-debt"].map((name) => `${PATH}/history/${name}`);
 const COUNT_OVER_TIME = `${PATH}/history/accounts-at-risk`;
 // Accounts that are looked at for those that fall, and rows of their table.
 const ACCOUNTS = 1000, ROWS = 50;
@@ -71,7 +71,7 @@ function histogram({ histogram: ranges }) {
 
 function atRisk(...answers) {
   const [first] = answers;
-  const names = [["At risk", "--warn"], ["Liquidatable", "--bad"]];
+  const names = [["At risk", "--warn"], ["Liquidatable", "--bad"], ["Bad debt", "--series-1"]];
   const readings = names.map(([name], place) => ({ name, values: answers[place].series[0].v, format: usd }));
   const traces = names.flatMap(([name, color], place) => line(name, first.x, numbers(readings[place].values), color));
   return overTime(first, traces, readings, { yaxis: { ...DOLLARS, rangemode: "tozero" } });
