@@ -114,6 +114,17 @@ class BorrowAccount:
         )
 
     @Part
+    def debt(self) -> Decimal | None:
+        """Exact USD value of the debts; None if one has no price."""
+        context = self.context
+        return known_total(
+            None
+            if owed.principal and context.prices.get(owed.asset_id) is None
+            else value_of(owed.principal, owed.asset_id, context)
+            for owed in self.totals.debts
+        )
+
+    @Part
     def health(self) -> Health | UnknownHealth:
         context, ptoken = self.context, self.context.ptoken
         posted = [
@@ -124,12 +135,7 @@ class BorrowAccount:
             for claim, held in zip(self.totals.collaterals, self.account.collaterals, strict=True)
         ]
         collaterals = [(value, ltv) for value, ltv in posted if value is not None]
-        debt = known_total(
-            None
-            if owed.principal and context.prices.get(owed.asset_id) is None
-            else value_of(owed.principal, owed.asset_id, context)
-            for owed in self.totals.debts
-        )
+        debt = self.debt
         if debt is None or len(collaterals) < len(posted):
             return UnknownHealth()
         asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)

@@ -1,12 +1,10 @@
 """What the position of an address comes to: the metrics of its history, at one instant (rules 6.4 and 6.7)."""
 
-from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
 
 from analytics_service.market.health import INFINITE
 from analytics_service.market.portfolio import BorrowAccount, Portfolio, value_of
-from analytics_service.market.shares import Claim
 from analytics_service.market.values import ZERO, fraction, known_total, quantized_below_limit
 
 
@@ -39,20 +37,17 @@ def _worth(metric: Metric, portfolio: Portfolio, accounts: list[BorrowAccount]) 
         return None if None in results else min((result for result in results if result is not None), default=INFINITE)
     if metric is Metric.DEPOSITS:
         return _deposits(portfolio, "total")
-    posted = _claimed(portfolio, (claim for one in accounts for claim in one.totals.collaterals))
+    claims = (claim for one in accounts for claim in one.totals.collaterals)
+    posted = known_total(value_of(claim.principal, claim.asset_id, portfolio.context) for claim in claims)
     if metric is Metric.COLLATERAL:
         return posted
-    owed = _claimed(portfolio, (claim for one in accounts for claim in one.totals.debts))
+    owed = known_total(one.debt for one in accounts)
     if metric is Metric.DEBT:
         return owed
     if metric is Metric.LTV:
         return fraction(owed, posted) if owed is not None and posted else None
     parts = (posted, _deposits(portfolio, "held"), _wallet(portfolio), _staked(portfolio), owed and owed.copy_negate())
     return known_total(parts)
-
-
-def _claimed(portfolio: Portfolio, claims: Iterable[Claim]) -> Decimal | None:
-    return known_total(value_of(claim.principal, claim.asset_id, portfolio.context) for claim in claims)
 
 
 def _deposits(portfolio: Portfolio, part: str) -> Decimal | None:
