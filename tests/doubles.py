@@ -161,13 +161,15 @@ class LedgerStore(Store):
         self.queries[query] += 1
         if self.away:
             raise StoreUnavailable("away")
-        family = str(parameters.get("family"))
         if query == "ledger":
             self.on_look()
             return self._ledger()
         if query == "rewrites":
-            announced = self.heads[family].rewrites
-            return pl.DataFrame({"announced": [announced], "finished": [announced - (family in self.open)]})
+            asked = parameters["families"]
+            assert isinstance(asked, list)
+            counts = [(family, self.heads[family].rewrites) for family in asked]
+            rows = [(family, announced, announced - (family in self.open)) for family, announced in counts]
+            return pl.DataFrame(rows, schema=["name", "announced", "finished"], orient="row")
         if query == "applied_migrations":
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")

@@ -64,7 +64,7 @@ class Course(Pages):
         query: Query = arguments["page"]
         ends = [min(after - 1, query.end) for after in query.begins[1:]]
         families = self.made_from(view, arguments)
-        *course, last = view.course(arguments["address"], [*ends, query.last], self._prices, families)
+        *course, last = view.course(arguments["address"], [*ends, query.last], self._prices)
         account = arguments["account_index"]
         if account is not None and not any(_has_account(then, account) for then in course):
             raise EntityNotFound(f"account_index: {account} names no borrow account of this address in this range.")
@@ -75,6 +75,7 @@ class Course(Pages):
             else None
             for begin, end, then in zip(query.starts, ends, course, strict=True)
         ]
+        view.require_unchanged(families)
         shown = shortened(pl.DataFrame({"v": values}, schema={"v": DECIMAL}), query.digits)
         body = query.format.encode(Points(query.starts, [TOTAL], shown, single=True, zone=query.zone))
         return CoursePage(query, body, {family: last.taken[family] for family in families if family in last.taken})

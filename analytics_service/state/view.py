@@ -265,16 +265,16 @@ class View:
         self._require_known(position == Position(address))
         return position
 
-    def course(
-        self, address: str, seconds: Sequence[int], prices: HistoryReader, families: Iterable[str]
-    ) -> list[Then]:
-        """What a (lower-case) address had at some unix seconds, from the snapshots of some families. EntityNotFound if
+    def course(self, address: str, seconds: Sequence[int], prices: HistoryReader) -> list[Then]:
+        """What a (lower-case) address had at some unix seconds; what values it is read on first use. EntityNotFound if
         it never had anything, and not all positions are known."""
         course = CourseReader(self._store, self.heads, self.assets, prices).read(address, seconds)
-        for family in families:
-            require_unchanged(self._store, self.head(family))
         self._require_known(all(then.is_empty for then in course))
         return course
+
+    def require_unchanged(self, families: Iterable[str]) -> None:
+        """Accept what was read of families since this view is shown, also on first use of a part (rule 8.3)."""
+        require_unchanged(self._store, *self.heads_of(families))
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""

@@ -354,14 +354,17 @@ def newest_source(store: Store) -> str | None:
     return str(rows["source"][0]) if rows.height else None
 
 
-def require_unchanged(store: Store, head: Head) -> None:
-    """Accept data that was read as of a head (rule 8.3). Superseded when a rewrite of its family was announced since.
+def require_unchanged(store: Store, *heads: Head) -> None:
+    """Accept data that was read as of heads (rule 8.3). Superseded when a rewrite of their families was announced
+    since.
 
     Runs that append to history change nothing that a head shows.
     """
-    announced, finished = store.frame("rewrites", family=head.family).row(0)
-    if announced != head.rewrites or finished != announced:
-        raise Superseded(f"{head.family} was rewritten while it was read.")
+    rows = store.frame("rewrites", families=[head.family for head in heads])
+    counted = {family: (announced, finished) for family, announced, finished in rows.iter_rows()}
+    for head in heads:
+        if counted.get(head.family, (0, 0)) != (head.rewrites, head.rewrites):
+            raise Superseded(f"{head.family} was rewritten while it was read.")
 
 
 def oldest_change(store: Store, since: Head, head: Head) -> int | None:
