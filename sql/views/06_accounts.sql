@@ -102,9 +102,9 @@ CREATE OR REPLACE VIEW account_value{on_cluster}
     lent_usd Nullable(Float64) COMMENT 'USD value of what receipt tokens in the wallet redeem',
     collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral, with the receipt tokens among it',
     staked_usd Nullable(Float64) COMMENT 'USD value of protocol token that is staked, unbonding, or to be claimed',
-    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest',
+    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null if a debt has no price',
     net_usd Nullable(Float64) COMMENT 'The sum of the others less the debt',
-    unpriced UInt64 COMMENT 'Number of items of unknown value; those that never had a price count as nothing'
+    unpriced UInt64 COMMENT 'Number of items of unknown value; those other than debts that never had a price count as nothing'
 )
 AS WITH
 {functions}
@@ -114,7 +114,7 @@ SELECT
     if_known(sumIf(usd, p.kind = 'lend_held')) AS lent_usd,
     if_known(sumIf(usd, p.kind = 'collateral')) AS collateral_usd,
     if_known(sumIf(usd, p.kind IN ('stake', 'unbonding', 'unclaimed', 'claimable_rewards', 'claimable_unbonding'))) AS staked_usd,
-    if_known(sumIf(usd, p.kind = 'debt')) AS debt_usd,
+    if(countIf(p.kind = 'debt' AND p.unknown) > 0, NULL, sumIf(usd, p.kind = 'debt')) AS debt_usd,
     wallet_usd + lent_usd + collateral_usd + staked_usd - debt_usd AS net_usd,
     countIf(p.unknown) AS unpriced
 FROM

@@ -304,6 +304,11 @@ def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
     assert [shown[name] for name in ("collateral_value", "debt_value", "ltv", "health")] == ["100", None, None, None]
     assert shown["extra"]["text"]["health"] == "N/A"
     assert [account[name] for name in ("collateral_usd", "debt_usd", "ltv", "health")] == [100, None, None, None]
+    (worth,) = asked.rows("SELECT * FROM account_value WHERE address = {a:String}", a=address("dark debt"))
+    assert (worth["collateral_usd"], worth["debt_usd"], worth["net_usd"], worth["unpriced"]) == (100, None, None, 1)
+    for metric, value in (("collateral", "100"), ("debt", None), ("net-value", None), ("ltv", None), ("health", None)):
+        course = f"metric={metric}&end=2025-03-01&period=d"
+        assert asked.points(f"users/{address('dark debt')}/history", course) == [value], metric
     risk = asked.get("analytics/market/risk")
     assert risk["unpriced_debt_accounts"] == 1
     assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 1
