@@ -5,10 +5,10 @@ from datetime import datetime
 
 import polars as pl
 
-from analytics_service.market.assets import linked
+from analytics_service.market.assets import line_of, linked, origins_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.shares import with_receipt_prices
-from analytics_service.market.supply import market_values
+from analytics_service.market.supply import lent_first, market_values
 from analytics_service.store.assets import read_assets
 from analytics_service.store.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
 from analytics_service.store.observations import observations_of, read_around, read_last_prices
@@ -42,7 +42,8 @@ def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
     snapshot = Snapshot(at, observations_of(values_by_history(markets, values), at), states)
-    return snapshot, unvalued(defined_markets, values, unix_second(at))
+    counted = [replace(market, lend=lent_first(market, assets[market.asset_id])) for market in defined_markets]
+    return snapshot, unvalued(counted, values, unix_second(at))
 
 
 def _of_priced(batch: Batch, zeros: pl.DataFrame) -> pl.DataFrame:
@@ -50,8 +51,8 @@ def _of_priced(batch: Batch, zeros: pl.DataFrame) -> pl.DataFrame:
     doubtful = zeros.filter(~pl.col("was_known"))
     if doubtful.is_empty():
         return zeros.drop("was_known")
-    origins = {asset.receipt_asset: asset.id for asset in linked(read_assets(batch.store)).values()}
-    ids = [(asset_id, origins.get(asset_id, asset_id)) for asset_id in doubtful["asset_id"]]
-    last = read_last_prices(batch.store, {name for pair in ids for name in pair}, doubtful["observed_at"].to_list())
-    had = [any(at in last[name] for name in pair) for pair, at in zip(ids, doubtful["observed_at"], strict=True)]
+    origins = origins_of(linked(read_assets(batch.store)).values())
+    lines = [line_of(asset_id, origins) for asset_id in doubtful["asset_id"]]
+    last = read_last_prices(batch.store, {name for line in lines for name in line}, doubtful["observed_at"].to_list())
+    had = [any(at in last[name] for name in line) for line, at in zip(lines, doubtful["observed_at"], strict=True)]
     return pl.concat([zeros.filter("was_known"), doubtful.filter(pl.Series(had, dtype=pl.Boolean))]).drop("was_known")

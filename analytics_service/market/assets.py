@@ -83,6 +83,19 @@ def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
     }
 
 
+def origins_of(assets: Iterable[Asset]) -> dict[str, str]:
+    """What receipt tokens redeem, by their ids; of `linked` assets."""
+    return {asset.receipt_asset: asset.id for asset in assets if asset.receipt_asset}
+
+
+def line_of(asset_id: str, origins: Mapping[str, str]) -> list[str]:
+    """An asset, and if it is a receipt token what it redeems, and so on, each once."""
+    line = [asset_id]
+    while (origin := origins.get(line[-1])) and origin not in line:
+        line.append(origin)
+    return line
+
+
 def id_key(asset_id: str) -> str:
     """The key by which asset ids are compared. Ids `token;0x...` are compared without case (rule 3.4)."""
     return asset_id.lower() if asset_id.startswith(HEX) else asset_id

@@ -1,12 +1,13 @@
 """Prices that a caller assumes instead of the oracle's."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.market.assets import Asset, id_of
+from analytics_service.market.assets import id_of
+from analytics_service.market.book import Valuation
 from analytics_service.market.kinds import AssetId, Price
 from analytics_service.market.prices import Prices
 from analytics_service.market.values import EXACT, quantized_below_limit, rounded
@@ -37,25 +38,35 @@ def changed(price: Decimal, percent: Decimal) -> Decimal:
     return rounded(EXACT.multiply(price, EXACT.scaleb(EXACT.add(percent, 100), -2)))
 
 
-def assumed(changes: Iterable[PriceChange], assets: Mapping[str, Asset], prices: Prices) -> dict[str, Decimal]:
-    """The assumed prices by asset id. `assets` and `prices`, which have those of receipt tokens, are by asset id, too.
+def assumed(changes: Iterable[PriceChange], valuation: Valuation) -> dict[str, Decimal]:
+    """The assumed prices by asset id. That of a token which follows the price of its origin is one of the origin.
 
     EntityNotFound for a name of no asset. ParameterInvalid for a symbol of several assets, an asset that is named
     twice, a change of a price that does not exist, and a price of 10^20 or more.
     """
     result: dict[str, Decimal] = {}
     for change in changes:
-        asset_id = id_of(change.name, assets, _PARAMETER)
+        asset_id, price = _assumed(change, valuation)
         if asset_id in result:
             raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} names an asset that has a price there already")
-        present = prices.get(asset_id)
-        if change.is_percent and present is None:
-            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} has no price to change; give one in USD")
-        price = changed(present, change.number) if change.is_percent and present is not None else change.number
         if quantized_below_limit(price) is None:
             raise ParameterInvalid(_PARAMETER, f"the price of {change.name[:100]!r} must be below 10^20")
         result[asset_id] = rounded(price)
     return result
+
+
+def _assumed(change: PriceChange, valuation: Valuation) -> tuple[str, Decimal]:
+    """The asset whose price changes, and that price."""
+    named = id_of(change.name, valuation.terms.assets, _PARAMETER)
+    if not change.is_percent:
+        asset_id, ratio = valuation.base_of(named)
+        if not ratio:
+            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} redeems nothing, so it has no other price")
+        return asset_id, EXACT.divide(change.number, ratio)
+    asset_id = valuation.underlying(named)
+    if (present := valuation.known.get(asset_id)) is None:
+        raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} has no price to change; give one in USD")
+    return asset_id, changed(present, change.number)
 
 
 def assumed_prices(named: Collection[str], before: Prices, after: Prices) -> Sequence[AssumedPrice]:

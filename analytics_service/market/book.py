@@ -8,6 +8,7 @@ is below 10^-12. Whoever compares them calls `Valuation.values` for accounts wit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from math import nan
 from typing import Literal
 
@@ -19,7 +20,7 @@ from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Ptoken
 from analytics_service.market.share import Part
-from analytics_service.market.shares import part_of, with_receipt_prices
+from analytics_service.market.shares import Redemption, following_prices, part_of, redemptions, steps_below
 from analytics_service.market.values import EXACT, ONE, ZERO, total
 
 Side = Literal["collateral", "debt", "stake"]
@@ -134,7 +135,7 @@ def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
     return (side.balance, side.shares) if side else (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Terms:
     """What the values and the health of accounts depend on, other than prices. Mappings are by asset id."""
 
@@ -142,6 +143,11 @@ class Terms:
     markets: Mapping[str, Market]
     config: GlobalConfig
     ptoken: Ptoken
+
+    @Part
+    def redeemed(self) -> dict[str, Redemption]:
+        """What receipt tokens redeem, by their ids."""
+        return redemptions(self.assets, self.markets.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +184,7 @@ class Valuation:
 
     @Part
     def prices(self) -> dict[str, Decimal | None]:
-        return with_receipt_prices(self.quoted, self.terms.assets, self.terms.markets.values())
+        return following_prices(self.quoted, self.terms.redeemed)
 
     @Part
     def known(self) -> dict[str, Decimal]:
@@ -261,16 +267,30 @@ class Valuation:
     def units_along(self, asset_id: str) -> tuple[list[Decimal | None], list[Decimal | None]]:
         """The values of units as a line in the price of an asset: of those that stay, and at a price of 1 of those that
         move with it."""
-        followers = with_receipt_prices({asset_id: ONE}, self.terms.assets, self.terms.markets.values())
-        follows = {name: name == asset_id or self.quoted.get(name) is None for name in followers}
-        moving = {name: price for name, price in followers.items() if follows[name]}
         fixed: list[Decimal | None] = []
         slopes: list[Decimal | None] = []
         for group, unit in zip(self.book.groups, self.units, strict=True):
-            price = moving.get(self.asset_of(group))
-            fixed.append(unit if price is None else ZERO)
-            slopes.append(self.unit(group, ZERO if price is None else price))
+            base, ratio = self.base_of(self.asset_of(group))
+            fixed.append(ZERO if base == asset_id else unit)
+            slopes.append(self.unit(group, ratio if base == asset_id else ZERO))
         return fixed, slopes
+
+    def base_of(self, asset_id: str) -> tuple[str, Decimal]:
+        """The asset that another's price follows, which may be itself, and the units of it that one redeems."""
+        steps = steps_below(asset_id, self.quoted, self.terms.redeemed)
+        ratios = (step.exact for step in steps)
+        return steps[-1].asset_id if steps else asset_id, reduce(EXACT.multiply, ratios, ONE)
+
+    def underlying(self, asset_id: str) -> str:
+        """The asset that another one stands for, which may be itself: the origin of a receipt or liquid-staking token
+        without a price of its own (rule 6.8)."""
+        passed: set[str] = set()
+        while asset_id not in passed and self.quoted.get(asset_id) is None:
+            passed.add(asset_id)
+            step, asset = self.terms.redeemed.get(asset_id), self.terms.assets.get(asset_id)
+            origin = step.asset_id if step else asset.origin_asset if asset else None
+            asset_id = origin or asset_id
+        return asset_id
 
     def sums_at(self, units: Sequence[Decimal | None]) -> pl.DataFrame:
         """The columns of `sums` with these values of units."""

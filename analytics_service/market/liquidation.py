@@ -41,7 +41,7 @@ class Liquidations:
         self._units: dict[str, tuple[_Units, _Units]] = {}
 
     def of(self, account: int) -> list[LiquidationPrice]:
-        """Those of an account's collaterals, then of its other debts; within both, that of the largest value first.
+        """Those of what an account's collaterals stand for, then of other debts; in both, the largest value first.
         There are no prices if its health is unknown."""
         of = LiquidationPrice if account in self._valuation.unknown else partial(self._of_asset, account)
         return [of(asset_id) for asset_id in self._assets_of(account)]
@@ -52,7 +52,8 @@ class Liquidations:
         for index, amount in self._valuation.book.items_of(account):
             if (group := groups[index]).side in values:
                 side, value = values[group.side], _multiply(amount, units[index] or ZERO)
-                side[group.asset_id] = _add(side.get(group.asset_id, ZERO), value)
+                asset_id = self._valuation.underlying(group.asset_id)
+                side[asset_id] = _add(side.get(asset_id, ZERO), value)
         by_value = (
             asset_id for side in values.values() for asset_id in sorted(side, key=side.__getitem__, reverse=True)
         )

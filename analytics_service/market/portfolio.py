@@ -259,8 +259,13 @@ class Portfolio:
     def lends(self) -> Sequence[LendPool]:
         pools = []
         for lent in self.position.lends:
-            market = getattr(self.context.markets.get(lent.asset_id), "lend", None)
-            redeemed = [origin_equivalent(part, market) if market else 0 for part in (lent.held, lent.collateralized)]
+            market, assets = getattr(self.context.markets.get(lent.asset_id), "lend", None), self.context.assets
+            asset = assets.get(lent.asset_id)
+            token = assets.get(asset.receipt_asset) if asset and asset.receipt_asset else None
+            redeemed = [
+                origin_equivalent(part, market, asset, token) if market else 0
+                for part in (lent.held, lent.collateralized)
+            ]
             receipts = SplitAmount(lent.held, lent.collateralized)
             pools.append(LendPool(lent.asset_id, rate_of(market), receipts, SplitAmount(*redeemed)))
         return pools

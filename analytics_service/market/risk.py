@@ -44,6 +44,15 @@ class AssetRisk:
 
 
 @dataclass(frozen=True, slots=True)
+class Exposure:
+    """What moves with the price of an asset, in the accounts with debt: the asset, and what stands for it."""
+
+    asset_id: str
+    collateral_value: Annotated[Decimal, Usd("USD value of collateral")]
+    debt_value: Annotated[Decimal, Usd("USD value of debt")]
+
+
+@dataclass(frozen=True, slots=True)
 class Risk:
     """The accounts of a snapshot by health. At risk are all below a threshold, liquidatable ones included."""
 
@@ -63,6 +72,7 @@ class Risk:
     histogram: Sequence[HealthRange]
     by_collateral: Sequence[AssetRisk]
     by_debt: Sequence[AssetRisk]
+    by_price: Sequence[Exposure]
     prices: Sequence[AssumedPrice]
 
 
@@ -106,8 +116,22 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
         ],
         by_collateral=by_asset("collateral"),
         by_debt=by_asset("debt"),
+        by_price=_exposures(indebted, valuation),
         prices=prices,
     )
+
+
+def _exposures(holdings: Holdings, valuation: Valuation) -> list[Exposure]:
+    """The exposures of some accounts, in the order of ids."""
+    exposed: dict[str, dict[str, Decimal]] = {}
+    for index, group in enumerate(valuation.book.groups):
+        if group.side != "stake" and holdings.amounts[index]:
+            sides = exposed.setdefault(valuation.underlying(group.asset_id), {"collateral": ZERO, "debt": ZERO})
+            sides[group.side] = EXACT.add(sides[group.side], holdings.value_in(valuation, index))
+    return [
+        Exposure(asset_id, rounded(sides["collateral"]), rounded(sides["debt"]))
+        for asset_id, sides in sorted(exposed.items())
+    ]
 
 
 def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal = AT_RISK) -> pl.DataFrame:

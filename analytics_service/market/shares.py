@@ -10,7 +10,7 @@ from analytics_service.market.kinds import Amount
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.positions import Holding
 from analytics_service.market.prices import Prices
-from analytics_service.market.values import EXACT, ONE, fraction, rounded
+from analytics_service.market.values import EXACT, ONE, quantized_below_limit, rounded
 
 
 def part_of(balance: int, shares: int, all_shares: int) -> int:
@@ -52,39 +52,90 @@ def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     return tuple(sums[asset_id] for asset_id in sorted(sums))
 
 
-def redemption_ratio(lend: LendMarket) -> Decimal:
-    """Denom units of principal per denom unit of receipt token, at most 18 decimals; 1 if there are no receipts."""
-    return fraction(lend.principal, lend.receipt_supply) if lend.receipt_supply else ONE
+@dataclass(frozen=True, slots=True)
+class Redemption:
+    """What a standard unit of a receipt token redeems: so many units of an asset, which may be a receipt token, too."""
+
+    asset_id: str
+    exact: Decimal
 
 
-def origin_equivalent(receipts: int, lend: LendMarket) -> int:
-    """Denom units of the lent asset that an amount of receipt tokens redeems, rounded down."""
-    return part_of(lend.principal, receipts, lend.receipt_supply) if lend.receipt_supply else receipts
+def redemption_ratio(lend: LendMarket, asset: Asset | None, token: Asset | None) -> Decimal:
+    """Standard units of an asset that one of its receipt token redeems, at most 18 decimals; 1 if there are none out.
 
-
-def receipt_price(origin_price: Decimal, lend: LendMarket) -> Decimal:
-    """Price of a receipt token without an oracle price (rule 4.6), at most 18 decimals.
-
-    The token has as many decimals as its origin.
+    A token that nobody has described counts in the units of its asset.
     """
-    return rounded(EXACT.multiply(origin_price, redemption_ratio(lend)))
+    return rounded(_exact_ratio(lend, asset, token))
+
+
+def _exact_ratio(lend: LendMarket, asset: Asset | None, token: Asset | None) -> Decimal:
+    if not lend.receipt_supply:
+        return ONE
+    return EXACT.scaleb(EXACT.divide(lend.principal, lend.receipt_supply), _more_decimals(asset, token))
+
+
+def origin_equivalent(receipts: int, lend: LendMarket, asset: Asset | None, token: Asset | None) -> int:
+    """Denom units of the lent asset that an amount of its receipt token redeems, rounded down."""
+    if lend.receipt_supply:
+        return part_of(lend.principal, receipts, lend.receipt_supply)
+    return int(EXACT.scaleb(receipts, -_more_decimals(asset, token)))
+
+
+def _more_decimals(asset: Asset | None, token: Asset | None) -> int:
+    """How many more decimals a receipt token has than its asset."""
+    return token.decimals_denom - asset.decimals_denom if asset and token and token.is_described else 0
+
+
+def redemptions(assets: Mapping[str, Asset], markets: Iterable[Market]) -> dict[str, Redemption]:
+    """What receipt tokens redeem, by their ids, without those that have ended.
+
+    `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
+    """
+    redeemed: dict[str, Redemption] = {}
+    for market in markets:
+        asset = assets.get(market.asset_id)
+        token_id = asset.receipt_asset if asset else None
+        token = assets.get(token_id) if token_id else None
+        if market.lend and token_id and not (token and token.ended_at):
+            ratio = _exact_ratio(market.lend, asset, token)
+            redeemed.setdefault(token_id, Redemption(market.asset_id, ratio))
+    return redeemed
+
+
+def steps_below(asset_id: str, quoted: Prices, redeemed: Mapping[str, Redemption]) -> list[Redemption]:
+    """The way from an asset down to the one whose price it follows: none for an asset with a price of its own, several
+    for a receipt token of a receipt token (rule 4.6). It ends before an asset that it has passed."""
+    steps: list[Redemption] = []
+    passed = {asset_id}
+    while quoted.get(asset_id) is None and (step := redeemed.get(asset_id)) and step.asset_id not in passed:
+        steps.append(step)
+        asset_id = step.asset_id
+        passed.add(asset_id)
+    return steps
+
+
+def following_prices(quoted: Prices, redeemed: Mapping[str, Redemption]) -> dict[str, Decimal | None]:
+    """Prices by asset id: the quoted prices, and those of receipt tokens that are not quoted but follow one that is
+    (rule 4.6). They are unknown if that is, or if no price of 18 decimals below 10^20 is theirs."""
+    prices = dict(quoted)
+    for token_id in redeemed:
+        steps = steps_below(token_id, quoted, redeemed)
+        if any(step.asset_id in quoted for step in steps):
+            price = quoted.get(steps[-1].asset_id)
+            for step in reversed(steps):
+                price = None if price is None else _redeemed_price(price, step.exact)
+            prices[token_id] = price
+    return prices
+
+
+def _redeemed_price(price: Decimal, ratio: Decimal) -> Decimal | None:
+    """The price of what redeems an asset of a price, whose ratio is rounded first; None if it cannot be stored."""
+    stored = quantized_below_limit(EXACT.multiply(price, rounded(ratio)))
+    return None if stored is None or (price and ratio and not stored) else rounded(stored)
 
 
 def with_receipt_prices(
     quoted: Prices, assets: Mapping[str, Asset], markets: Iterable[Market]
 ) -> dict[str, Decimal | None]:
-    """Prices by asset id: the quoted prices, and prices of receipt tokens that are not quoted but whose origin is. That
-    of a receipt token is unknown if its origin's is.
-
-    `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
-    """
-    prices = dict(quoted)
-    for market in markets:
-        asset = assets.get(market.asset_id)
-        receipt = asset.receipt_asset if asset else None
-        token = assets.get(receipt) if receipt else None
-        has_ended = token is not None and token.ended_at is not None
-        if market.lend and receipt and prices.get(receipt) is None and market.asset_id in quoted and not has_ended:
-            origin_price = quoted[market.asset_id]
-            prices[receipt] = None if origin_price is None else receipt_price(origin_price, market.lend)
-    return prices
+    """`following_prices` of the receipt tokens of markets; arguments are those of `redemptions`."""
+    return following_prices(quoted, redemptions(assets, markets))

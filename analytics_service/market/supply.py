@@ -7,7 +7,7 @@ from typing import Annotated
 
 from analytics_service.market.assets import Asset, AssetKind
 from analytics_service.market.kinds import Usd
-from analytics_service.market.markets import CollateralMarket, DebtMarket, Market
+from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.prices import Prices
 from analytics_service.market.values import EXACT, ZERO, fraction, known_total, usd_value
 
@@ -37,7 +37,7 @@ class CollateralSupply:
 
 @dataclass(frozen=True, slots=True)
 class LendSupply:
-    """USD value of all lend principal."""
+    """USD value of lend principal, without that of receipt tokens, which was lent before."""
 
     principal: Annotated[Decimal | None, Usd("USD sum of lending principal")]
 
@@ -68,12 +68,18 @@ class Supply:
 
 @dataclass(frozen=True, slots=True)
 class MarketValues:
-    """USD values of an asset's markets, each rounded to 18 decimals; None for a market that the asset lacks."""
+    """USD values of an asset's markets, each rounded to 18 decimals; None for a market that the asset lacks, and for
+    deposits of a receipt token: what they redeem is among those of its origin."""
 
     kind: AssetKind
     deposits: LendSupply | None
     collateral: SupplyPool | None
     debt: SupplyPool | None
+
+
+def lent_first(market: Market, asset: Asset) -> LendMarket | None:
+    """The lend market of an asset, of which the deposits count; None of a receipt token."""
+    return None if asset.kind is AssetKind.RECEIPT else market.lend
 
 
 def market_values(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Prices) -> dict[str, MarketValues]:
@@ -129,7 +135,7 @@ def _values(market: Market, asset: Asset, price: Decimal | None) -> MarketValues
 
     return MarketValues(
         asset.kind,
-        LendSupply(value(market.lend.principal)) if market.lend else None,
+        LendSupply(value(lend.principal)) if (lend := lent_first(market, asset)) else None,
         pool(market.collateral) if market.collateral else None,
         pool(market.debt) if market.debt else None,
     )

@@ -1,5 +1,7 @@
 """Markets in responses. Two shapes differ in the names of some fields (rule 5.1)."""
 
+from decimal import Decimal
+
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -11,19 +13,30 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.rates import MarketRate, rate_of
 from analytics_service.market.shares import redemption_ratio
+from analytics_service.present import text
 from analytics_service.present.assets import of_asset
 from analytics_service.present.renderings import AMOUNT, DECIMAL, NANOSECONDS, RATIO, declared
-from analytics_service.present.shapes import ByShape, Field, Shape, within
+from analytics_service.present.shapes import ByShape, Field, Rendering, Scope, Shape, within
 
 MARKET_RATE = Shape.of("MarketRate", "An interest rate as a fraction per year: 0.05 is 5%.", *declared(MarketRate))
 
 
+def _redeemed(lend: LendMarket, scope: Scope) -> Decimal:
+    return redemption_ratio(lend, scope.current_asset, scope.receipt.current_asset)
+
+
+# Of a lend market, whose receipt token may have other decimals than its asset.
+_REDEMPTION = Rendering(
+    RATIO.schema,
+    lambda lend, scope: RATIO.json(_redeemed(lend, scope), scope),
+    lambda lend, scope: text.percent(_redeemed(lend, scope)),
+)
 LEND_STATE = Shape.of(
     "LendMarketState",
     "Deposits of an asset for lending.",
     *declared(LendMarket, "principal_sum=principal"),
     Field("receipt_total_supply", AMOUNT.text_only, "Receipt tokens in existence.", "receipt_supply", receipt=True),
-    Field("redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio),
+    Field("redemption_ratio", _REDEMPTION, "Amount of the asset that one receipt token redeems.", ""),
 )
 NEWER_LEND_STATE = LEND_STATE.derive("NewerLendMarketState", principal_sum="principal")
 LEND_CONFIG = Shape.of("LendMarketConfig", "Rules for lending an asset.", *declared(LendConfig))

@@ -5,7 +5,7 @@ from analytics_service.market.borrowers import Borrower
 from analytics_service.market.health_bands import BadDebt, Slice
 from analytics_service.market.ladder import Ladder, Step
 from analytics_service.market.liquidation import LiquidationPrice
-from analytics_service.market.risk import AssetRisk, HealthRange, Risk
+from analytics_service.market.risk import AssetRisk, Exposure, HealthRange, Risk
 from analytics_service.present.assets import of_asset
 from analytics_service.present.renderings import HEALTH, declared
 from analytics_service.present.shapes import Field, Many, Shape, within
@@ -30,6 +30,11 @@ ASSUMED_PRICE = Shape.of(
     "A price that was assumed instead of the oracle's, or that follows from one.",
     *declared(AssumedPrice, "asset=asset_id price assumed_price"),
 )
+EXPOSURE = of_asset(
+    "PriceExposure",
+    "What follows the price of one asset, in all borrow accounts with debt: receipt tokens, too.",
+    *declared(Exposure),
+)
 RISK = Shape.of(
     "MarketRisk",
     "Borrow accounts by health. Accounts that owe an asset without a price, or whose collateral (or, with debt, stake) "
@@ -44,6 +49,7 @@ RISK = Shape.of(
     Field("histogram", Many(HEALTH_RANGE), "Accounts by health."),
     Field("by_collateral", Many(_by_asset("CollateralAtRisk", "collateral")), "Collateral by asset."),
     Field("by_debt", Many(_by_asset("DebtAtRisk", "debt")), "Debt by asset."),
+    Field("by_price", Many(EXPOSURE), "Both by the asset whose price they follow."),
     Field("prices", Many(ASSUMED_PRICE), "Assumed prices."),
 )
 RISK_STEP = Shape.of(

@@ -22,19 +22,20 @@ from analytics_service.state.view import View
 
 def _risk(view: View, arguments: Arguments) -> risk.Risk:
     """The risk at the requested prices. EntityNotFound if one is of no asset."""
-    prices = assumed(arguments["prices"] or (), view.assets, view.prices)
+    prices = assumed(arguments["prices"] or (), view.valuation)
     valuation = view.valuation_at(prices)
     threshold = arguments["threshold"] or risk.AT_RISK
     return risk.risk_of(valuation, threshold, assumed_prices(prices, view.prices, valuation.prices))
 
 
 def _ladder(view: View, arguments: Arguments) -> Ladder:
-    """The ladder. EntityNotFound for an asset without a price."""
+    """The ladder of what the asset stands for. EntityNotFound for an asset without a price."""
     changes = _changes(arguments)
-    (asset_id,) = as_stored([arguments["asset_id"]], view.assets)
+    (named,) = as_stored([arguments["asset_id"]], view.assets)
+    asset_id = view.valuation.underlying(named)
     if view.prices.get(asset_id) is None:
-        what = "an asset without a price" if asset_id in view.assets else "no asset"
-        raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
+        what = "an asset without a price" if named in view.assets else "no asset"
+        raise EntityNotFound(f"asset_id: {named[:100]!r} names {what}.")
     return ladder_of(view.valuation, asset_id, changes)
 
 

@@ -5,7 +5,7 @@ SELECT toStartOfMonth(observed_at) AS month, asset_id, symbol,
     round(sum(was.4 * was.5 * dateDiff('second', was.1, observed_at)) / 31536000, 2) AS owed_usd
 FROM
 (
-    SELECT *, lagInFrame((observed_at, deposits_usd, redemption_ratio, debt_usd, borrow_apr))
+    SELECT *, lagInFrame((observed_at, deposits * price, redemption_ratio, debt_usd, borrow_apr))
         OVER (PARTITION BY asset_id ORDER BY observed_at) AS was, max(redemption_ratio)
         OVER (PARTITION BY asset_id ORDER BY observed_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest
     FROM market_day

@@ -5,8 +5,17 @@
 ((shares, balance, supply) -> if(bitShiftRight(bitOr(shares, balance), 128) = 0,
     toFloat64(intDiv(shares * balance, greatest(supply, 1))),
     toFloat64(shares) * toFloat64(balance) / toFloat64(greatest(supply, 1)))) AS behind,
--- The units of an asset that a receipt token redeems: 1 while there are no receipt tokens.
-((principal, supply) -> if(supply = 0, 1, toFloat64(principal) / toFloat64(supply))) AS redeemed_by_each,
+-- The standard units of an asset that a receipt token redeems: 1 while there are no receipt tokens.
+((principal, supply, more_decimals) -> if(supply = 0, 1, toFloat64(principal) / toFloat64(supply) * exp10(more_decimals)))
+    AS redeemed_by_each,
+-- The price of an asset, given the quotes of the assets on its line, and what each redeems of the next. A quote that is
+-- missing is not a number; one that is lost is infinite, and so is a price that follows and is beyond what is stored.
+((quotes, ratios) -> arrayFold(
+    (below, quote, ratio) -> multiIf(
+        isFinite(quote) OR isNaN(below * ratio), quote,
+        below * ratio >= 1e20 OR (below * ratio > 0 AND below * ratio < 5e-19), inf,
+        below * ratio),
+    arrayReverse(quotes), arrayReverse(ratios), nan)) AS price_on_line,
 -- A summand of a sum in USD: not a number if the item's price is lost, nothing if it never had one.
 ((usd, lost) -> ifNull(usd, if(lost, nan, 0))) AS summand,
 -- Such a sum; null if something in it is unknown.

@@ -10,13 +10,13 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
     borrow_apr Nullable(Float64) COMMENT 'Yearly rate that borrowers owe, without compounding, as a fraction; null without a debt market',
     utilization Nullable(Float64) COMMENT 'Debt divided by deposits, as a fraction; null without deposits',
     deposits Nullable(Float64) COMMENT 'Amount owed to lenders, in standard units',
-    deposits_usd Nullable(Float64) COMMENT 'USD value of the deposits',
+    deposits_usd Nullable(Float64) COMMENT 'USD value of the deposits; null of a receipt token, which was lent before',
     debt Nullable(Float64) COMMENT 'Debt including interest, in standard units',
     debt_usd Nullable(Float64) COMMENT 'USD value of the debt',
     collateral Nullable(Float64) COMMENT 'Collateral posted, in standard units',
     collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral',
-    tvl_usd Nullable(Float64) COMMENT 'The part of the total value locked: deposits, and collateral that is no receipt token',
-    redemption_ratio Nullable(Float64) COMMENT 'Units of the asset that a receipt token redeems',
+    tvl_usd Nullable(Float64) COMMENT 'The part of the total value locked: deposits and collateral; 0 of a receipt token, whose origin counts',
+    redemption_ratio Nullable(Float64) COMMENT 'Standard units of the asset that one of its receipt token redeems',
     allowable_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
     liquidation_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
     collateral_cap Nullable(Float64) COMMENT 'Largest total that may be posted, in standard units; null means no limit',
@@ -30,10 +30,12 @@ AS WITH
 parts AS
 (
     SELECT
-        observed_at, version, asset_id, apr AS lend_apr, principal, redeemed_by_each(principal, receipt_supply) AS redeemed,
+        observed_at, version, l.asset_id AS asset_id, apr AS lend_apr, principal,
+        redeemed_by_each(principal, receipt_supply, ifNull(a.receipt_decimals - a.decimals, 0)) AS redeemed,
         NULL AS borrow_apr, NULL AS owed, NULL AS owed_at_most, NULL AS posted, NULL AS posted_at_most,
         NULL AS allowable, NULL AS liquidation, NULL AS quote, supply_cap AS lent_at_most, paused, frozen
-    FROM market_lend FINAL
+    FROM market_lend AS l FINAL
+    LEFT JOIN all_assets AS a ON a.asset_id = l.asset_id
 
     UNION ALL
 
@@ -55,29 +57,31 @@ parts AS
         observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, price, NULL, NULL, NULL
     FROM market_price FINAL
 ),
--- What an asset costs and redeems says what its receipt token is worth, so each of its rows is also one of the token.
+-- What an asset costs and redeems says what its receipt token is worth, so each of its rows is also one of the token, and
+-- of a receipt token of that.
 merged AS
 (
     SELECT
         p.observed_at AS observed_at,
-        id.1 AS asset_id,
-        anyIf(p.lend_apr, id.2) AS lend_apr,
-        anyIf(p.principal, id.2) AS principal,
-        anyIf(p.redeemed, id.2) AS redeemed,
-        anyIf(p.borrow_apr, id.2) AS borrow_apr,
-        anyIf(p.owed, id.2) AS owed,
-        anyIf(p.owed_at_most, id.2) AS owed_at_most,
-        anyIf(p.posted, id.2) AS posted,
-        anyIf(p.posted_at_most, id.2) AS posted_at_most,
-        anyIf(p.allowable, id.2) AS allowable,
-        anyIf(p.liquidation, id.2) AS liquidation,
-        anyIf(p.lent_at_most, id.2) AS lent_at_most,
-        maxIf(p.paused, id.2) AS paused,
-        maxIf(p.frozen, id.2) AS frozen,
-        ifNull(toFloat64(anyIf(p.quote, id.2)), anyIf(p.redeemed, NOT id.2) * toFloat64(anyIf(p.quote, NOT id.2))) AS price
+        ifNull(c.asset_id, p.asset_id) AS asset_id,
+        anyIf(p.lend_apr, ifNull(c.step, 1) = 1) AS lend_apr,
+        anyIf(p.principal, ifNull(c.step, 1) = 1) AS principal,
+        anyIf(p.redeemed, ifNull(c.step, 1) = 1) AS redeemed,
+        anyIf(p.borrow_apr, ifNull(c.step, 1) = 1) AS borrow_apr,
+        anyIf(p.owed, ifNull(c.step, 1) = 1) AS owed,
+        anyIf(p.owed_at_most, ifNull(c.step, 1) = 1) AS owed_at_most,
+        anyIf(p.posted, ifNull(c.step, 1) = 1) AS posted,
+        anyIf(p.posted_at_most, ifNull(c.step, 1) = 1) AS posted_at_most,
+        anyIf(p.allowable, ifNull(c.step, 1) = 1) AS allowable,
+        anyIf(p.liquidation, ifNull(c.step, 1) = 1) AS liquidation,
+        anyIf(p.lent_at_most, ifNull(c.step, 1) = 1) AS lent_at_most,
+        maxIf(p.paused, ifNull(c.step, 1) = 1) AS paused,
+        maxIf(p.frozen, ifNull(c.step, 1) = 1) AS frozen,
+        price_on_line(
+            groupArrayInsertAt(nan, 5)(toFloat64(p.quote), toUInt8(ifNull(c.step, 1) - 1)),
+            groupArrayInsertAt(nan, 5)(if(c.step > 1, p.redeemed, NULL), toUInt8(greatest(ifNull(c.step, 1), 2) - 2))) AS priced
     FROM parts AS p
-    LEFT JOIN all_assets AS o ON o.asset_id = p.asset_id
-    ARRAY JOIN arrayFilter(i -> i.1 != '', [(toString(p.asset_id), true), (ifNull(o.receipt_id, ''), false)]) AS id
+    LEFT JOIN asset_line AS c ON c.origin_id = p.asset_id
     -- Of several runs for an instant the last one counts. Those from the future do not until their time has come.
     WHERE (p.observed_at, p.version) IN
     (
@@ -93,17 +97,17 @@ SELECT
     m.observed_at AS observed_at,
     m.asset_id AS asset_id,
     ifNull(a.symbol, '') AS symbol,
-    m.price AS price,
+    if(isFinite(m.priced), m.priced, NULL) AS price,
     toFloat64(m.lend_apr) AS lend_apr,
     toFloat64(m.borrow_apr) AS borrow_apr,
     ifNull(toFloat64(m.owed), 0) / nullIf(toFloat64(m.principal), 0) AS utilization,
     in_units(m.principal, a.decimals) AS deposits,
-    deposits * price AS deposits_usd,
+    if(a.kind = 'protocol_receipt_token', NULL, deposits * price) AS deposits_usd,
     in_units(m.owed, a.decimals) AS debt,
     debt * price AS debt_usd,
     in_units(m.posted, a.decimals) AS collateral,
     collateral * price AS collateral_usd,
-    if(price IS NULL, NULL, ifNull(deposits_usd, 0) + if(a.kind = 'protocol_receipt_token', 0, ifNull(collateral_usd, 0)))
+    multiIf(a.kind = 'protocol_receipt_token', 0, price IS NULL, NULL, ifNull(deposits_usd, 0) + ifNull(collateral_usd, 0))
         AS tvl_usd,
     m.redeemed AS redemption_ratio,
     toFloat64(m.allowable) AS allowable_ltv,

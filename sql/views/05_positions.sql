@@ -34,12 +34,15 @@ amounts AS
             i.kind = 'account', NULL,
             i.kind = 'collateral', behind(i.last.1, ifNull(c.balance, 0), ifNull(c.shares, 0)),
             i.kind = 'debt', behind(i.last.1, ifNull(d.balance, 0), ifNull(d.shares, 0)),
-            i.kind NOT IN ('lend_held', 'lend_collateralized') OR l.receipt_supply = 0, toFloat64(i.last.1),
+            i.kind NOT IN ('lend_held', 'lend_collateralized'), toFloat64(i.last.1),
+            l.receipt_supply = 0, toFloat64(i.last.1) * exp10(a.decimals - a.receipt_decimals),
             behind(i.last.1, ifNull(l.principal, 0), ifNull(l.receipt_supply, 0))) AS amount,
         i.last.2 AS until,
         i.last.4 AS since,
         i.last.5 AS allowable_ltv,
-        i.last.6 AS liquidation_ltv
+        i.last.6 AS liquidation_ltv,
+        a.symbol AS symbol,
+        in_units(amount, a.decimals) AS units
     FROM items AS i
     LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
         ON c.asset_id = i.asset_id
@@ -47,15 +50,16 @@ amounts AS
         ON d.asset_id = i.asset_id
     LEFT JOIN (SELECT * FROM market_lend FINAL WHERE observed_at = markets.1 AND version = markets.2) AS l
         ON l.asset_id = i.asset_id
+    LEFT JOIN all_assets AS a ON a.asset_id = i.asset_id
 )
 SELECT
     i.address AS address,
     CAST(i.kind, 'String') AS kind,
     i.account_index AS account_index,
     ifNull(i.asset_id, '') AS asset_id,
-    ifNull(a.symbol, '') AS symbol,
+    ifNull(i.symbol, '') AS symbol,
     i.pool AS pool,
-    in_units(i.amount, a.decimals) AS units,
+    i.units AS units,
     p.price AS price,
     units * price AS usd,
     toBool(ifNull(units != 0, 0) AND price IS NULL AND p.asset_id IS NOT NULL) AS lost,
@@ -65,7 +69,6 @@ SELECT
     toFloat64(i.liquidation_ltv) AS liquidation_ltv
 FROM amounts AS i
 LEFT JOIN price_at(time = {time:String}) AS p ON p.asset_id = i.asset_id
-LEFT JOIN all_assets AS a ON a.asset_id = i.asset_id
 SETTINGS join_use_nulls = 1
 COMMENT 'Every item that addresses had at an instant: FROM position_at(time = \'2026-03-01 12:00:00\')';
 

@@ -28,15 +28,15 @@ COMMENT 'Every borrow account that owes debt now and whose health is known; in a
 CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 AS WITH
 {functions},
-(SELECT anyOrNull(price) FROM price_at(time = {time:String}) WHERE asset_id = {asset_id:String}) AS quoted,
--- The asset, and its receipt token where that costs what it redeems.
-moving AS
+-- What the asset stands for: of a token without a price, what its origin does.
 (
-    SELECT p.asset_id
-    FROM price_at(time = {time:String}) AS p
-    LEFT JOIN all_assets AS o ON o.receipt_id = p.asset_id
-    WHERE p.asset_id = {asset_id:String} OR (p.follows AND o.asset_id = {asset_id:String})
-),
+    SELECT argMin(priced_by, asset_id != {asset_id:String})
+    FROM price_at(time = {time:String})
+    WHERE asset_id = {asset_id:String}
+       OR asset_id = (SELECT any(origin_id) FROM all_assets WHERE asset_id = {asset_id:String})
+) AS base_id,
+(SELECT anyOrNull(price) FROM price_at(time = {time:String}) WHERE asset_id = base_id) AS quoted,
+moving AS (SELECT asset_id FROM price_at(time = {time:String}) WHERE priced_by = base_id),
 accounts AS
 (
     SELECT
@@ -75,4 +75,4 @@ FROM stressed AS s
 GROUP BY s.percent
 ORDER BY change
 SETTINGS join_use_nulls = 0
-COMMENT 'What could be liquidated at prices of an asset from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only (columns change, price, accounts, collateral_usd, debt_usd and bad_debt_usd): FROM risk_ladder(asset_id = \'native;uatom\', time = now())';
+COMMENT 'What could be liquidated at prices of an asset, or of what a receipt token redeems, from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only (columns change, price, accounts, collateral_usd, debt_usd and bad_debt_usd): FROM risk_ladder(asset_id = \'native;uatom\', time = now())';

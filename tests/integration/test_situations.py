@@ -101,6 +101,15 @@ COINS = {
         Coin("CHEAP", 6, D("1E-18")),
         Coin("LARGE", 36, D(1)),
         Coin("WHOLE", 0, D(3)),
+        Coin("SIX", 6, D(1)),
+        Coin("RSIX", 8, origin="SIX"),
+        Coin("WAD", 18, D(1)),
+        Coin("RWAD", 8, origin="WAD"),
+        Coin("NEST", 6, D("1.5")),
+        Coin("RNEST", 18, origin="NEST"),
+        Coin("RRNEST", 8, origin="RNEST"),
+        Coin("GIFT", 18, D(2000)),
+        Coin("RGIFT", 18, origin="GIFT"),
     )
 }
 
@@ -116,6 +125,10 @@ def posted(balance: int, shares: int, cap: int | None = None) -> CollateralMarke
 def lent(symbol: str, amount: str, receipts: int | None = None, apr: str = "0.02") -> Market:
     principal = units(symbol, amount)
     return Market(of(symbol), LendMarket(D(apr), principal, principal if receipts is None else receipts), None, None)
+
+
+def unlent(symbol: str) -> Market:
+    return Market(of(symbol), None, None, None)
 
 
 def with_collateral(market: Market, amount: str, cap: int | None = None) -> Market:
@@ -180,6 +193,15 @@ def markets(hour: Decimal) -> Sequence[Market]:
         with_collateral(lent("CHEAP", "1", apr="-1"), "1", 2**256 - 1),
         Market(of("LARGE"), LendMarket(D(0), 2**127, 2**127), posted(2**127, 2**127), None),
         with_collateral(lent("WHOLE", "9"), "7"),
+        lent("SIX", "22555.44", units("RSIX", "1000000")),
+        with_collateral(unlent("RSIX"), "100000"),
+        lent("WAD", "2200", units("RWAD", "100000")),
+        with_collateral(unlent("RWAD"), "50000"),
+        with_collateral(lent("NEST", "1000", units("RNEST", "500")), "8"),
+        with_collateral(lent("RNEST", "400", units("RRNEST", "100")), "1"),
+        with_collateral(unlent("RRNEST"), "1"),
+        Market(of("GIFT"), LendMarket(D(0), 10**18 + 1, 1), None, None),
+        Market(of("RGIFT"), None, posted(1, 1), None),
     )
     return (*always, lent("BRIEF", "1000")) if hour <= 10 else always
 
@@ -194,6 +216,10 @@ POSITIONS = (
     borrower("cheap", {"CHEAP": "1"}, {"U": "1"}),
     Position(address("large"), (Account(0, (Holding(of("LARGE"), 2**127),), (Holding(of("U"), 10**8),)),)),
     borrower("whole", {"WHOLE": "7"}, {"U": "10"}),
+    borrower("six", {"RSIX": "100000"}, {"U": "1000"}),
+    borrower("wad", {"RWAD": "50000"}, {"U": "440"}),
+    borrower("nest", {"NEST": "8", "RNEST": "1", "RRNEST": "1"}, {"U": "10"}),
+    borrower("gift", {"RGIFT": "1E-18"}, {}),
 )
 LATE, MOVED_TO = DAY + timedelta(hours=23, minutes=59, seconds=59), DAY + timedelta(hours=10, minutes=30, seconds=12)
 
@@ -280,6 +306,10 @@ EXTREMES = {
     "cheap": ("0.000000000000000001", "1", "0.000000000000000001"),
     "large": ("170.141183460469231732", "100", "1.361129467683753854"),
     "whole": ("21", "10", "1.68"),
+    "six": ("2255.544", "1000", "1.8044352"),
+    "wad": ("1100", "440", "2"),
+    # 8 NEST, one RNEST of 2 NEST, and one RRNEST of 4 RNEST.
+    "nest": ("27", "10", "2.16"),
 }
 
 
@@ -311,7 +341,7 @@ def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
         assert asked.points(f"users/{address('dark debt')}/history", course) == [value], metric
     risk = asked.get("analytics/market/risk")
     assert risk["unpriced_debt_accounts"] == 1
-    assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 1
+    assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 2
     assert asked.rows("SELECT * FROM account_risk WHERE address = {a:String}", a=address("dark debt")) == []
 
 
@@ -320,7 +350,65 @@ def test_collateral_that_never_had_a_price_counts_as_nothing(asked: Asked) -> No
     shown, account = asked.borrowers[address("dark collateral")], asked.accounts[address("dark collateral")]
     assert (shown["collateral_value"], shown["health"]) == ("100", "8")
     assert (account["collateral_usd"], account["health"], account["unpriced_collaterals"]) == (100, 8, 1)
-    assert asked.get("analytics/market/risk")["unpriced_collateral_accounts"] == 1
+    # And that of the gift.
+    assert asked.get("analytics/market/risk")["unpriced_collateral_accounts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("symbol", "ratio", "price"),
+    [("SIX", "0.02255544", "0.02255544"), ("WAD", "0.022", "0.022"), ("NEST", "2", "3"), ("RNEST", "4", "12")],
+)
+def test_a_receipt_token_costs_what_it_redeems(asked: Asked, symbol: str, ratio: str, price: str) -> None:
+    receipt = of(f"R{symbol}")
+    state = asked.get("markets/lend/lookup", f"asset_id={of(symbol)}&with_text=true")["state"]
+    assert (state["redemption_ratio"], state["extra"]["text"]["redemption_ratio"]) == (ratio, f"{100 * D(ratio):.2f}%")
+    shown = asked.get("markets/borrow/collaterals/lookup", f"asset_id={receipt}&with_value=true")
+    assert shown["state"]["extra"]["value"]["price"] == price
+    (row,) = asked.rows("SELECT price, follows FROM price_now WHERE asset_id = {a:String}", a=receipt)
+    assert (row["price"], row["follows"]) == (pytest.approx(float(price), rel=1e-12), True)
+    (row,) = asked.rows("SELECT redemption_ratio FROM market_now WHERE asset_id = {a:String}", a=of(symbol))
+    assert row["redemption_ratio"] == pytest.approx(float(ratio), rel=1e-12)
+    (row,) = asked.rows("SELECT price FROM market_now WHERE asset_id = {a:String}", a=receipt)
+    assert row["price"] == pytest.approx(float(price), rel=1e-12)
+
+
+def test_what_is_lent_again_counts_once(asked: Asked) -> None:
+    """1,000 NEST are lent, and 8 are collateral."""
+    deposits = asked.get("markets/history/deposits", f"start={unix_second(DAY)}&end=2025-03-01&period=d")
+    assert of("NEST") in (listed := {series["asset"]["id"] for series in deposits["series"]})
+    assert of("RNEST") not in listed
+    sums = "SELECT sum(deposits_usd) AS deposits, sum(tvl_usd) AS tvl FROM market_now WHERE symbol LIKE '%NEST'"
+    assert asked.rows(sums) == [{"deposits": 1500, "tvl": 1512}]
+    supply = asked.get("markets/supply")
+    (row,) = asked.rows("SELECT sum(deposits_usd) AS deposits, sum(tvl_usd) AS tvl FROM market_now")
+    assert [float(supply["lend"]["principal"]), float(supply["tvl"]["tvl"])] == [pytest.approx(v) for v in row.values()]
+
+
+def test_receipt_tokens_fall_with_their_asset(asked: Asked) -> None:
+    """18 NEST secure 80 % of their value for 10 USD."""
+    (price, other) = asked.borrowers[address("nest")]["liquidation"]
+    assert (price["asset"]["id"], other["asset"]["id"]) == (of("NEST"), of("U"))
+    assert (price["price"], price["change"]) == ("0.694444444444444444", "-0.537037037037037037")
+    for symbol in ("NEST", "RNEST", "RRNEST"):
+        ladder = asked.get("analytics/market/risk/ladder", f"asset_id={of(symbol)}&from=-55&to=-50")
+        assert (ladder["asset_info"]["asset"]["id"], ladder["price"]) == (of("NEST"), "1.5")
+        fallen, before = (D(step["debt_value"]) for step in ladder["steps"])
+        assert fallen - before == 10
+        at = f"asset_id = '{of(symbol)}', time = '{instant_of(HOURS[-1]):%F %T}'"
+        rows = asked.rows(f"SELECT price, debt_usd FROM risk_ladder({at}) WHERE change IN (-0.55, -0.5)")
+        assert [row["price"] for row in rows] == [pytest.approx(0.675), pytest.approx(0.75)]
+        assert rows[0]["debt_usd"] - rows[1]["debt_usd"] == pytest.approx(10)
+    exposures = {one["asset_info"]["asset"]["id"]: one for one in asked.get("analytics/market/risk")["by_price"]}
+    assert (exposures[of("NEST")]["collateral_value"], exposures[of("NEST")]["debt_value"]) == ("27", "0")
+    assert {of("RNEST"), of("RRNEST"), of("RSIX")}.isdisjoint(exposures)
+
+
+def test_a_receipt_token_of_a_price_beyond_what_is_stored_has_none(asked: Asked) -> None:
+    """One smallest unit redeems all that was donated."""
+    shown = asked.get("markets/borrow/collaterals/lookup", f"asset_id={of('RGIFT')}&with_value=true")
+    assert shown["state"]["extra"]["value"]["price"] is None
+    assert asked.rows("SELECT price FROM price_now WHERE symbol = 'RGIFT'") == [{"price": None}]
+    assert asked.health("gift")["result"] is asked.accounts[address("gift")]["health"] is None
 
 
 def test_a_price_that_is_missing_in_one_snapshot_changes_nothing(asked: Asked) -> None:
@@ -378,10 +466,12 @@ def test_a_market_that_ends_has_nothing_later(asked: Asked) -> None:
     hours = "end=2025-03-01&period=h"
     assert asked.points("markets/history/deposits", hours, "BRIEF") == ["1000"] * 11 + ["0"] * 13
     locked = [D(value or 0) for value in asked.points("markets/history/tvl", hours)]
+    receipts = {of(coin.symbol) for coin in COINS.values() if coin.origin}
     parts = [
         [point["v"] for point in series["points"]]
         for name in ("deposits", "collateral")
         for series in asked.get(f"markets/history/{name}", f"start={unix_second(DAY)}&{hours}")["series"]
+        if series["asset"]["id"] not in receipts
     ]
     assert locked == [sum(map(D, values)) for values in zip(*parts, strict=True)]
 
@@ -412,7 +502,7 @@ def test_extremes_leave_out_no_row_of_any_view(asked: Asked, tmp_path: Path) -> 
     rows = asked.rows(" UNION ALL ".join(select.format(*item) for item in called.items()))
     counts = {row["view"]: row["n"] for row in rows}
     items = sum(len(account.collaterals + account.debts) for one in POSITIONS for account in one.accounts)
-    listed = {"account": len(POSITIONS), "account_risk": len(POSITIONS) - 1, "position_now": items}
+    listed = {"account": len(POSITIONS), "account_risk": len(POSITIONS) - 2, "position_now": items}
     listed |= {"market_now": len(markets(HOURS[-1])), "risk_ladder": 40, "assets": len(COINS), "lender": 0}
     assert counts | listed == counts
     assert {view for view, count in counts.items() if not count} <= {"lender", "corrections", "doubts_since"}

@@ -23,22 +23,24 @@ def decimal(value: Fraction) -> Decimal:
 
 def prices_of(context: Context, quoted: Mapping[str, Decimal | None]) -> dict[str, Fraction]:
     """The quoted prices, and those of receipt tokens that nobody quotes. None is a price that was lost."""
-    given = {asset_id: F(price) for asset_id, price in quoted.items() if price is not None}
-    prices = dict(given)
-    for market in context.markets.values():
-        receipt = context.assets[market.asset_id].receipt_asset
-        if market.lend and receipt and receipt not in prices and market.asset_id in given:
-            ratio = round18(F(market.lend.principal, market.lend.receipt_supply)) if market.lend.receipt_supply else 1
-            prices[receipt] = round18(given[market.asset_id] * ratio)
+    prices = {asset_id: F(price) for asset_id, price in quoted.items() if price is not None}
+    # Receipt tokens of receipt tokens take another round.
+    for _ in context.assets:
+        for name, market in context.markets.items():
+            receipt = context.assets[name].receipt_asset
+            if market.lend and receipt and receipt not in prices and name in prices:
+                lent, out = market.lend.principal, market.lend.receipt_supply
+                units = F(lent, 10 ** context.assets[name].decimals_denom)
+                ratio = round18(units / F(out, 10 ** context.assets[receipt].decimals_denom)) if out else 1
+                prices[receipt] = round18(prices[name] * ratio)
     return prices
 
 
 def lost_of(context: Context, quoted: Mapping[str, Decimal | None]) -> set[str]:
     """The assets whose price was lost, and the receipt tokens that they are the origin of, if nobody quotes them."""
     lost = {asset_id for asset_id, price in quoted.items() if price is None}
-    receipts = {context.assets[name].receipt_asset for name, market in context.markets.items() if market.lend} - {None}
-    origins = {context.assets[name].receipt_asset: name for name in context.markets}
-    lost |= {str(receipt) for receipt in receipts if origins[receipt] in lost}
+    for _ in context.assets:
+        lost |= {str(context.assets[name].receipt_asset) for name in lost & context.markets.keys()} - {"None"}
     return lost - prices_of(context, quoted).keys()
 
 

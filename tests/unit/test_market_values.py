@@ -23,7 +23,7 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.prices import Price, known_prices, quoted
 from analytics_service.market.rates import apy, net_rate
-from analytics_service.market.shares import origin_equivalent, receipt_price, redemption_ratio, with_receipt_prices
+from analytics_service.market.shares import origin_equivalent, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
 from analytics_service.market.values import fraction, usd_value
 from analytics_service.store.observations import price_frame
@@ -65,16 +65,39 @@ def test_fractions_are_rounded_half_to_even_to_18_decimals_and_are_0_of_0(part: 
 
 def test_a_receipt_token_redeems_its_part_of_the_principal_rounded_down() -> None:
     """7 receipts share a principal of 10: one redeems 1.428571 of it, and 5 redeem 7.14."""
-    market = lend(10, 7)
-    assert redemption_ratio(market) == D("1.428571428571428571")
-    assert origin_equivalent(5, market) == 7
-    assert origin_equivalent(7, market) == 10
+    market, lent, token = lend(10, 7), asset("a", 6), asset("ra", 6)
+    assert redemption_ratio(market, lent, token) == D("1.428571428571428571")
+    assert origin_equivalent(5, market, lent, token) == 7
+    assert origin_equivalent(7, market, lent, token) == 10
+
+
+@pytest.mark.parametrize(
+    ("decimals", "token_decimals", "market", "ratio"),
+    [
+        # 1,000,000 receipts redeem 22,555.44.
+        (6, 8, lend(22_555_440_000, 10**14), "0.02255544"),
+        (18, 8, lend(1_100 * 10**18, 50_000 * 10**8), "0.022"),
+        (0, 36, lend(3, 2 * 10**36), "1.5"),
+        (36, 0, lend(3 * 10**36, 2), "1.5"),
+        (6, 18, lend(0, 0), "1"),
+    ],
+)
+def test_a_redemption_ratio_is_in_standard_units(
+    decimals: int, token_decimals: int, market: LendMarket, ratio: str
+) -> None:
+    assert redemption_ratio(market, asset("a", decimals), asset("ra", token_decimals)) == D(ratio)
+
+
+def test_a_receipt_token_that_nobody_has_described_counts_in_units_of_its_asset() -> None:
+    lent, token = asset("a", 6), replace(asset("ra", 0), symbol_denom="")
+    assert redemption_ratio(lend(3, 2), lent, token) == redemption_ratio(lend(3, 2), lent, None) == D("1.5")
 
 
 def test_the_redemption_ratio_is_1_while_there_are_no_receipts() -> None:
-    assert redemption_ratio(lend(0, 0)) == 1
-    assert origin_equivalent(5, lend(0, 0)) == 5
-    assert redemption_ratio(lend(0, 3)) == 0
+    lent, token = asset("a", 6), asset("ra", 8)
+    assert redemption_ratio(lend(0, 0), lent, token) == 1
+    assert origin_equivalent(512, lend(0, 0), lent, token) == 5
+    assert redemption_ratio(lend(0, 3), lent, token) == 0
 
 
 def test_the_price_of_a_receipt_token_without_an_oracle_price_is_that_of_its_origin_times_the_ratio() -> None:
@@ -88,9 +111,42 @@ def test_the_price_of_a_receipt_token_without_an_oracle_price_is_that_of_its_ori
         Market("native;c", lend(2, 1), None, None),
     ]
     quoted = {"native;a": D("2.5"), "native;b": D(3), "native;rb": D(5)}
-    assert receipt_price(D("2.5"), lend(110, 100)) == D("2.75")
     assert with_receipt_prices(quoted, assets, markets) == {**quoted, "native;ra": D("2.75")}
     assert with_receipt_prices({}, assets, markets) == {}
+
+
+def test_a_receipt_token_of_a_receipt_token_costs_what_it_redeems_in_the_end() -> None:
+    """One rra redeems 4 ra of 2 a each, one rrra half an rra. A price in between counts from there on."""
+    keys = ("a", "ra", "rra", "rrra")
+    defined = [asset(key, 6, receipt=f"native;r{key}") for key in keys]
+    assets = {definition.id: definition for definition in defined}
+    markets = [Market("native;rra", lend(1, 2), None, None), *(
+        Market(f"native;{key}", lend(ratio, 1), None, None) for key, ratio in (("ra", 4), ("a", 2))
+    )]  # fmt: skip
+    expected = {"native;a": D("1.5"), "native;ra": D(3), "native;rra": D(12), "native;rrra": D(6)}
+    assert with_receipt_prices({"native;a": D("1.5")}, assets, markets) == expected
+    quoted = {"native;a": D(9), "native;rra": D(12)}
+    assert with_receipt_prices(quoted, assets, markets) == {**expected, "native;a": D(9), "native;ra": D(18)}
+    assert set(with_receipt_prices({"native;a": None}, assets, markets).values()) == {None}
+
+
+def test_assets_that_are_receipt_tokens_of_each_other_have_no_price() -> None:
+    assets = {
+        definition.id: definition
+        for definition in (asset("a", 6, receipt="native;b"), asset("b", 6, receipt="native;a"))
+    }
+    markets = [Market(asset_id, lend(2, 1), None, None) for asset_id in assets]
+    assert with_receipt_prices({}, assets, markets) == {}
+    assert with_receipt_prices({"native;a": D(3)}, assets, markets) == {"native;a": D(3), "native;b": D(6)}
+
+
+@pytest.mark.parametrize(("lent", "out"), [(10**18 + 1, 1), (1, 10**30)])
+def test_a_receipt_token_whose_price_cannot_be_stored_has_an_unknown_one(lent: int, out: int) -> None:
+    """At 2,000 USD for 10^18 denom units: 2 * 10^39 USD and 2 * 10^-27 USD for as many receipts."""
+    assets = {"native;e": asset("e", 18, receipt="native;re"), "native;re": asset("re", 18)}
+    markets = [Market("native;e", lend(lent, out), None, None)]
+    quoted = {"native;e": D(2000)}
+    assert with_receipt_prices(quoted, assets, markets) == {**quoted, "native;re": None}
 
 
 def standing(key: str, origin: str, kind: AssetKind = AssetKind.RECEIPT) -> Asset:
@@ -123,14 +179,17 @@ def debt(balance: int, shares: int) -> DebtMarket:
 
 
 def test_supply_sums_markets_and_separates_receipt_tokens() -> None:
-    """a at 2 USD: 7 lent, 3 posted with 4 shares, 1 owed with 3. Its receipt at 2.5 USD: 2 posted. b has no price."""
+    """a at 2 USD: 7 lent, 3 posted with 4 shares, 1 owed with 3. Its receipt at 2.5 USD: 2 posted, 1 lent again.
+
+    b has no price.
+    """
     assets = {
         definition.id: definition
         for definition in (asset("a", 0, receipt="native;ra"), asset("ra", 0, AssetKind.RECEIPT), asset("b", 0))
     }
     markets = [
         Market("native;a", lend(7, 7), CollateralMarket(COLLATERAL, 3, 4), debt(1, 3)),
-        Market("native;ra", None, CollateralMarket(COLLATERAL, 2, 2), None),
+        Market("native;ra", lend(1, 1), CollateralMarket(COLLATERAL, 2, 2), None),
         Market("native;b", lend(9, 9), CollateralMarket(COLLATERAL, 9, 9), debt(9, 9)),
         Market("native;unknown", lend(9, 9), None, None),
     ]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
 from analytics_service.market.assumptions import PriceChange, assumed, assumed_prices, changed
-from analytics_service.market.book import Valuation, book_of
+from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.borrowers import Order, borrowers_of
 from analytics_service.market.health import INFINITE
 from analytics_service.market.health_bands import BadDebt, Slice
@@ -24,13 +24,14 @@ from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.risk import near_risk, risk_of
+from analytics_service.market.risk import Exposure, near_risk, risk_of
 from analytics_service.store.positions import borrowing_of, item_frame
 from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
 from tests.unit.small_protocol import CONFIG, CONTEXT, HEL_MARKET, ORB_MARKET, POSITION, PTOKEN, Context
 
 D, F = Decimal, Fraction
-ETH, RETH, STETH, USD, PTK, DARK = (f"native;{name}" for name in ("eth", "reth", "steth", "usd", "ptk", "dark"))
+NAMES = ("eth", "reth", "rreth", "steth", "usd", "ptk", "dark")
+ETH, RETH, RRETH, STETH, USD, PTK, DARK = (f"native;{name}" for name in NAMES)
 
 
 def asset(asset_id: str, decimals: int, **fields: Any) -> Asset:
@@ -38,25 +39,31 @@ def asset(asset_id: str, decimals: int, **fields: Any) -> Asset:
     return Asset(AssetGroup.NATIVE, key, key, key.upper(), key, decimals, 2, **fields)
 
 
-# Receipts of ETH have no price of their own, staked ETH has one, and DARK has none.
+# Receipts of ETH have no price of their own, nor have receipts of these. Staked ETH has one, and DARK has none.
 ASSETS = {
     known.id: known
     for known in (
         asset(ETH, 18, receipt_asset=RETH),
-        asset(RETH, 18, kind=AssetKind.RECEIPT, origin_asset=ETH),
+        asset(RETH, 8, kind=AssetKind.RECEIPT, origin_asset=ETH),
+        asset(RRETH, 20, kind=AssetKind.RECEIPT, origin_asset=RETH),
         asset(STETH, 6, kind=AssetKind.LIQUID_STAKING, origin_asset=ETH),
         asset(USD, 6),
         asset(PTK, 6),
         asset(DARK, 6),
     )
 }
+RECEIPTS = {ETH: RETH, RETH: RRETH}
 QUOTED = {ETH: D(2000), STETH: D(2100), USD: D(1), PTK: D("0.5")}
 AMOUNTS = st.integers(0, 40).map(lambda units: units * 25)
 ADDRESSES = ["0x" + digit * 40 for digit in "123456"]
 
 
 def valued(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal | None] = QUOTED) -> Valuation:
-    return Valuation(book_of(borrowing_of(item_frame(positions)), context.markets), context, quoted)
+    return Valuation(book_of(borrowing_of(item_frame(positions)), context.markets), terms_of(context), quoted)
+
+
+def terms_of(context: Context) -> Terms:
+    return Terms(linked(context.assets), context.markets, context.config, context.ptoken)
 
 
 @st.composite
@@ -65,10 +72,11 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
 
     def market(asset_id: str) -> Market:
         ltv = draw(st.sampled_from(["0", "0.5", "0.8", "0.95"]))
+        unit, token_unit = (10 ** ASSETS[of].decimals_denom for of in (asset_id, RECEIPTS.get(asset_id, asset_id)))
         shares, balance = draw(st.sampled_from([(0, 0), (10**30, 10**30), (7 * 10**21, 10**22 + 1), (3, 7)]))
         return Market(
             asset_id,
-            LendMarket(D(0), principal=3, receipt_supply=draw(st.sampled_from([0, 2, 7]))),
+            LendMarket(D(0), 3 * unit, draw(st.sampled_from([0, 2, 7])) * token_unit),
             CollateralMarket(CollateralConfig(True, D(0), D(ltv), None, D(0), D(0)), balance, shares),
             replace(HEL_MARKET.debt, balance=balance + 1, shares=shares) if HEL_MARKET.debt else None,
         )
@@ -90,8 +98,8 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
         stake_collateral_ratio=draw(st.sampled_from([D(0), D("0.25"), D(1)])),
         staking_health_modifier=draw(st.sampled_from([D(0), D("0.2"), D(1)])),
     )
-    markets = {asset_id: market(asset_id) for asset_id in draw(st.permutations([*ASSETS]))[: draw(st.integers(4, 6))]}
-    context = Context(ASSETS, QUOTED, markets, config, replace(PTOKEN, asset_id=PTK))
+    markets = {asset_id: market(asset_id) for asset_id in draw(st.permutations([*ASSETS]))[: draw(st.integers(4, 7))]}
+    context = Context(linked(ASSETS), QUOTED, markets, config, replace(PTOKEN, asset_id=PTK))
     prices = prices_of(context, QUOTED)
     stakes = st.lists(st.builds(Stake, st.integers(0, 2), st.integers(0, 2), AMOUNTS.map(lambda usd: usd * 10**5),
         st.just(False), st.none(), st.just(D(0))), max_size=2)  # fmt: skip
@@ -138,8 +146,8 @@ def test_accounts_near_risk_are_all_that_is_at_risk(
 ) -> None:
     positions, context = protocol
     items, quoted = borrowing_of(item_frame(positions)), {**QUOTED, **lost}
-    near = near_risk(items, context, quoted, max(bound, D("1.1")))
-    valuations = [Valuation(book_of(rows, context.markets), context, quoted) for rows in (near, items)]
+    near = near_risk(items, terms_of(context), quoted, max(bound, D("1.1")))
+    valuations = [Valuation(book_of(rows, context.markets), terms_of(context), quoted) for rows in (near, items)]
     some, every = (risk_of(valuation, bound) for valuation in valuations)
     assert (some.at_risk, some.liquidatable) == (every.at_risk, every.liquidatable)
     hides = any(account.is_hidden for account in judge(positions, context, quoted))
@@ -194,6 +202,7 @@ def test_each_step_of_a_ladder_is_the_risk_at_its_price(
     valuation = valued(positions, context, quoted)
     if asset_id not in valuation.known:
         return
+    asset_id = valuation.underlying(asset_id)
     ladder = ladder_of(valuation, asset_id, changes)
     for change, step in zip(changes, ladder.steps, strict=True):
         price = decimal(round18(F(ladder.price) * (100 + F(change)) / 100))
@@ -241,6 +250,7 @@ def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
     """Health on a grid of prices, by the independent calculation, changes its side of 1 only where a price says so."""
     positions, context = protocol
     valuation = valued(positions, context)
+    assert {valuation.underlying(asset_id) for asset_id in (RETH, RRETH)} == {ETH}
     names = {(account.address, account.index): place for place, account in enumerate(judge(positions, context, QUOTED))}
 
     def health(place: int, asset_id: str, price: Decimal) -> Fraction | None:
@@ -249,6 +259,7 @@ def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
     for borrower in borrowers_of(valuation, "debt", 3, 0).listed:
         place = names[borrower.address, borrower.account_index]
         for found in borrower.liquidation:
+            assert found.asset_id not in (RETH, RRETH)
             present = valuation.prices.get(found.asset_id)
             if not present or borrower.health is None:
                 assert found == LiquidationPrice(found.asset_id)
@@ -382,10 +393,24 @@ def test_amounts_beyond_64_bits_stay_exact() -> None:
     assert risk.indebted.collateral_value == D("2000000000000000000000000000000000000000000000.000000000000002")
 
 
+def lending(quoted: Mapping[str, Decimal], assets: Mapping[str, Asset] = ASSETS) -> Valuation:
+    """Nobody borrows. 100 ETH are lent for 200 receipts, and 10 of these for 5 receipts of receipts."""
+    lends = {ETH: LendMarket(D(0), 100 * 10**18, 200 * 10**8), RETH: LendMarket(D(0), 10 * 10**8, 5 * 10**20)}
+    markets = {asset_id: Market(asset_id, lend, None, None) for asset_id, lend in lends.items()}
+    return valued([], Context(assets, {}, markets, CONFIG, PTOKEN), quoted)
+
+
+def parsed(*changes: str) -> list[PriceChange]:
+    return [
+        PriceChange(name, D(change.rstrip("%")), change.endswith("%"))
+        for name, _, change in (text.rpartition(":") for text in changes)
+    ]
+
+
 def test_changes_are_of_the_price_and_name_assets_by_symbol_or_id() -> None:
+    changes = parsed("eth:-20%", f"{STETH}:60000.5")
+    assert assumed(changes, lending({ETH: D(2000), STETH: D(3000)})) == {ETH: D(1600), STETH: D("60000.5")}
     prices = {ETH: D(2000), RETH: D(3000), PTK: D("0.5")}
-    changes = [PriceChange("eth", D("-20"), is_percent=True), PriceChange(RETH, D("60000.5"), is_percent=False)]
-    assert assumed(changes, ASSETS, prices) == {ETH: D(1600), RETH: D("60000.5")}
     shown = assumed_prices([ETH], prices, prices | {ETH: D(1600), RETH: D(2400)})
     # Receipts follow their origin.
     assert [(one.asset_id, one.price, one.assumed_price) for one in shown] == [
@@ -402,18 +427,63 @@ def test_changes_are_of_the_price_and_name_assets_by_symbol_or_id() -> None:
         (["ETH:-1%", "native;eth:5"], ParameterInvalid, "names an asset that has a price there already"),
         (["DARK:-1%"], ParameterInvalid, "'DARK' has no price to change; give one in USD"),
         (["ETH:99999999999999999999%"], ParameterInvalid, "must be below 10\\^20"),
+        (["ETH:-1%", "RRETH:5"], ParameterInvalid, "'RRETH' names an asset that has a price there already"),
     ],
 )
 def test_a_change_that_cannot_be_assumed_is_named(changes: list[str], error: type[Exception], message: str) -> None:
-    parsed = [
-        PriceChange(name, D(change.rstrip("%")), change.endswith("%"))
-        for name, _, change in (text.rpartition(":") for text in changes)
-    ]
     with pytest.raises(error, match=message):
-        assumed(parsed, ASSETS, {ETH: D(2000)})
+        assumed(parsed(*changes), lending({ETH: D(2000)}))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("RRETH:-20%", {ETH: D(1600)}),
+        # One redeems 2 RETH, which redeem 1 ETH.
+        ("RRETH:1500", {ETH: D(1500)}),
+        ("RETH:900", {ETH: D(1800)}),
+        # No ratio says what staked ETH without a price redeems.
+        ("STETH:-20%", {ETH: D(1600)}),
+        ("STETH:2100", {STETH: D(2100)}),
+    ],
+)
+def test_a_token_without_a_price_of_its_own_stands_for_its_origin(change: str, expected: Mapping[str, Decimal]) -> None:
+    assert assumed(parsed(change), lending({ETH: D(2000)})) == expected
+
+
+def test_a_token_with_a_price_of_its_own_stands_for_itself() -> None:
+    """What is lent of it follows it."""
+    valuation = lending({ETH: D(2000), RETH: D(1100), STETH: D(2100)})
+    assert [valuation.underlying(asset_id) for asset_id in (RETH, RRETH, STETH)] == [RETH, RETH, STETH]
+    assert valuation.prices[RRETH] == D(2200)
+
+
+def test_an_asset_and_its_receipts_fall_together() -> None:
+    """1 ETH at 2,000 USD, 2 RETH and 1 RRETH, which redeem 1 ETH each, secure 80 % of 6,000 for a debt of 2,400 USD.
+    A ladder of any of them is that of ETH, and by the price of ETH there are 6,000 USD of collateral."""
+    valuation = lending({ETH: D(2000), USD: D(1)})
+    rules = CollateralConfig(True, D(0), D("0.8"), None, D(0), D(0))
+    held = {ETH: 10**18, RETH: 2 * 10**8, RRETH: 10**20}
+    markets = {
+        asset_id: replace(
+            valuation.terms.markets.get(asset_id, Market(asset_id, None, None, None)),
+            collateral=CollateralMarket(rules, 10**30, 10**30),
+        )
+        for asset_id in held
+    }
+    owed = Market(USD, None, None, replace(HEL_MARKET.debt, balance=10**30, shares=10**30) if HEL_MARKET.debt else None)
+    account = Account(0, tuple(Holding(*pair) for pair in held.items()), (Holding(USD, 2_400 * 10**6),))
+    context = Context(ASSETS, {}, {**markets, USD: owed}, CONFIG, PTOKEN)
+    valuation = valued([Position("0x" + "1" * 40, (account,))], context, valuation.quoted)
+    (borrower,) = borrowers_of(valuation, "debt", 1, 0).listed
+    assert borrower.liquidation == [LiquidationPrice(ETH, D(1000), D("-0.5")), LiquidationPrice(USD, D(2), D(1))]
+    exposures = risk_of(valuation).by_price
+    assert exposures == [Exposure(ETH, D(6000), D(0)), Exposure(USD, D(0), D(2400))]
+    steps = ladder_of(valuation, ETH, [D(-51), D(-50)]).steps
+    assert [step.liquidatable for step in steps] == [Slice(1, D(2940), D(2400)), Slice(0, D(0), D(0))]
 
 
 def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
     twice = ASSETS | {"token;0xe": replace(ASSETS[ETH], group=AssetGroup.TOKEN, group_key="0xe")}
     with pytest.raises(ParameterInvalid, match="name one of them by id: native;eth, token;0xe"):
-        assumed([PriceChange("ETH", D(5), is_percent=False)], twice, {})
+        assumed(parsed("ETH:5"), lending({}, twice))

@@ -225,6 +225,10 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(assets_=(ATOM, USDT, RECEIPT, replace(RECEIPT, group_key="0xrr", origin_asset=RECEIPT.id))),
         "note: assets: receipt tokens of receipt tokens: token;0xrr.",
     ),
+    "receipts of receipts": (
+        Sound(assets_=(ATOM, RECEIPT, replace(USDT, kind=AssetKind.RECEIPT, origin_asset=RECEIPT.id))),
+        "warning: assets: receipt tokens of each other, which therefore have no price: ",
+    ),
     "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset is not among the assets: token;"),
     # Prices.
     "no prices": (Sound(usd={}), "error: prices: there are none, so there is no snapshot."),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from analytics_service.market.addresses import parse_address
-from analytics_service.market.assets import Asset, AssetKind, linked
+from analytics_service.market.assets import Asset, AssetKind, line_of, linked, origins_of
 from analytics_service.market.doubts import Doubtful, Limits, Observed, doubts_among
 from analytics_service.market.events import Action
 from analytics_service.market.fields import columns_of, row_of
@@ -138,6 +138,9 @@ def _identities(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     origins = [(asset.id, asset.origin_asset) for asset in answers["assets"] if asset.origin_asset]
     if lost := [asset_id for asset_id, origin in origins if origin not in answers.by_id]:
         yield warning(f"assets: the origin_asset is not among the assets: {listed(lost)}.")
+    redeemed = origins_of(answers.by_id.values())
+    if circular := [asset_id for asset_id in redeemed if line_of(asset_id, redeemed)[-1] in redeemed]:
+        yield warning(f"assets: receipt tokens of each other, which therefore have no price: {listed(circular)}.")
     for part, name in (("prices", "observed_at"), ("events", "at")):
         times = [(named(record), getattr(record, name)) for record in answers[part]]
         if old := [f"{record} ({shown(at)})" for record, at in times if at < OLDEST]:

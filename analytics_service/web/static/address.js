@@ -106,7 +106,9 @@ function health(accounts, why) {
 /** A borrow account, with the prices at which it is liquidated if `borrowers` are known. */
 function account({ index, collaterals, debts, health }, borrowers) {
   const prices = (borrowers ?? []).find((one) => one.account_index === index)?.liquidation ?? [];
-  const price = (row) => prices.find(({ asset }) => asset.id === row.asset_info.asset.id)?.extra.text;
+  // That of a receipt token without a price of its own is that of its origin.
+  const at = (asset) => prices.find((one) => one.asset.id === asset?.id)?.extra.text;
+  const price = ({ asset_info: { asset, classification } }) => at(asset) ?? at(classification.origin_asset);
   // The price at which health is 1.
   const reached = { title: health.result !== null && Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
     cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };

@@ -83,19 +83,20 @@ function countAtRisk(first) {
   return overTime(first, line("Accounts", first.x, numbers(values), "--warn"), readings, { yaxis: { rangemode: "tozero" } });
 }
 
-/** The part of the view that depends on one asset, which the viewer chooses: by default that of most collateral. */
-async function fall(place, { by_collateral: collaterals, by_debt: debts }, signal) {
-  const worth = (row) => Number(row.collateral_value ?? row.debt_value);
-  const rows = [...collaterals, ...debts].filter(worth).sort((one, other) => worth(other) - worth(one));
-  const assets = new Map(rows.map(({ asset_info: info }) => [info.asset.id, info.metadata.symbol || short(info.asset.id)]));
+/** The part of the view that depends on one asset, which the viewer chooses: by default that of the largest exposure. */
+async function fall(place, { by_price: exposures }, signal) {
+  const worth = ({ collateral_value: posted, debt_value: owed }) => Math.max(Number(posted), Number(owed));
+  const rows = exposures.filter(worth).sort((one, other) => worth(other) - worth(one));
+  const assets = new Map(rows.map(({ asset_info: info, collateral_value: posted, debt_value: owed }) => [info.asset.id,
+    `${info.metadata.symbol || short(info.asset.id)}: ${usd(posted)} of collateral, ${usd(owed)} of debt`]));
   if (!assets.size) return place.replaceChildren(notice("Nobody owes anything."));
   const chosen = assets.has(current().of) ? current().of : [...assets.keys()][0];
   const choose = (event) => {
     note({ of: event.target.value });
-    fall(place, { by_collateral: collaterals, by_debt: debts }, signal);
+    fall(place, { by_price: exposures }, signal);
   };
-  const select = h("select", { onchange: choose }, [...assets].map(([id, symbol]) =>
-    h("option", { value: id, selected: id === chosen }, symbol)));
+  const select = h("select", { onchange: choose }, [...assets].map(([id, text]) =>
+    h("option", { value: id, selected: id === chosen }, text)));
   const said = h("output");
   const listed = h("div");
   const slider = h("input", { type: "range", min: -95, max: 100, step: STEP, value: current().change ?? -20,
