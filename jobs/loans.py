@@ -48,7 +48,6 @@ from jobs.snapshot import Batch, Snapshot
 
 log = logging.getLogger(__name__)
 
-HISTORY = True
 # Seconds between the multiples after which a run asks for late events.
 _WINDOW = 300
 # The limit of an event's value. It exceeds all real values, but sums of events below it can be stored.

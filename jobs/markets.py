@@ -14,8 +14,6 @@ from analytics_service.store.markets import ADDING_UP, market_rows, unvalued, va
 from analytics_service.store.observations import observations_of, read_around, read_last_prices
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = True
-
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The source's markets at the instants, and their values at its prices. SourceError if it lacks either.

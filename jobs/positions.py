@@ -1,21 +1,27 @@
 """Accounts, stakes and wallets of all addresses, and their risk. Only items that changed are written.
 
-Changes are found by comparing with the store, never with memory: a digest for each address identifies the state that
-was written last. A digest counts only if its run is complete; a run that died may have left a later digest. For an
-address without a digest that counts, all items are compared.
+Changes are found by comparing with the store, never with memory: a digest for each address identifies its newest state.
+A digest counts only if its run is complete; a run that died may have left a later digest. For an address without a
+digest that counts, and in snapshots before others, all items are compared.
 """
 
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from itertools import groupby
 
 import polars as pl
 
-from analytics_service.errors import SnapshotRefused
 from analytics_service.market.assets import linked
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.positions import Position
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import completed_before, nth_completed, versions_between
 from analytics_service.store.markets import risk_by_history, risk_totals
 from analytics_service.store.observations import observations_of
 from analytics_service.store.positions import (
@@ -28,46 +34,102 @@ from analytics_service.store.positions import (
     item_frame,
     read_borrowing_between,
     read_digests,
+    read_gap,
     read_items,
 )
+from analytics_service.store.runs import Overtaken
 from analytics_service.store.sql import MAX_ADDRESSES
-from jobs.snapshot import Batch, Snapshot
+from jobs.snapshot import Addition, Batch, Snapshot
 
-HISTORY = False
+_LATEST = TIME_LIMIT - 1
+# Changed items that snapshots of the past may have together, in memory.
+_MOST_CHANGES = 1_000_000
 # The digest of an address without items.
 _GONE = 0
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The changes of positions up to an instant. SnapshotRefused if it is older than the stored positions."""
-    (at,) = batch.instants
-    second = unix_second(at)
-    digests = read_digests(batch.store)
-    _refuse_past(batch, second)
-    items, stated = _items(batch, at), batch.source.activity(at)
+    """The changes of positions up to the first instant, or, if there are later snapshots, up to each of the first
+    instants."""
+    newest = completed_before(batch.store, batch.family, _LATEST)
+    earlier = [at for at in batch.instants if newest is not None and unix_second(at) < newest]
+    return _before_others(batch, earlier) if earlier else [_newest(batch, batch.instants[0])]
+
+
+def _newest(batch: Batch, at: datetime) -> Snapshot:
+    """The snapshot after all others."""
+    known = read_digests(batch.store)
+    items = _items(batch, at, lambda addresses: read_items(batch.store, addresses, unix_second(at)))
+    changed = _changed(items, known)
+    now = items.join(changed, on="address", how="semi")
+    stored = _stored_items(batch.store, changed.filter("stored")["address"], unix_second(at))
+    digests = changed.select("address", "digest")
+    return _snapshot(batch, at, items, position_digest=digests, position=_differences(stored, now))
+
+
+def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]:
+    """Snapshots before the newest: the first of them, with a bounded number of changes."""
+    store, family, seconds = batch.store, batch.family, [*map(unix_second, instants)]
+    first = completed_before(store, family, seconds[0]) or 0
+    last = nth_completed(store, family, 1, seconds[-1], _LATEST)
+    if last is None:
+        raise Overtaken("Another process removes positions.")
+    versions = versions_between(store, family, first, last)
+    ends = [0, *sorted(versions)]
+    snapshots: list[Snapshot] = []
+    kept: list[pl.DataFrame] = []
+    for index, gap in groupby(instants, lambda at: bisect_right(ends, unix_second(at))):
+        added, rows = _fill(batch, gap, ends[index - 1], ends[index])
+        snapshots += added
+        kept.append(rows.with_columns(version=pl.lit(versions[ends[index]], pl.UInt64)))
+        if sum(snapshot.dated["position"].height for snapshot in snapshots) > _MOST_CHANGES:
+            break
+    addition = Addition(first, last, versions, {"position": pl.concat(kept)})
+    return [replace(snapshot, addition=addition) for snapshot in snapshots]
+
+
+def _fill(batch: Batch, instants: Iterable[datetime], start: int, end: int) -> tuple[list[Snapshot], pl.DataFrame]:
+    """Snapshots between two complete ones (unix seconds), and what keeps the later one as it is.
+
+    Rows are whole values. So each item that is otherwise than it was, and has no row at the later one, gets the row
+    there that says what it was.
+    """
+    before, written = read_gap(batch.store, start, end)
+    now, snapshots, changes = before, [], 0
+    for at in instants:
+        was, now = now, _items(batch, at, partial(_of, now))
+        snapshots.append(_snapshot(batch, at, now, position=_differences(was, now)))
+        changes += snapshots[-1].dated["position"].height
+        if changes > _MOST_CHANGES:
+            break
+    back = _differences(now, before).join(written, on=ITEM_KEY, how="anti")
+    return snapshots, back.with_columns(observed_at=pl.lit(end, pl.UInt32))
+
+
+def _snapshot(batch: Batch, at: datetime, items: pl.DataFrame, **changes: pl.DataFrame) -> Snapshot:
+    """A snapshot with all items, and its rows by table."""
+    stated = batch.source.activity(at)
     # The risk of some positions would be taken for that of all.
     observations = stated_risk(batch, at) if stated else risk_at(batch, at, items)
-    changed = _changed(items, digests)
-    changes = {
-        "position_digest": changed.select("address", "digest"),
-        "position": _differences(batch.store, items, changed, second),
-    }
-    observed_at = pl.lit(second, pl.UInt32).alias("observed_at")
+    observed_at = pl.lit(unix_second(at), pl.UInt32).alias("observed_at")
     dated = {table: rows.with_columns(observed_at) for table, rows in changes.items()}
-    return [Snapshot(at, observations, activity_rows(items, stated), dated)]
+    return Snapshot(at, observations, activity_rows(items, stated), dated)
 
 
-def _items(batch: Batch, at: datetime) -> pl.DataFrame:
-    """The items of all addresses. An address with one that cannot be stored keeps those in the store: without a single
-    one, its health would be another."""
+def _items(batch: Batch, at: datetime, stored: Callable[[list[str]], pl.DataFrame]) -> pl.DataFrame:
+    """The items of all addresses. An address with one that cannot be stored keeps those that are `stored`: without a
+    single one, its health would be another."""
     unfit: list[Position] = []
     items = item_frame(batch.source.positions(at), unfit)
     if not unfit:
         return items
     faults = [(position, batch.left_out.faults("positions", position, Position)) for position in unfit]
     kept = {position.address.lower() for position, of in faults if all(fault.path != "address" for fault in of)}
-    others = items.filter(~pl.col("address").is_in(kept))
-    return pl.concat([others, read_items(batch.store, [*kept], unix_second(at))])
+    return pl.concat([items.filter(~pl.col("address").is_in(kept)), stored([*kept])])
+
+
+def _of(items: pl.DataFrame, addresses: list[str]) -> pl.DataFrame:
+    return items.filter(pl.col("address").is_in(addresses))
 
 
 def collect_again(batch: Batch) -> list[Snapshot]:
@@ -102,13 +164,6 @@ def stated_risk(batch: Batch, at: datetime) -> pl.DataFrame:
     return observations_of(risk_by_history(batch.source.risk(at)), at)
 
 
-def _refuse_past(batch: Batch, at: int) -> None:
-    if batch.head is not None and at < batch.head.at:
-        raise SnapshotRefused(
-            "Positions are stored as changes, so none can be added before the newest ones. Take a later snapshot."
-        )
-
-
 def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Addresses whose stored digest differs or does not count, in the columns address, digest (the new one) and stored.
 
@@ -126,13 +181,15 @@ def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _differences(store: Store, items: pl.DataFrame, addresses: pl.DataFrame, at: int) -> pl.DataFrame:
-    """Items of the addresses that are new or different, and a closed item for each item that is gone."""
-    now = items.join(addresses, on="address", how="semi")
-    stored_addresses = addresses.filter("stored")["address"]
-    starts = range(0, stored_addresses.len(), MAX_ADDRESSES)
-    chunks = (stored_addresses.slice(start, MAX_ADDRESSES).to_list() for start in starts)
-    stored = pl.concat([items.clear(), *(read_items(store, chunk, at) for chunk in chunks)])
-    changed = now.join(stored, on=ITEM, how="anti", nulls_equal=True).with_columns(closed=pl.lit(False))
-    gone = stored.join(now, on=ITEM_KEY, how="anti").with_columns(**CLOSED, closed=pl.lit(True))
+def _stored_items(store: Store, addresses: pl.Series, at: int) -> pl.DataFrame:
+    """The stored items of addresses at a unix second."""
+    starts = range(0, max(addresses.len(), 1), MAX_ADDRESSES)
+    chunks = (addresses.slice(start, MAX_ADDRESSES).to_list() for start in starts)
+    return pl.concat([read_items(store, chunk, at) for chunk in chunks])
+
+
+def _differences(was: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
+    """Items that are new or different, and a closed item for each item that is gone."""
+    changed = now.join(was, on=ITEM, how="anti", nulls_equal=True).with_columns(closed=pl.lit(False))
+    gone = was.join(now, on=ITEM_KEY, how="anti").with_columns(**CLOSED, closed=pl.lit(True))
     return pl.concat([changed, gone]).sort(ITEM_KEY)

@@ -17,8 +17,6 @@ from analytics_service.store.observations import (
 )
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = True
-
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The source's assets at the instants, and its new prices. SourceError if it quotes no prices."""

@@ -3,8 +3,6 @@
 from analytics_service.store.markets import ptoken_rows
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = True
-
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The protocol token and all unlock arrangements at the instants."""

@@ -5,8 +5,6 @@ from analytics_service.store.histories import BORROW_RATES, LEND_RATES
 from analytics_service.store.observations import Values, observations_of
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = True
-
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The rates of the source's markets at the instants. SourceError if it has none."""

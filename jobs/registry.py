@@ -1,8 +1,7 @@
 """All jobs. Each setting <name>_every is the interval of the job in the module jobs.<name>.
 
-Such a module has a docstring whose first line says what the job stores, a function `collect` (see snapshot.Collect),
-and HISTORY: whether snapshots of the past can be added. It is False if snapshots are stored as changes. Jobs first run
-in the order of the settings.
+Such a module has a docstring whose first line says what the job stores, and a function `collect` (see
+snapshot.Collect). Jobs first run in the order of the settings.
 """
 
 from collections.abc import Mapping
@@ -18,11 +17,10 @@ _SUFFIX = "_every"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Takes snapshots of a family of data. `history` says whether snapshots of the past can be added."""
+    """Takes snapshots of a family of data."""
 
     name: str
     collect: Collect
-    history: bool
 
     @property
     def family(self) -> str:
@@ -36,7 +34,7 @@ class Job:
 
 def _job(name: str) -> Job:
     module = import_module(f"jobs.{name}")
-    return Job(name, module.collect, module.HISTORY)
+    return Job(name, module.collect)
 
 
 JOBS = {

@@ -3,8 +3,6 @@
 from analytics_service.store.markets import route_rows
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = True
-
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The routes of all swap contracts at the instants; a protocol without such contracts has none."""

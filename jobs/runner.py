@@ -13,11 +13,10 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import told_ahead
 from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.runs import Beginning, Overtaken, begin
 from jobs.left_out import LeftOut
-from jobs.registry import JOBS, Job
+from jobs.registry import Job
 from jobs.snapshot import Batch, Snapshot, Taking, commit
 
 log = logging.getLogger(__name__)
@@ -39,7 +38,6 @@ class Outcome(StrEnum):
 
     DONE = "done"
     ALREADY_DONE = "already done"
-    SUPERSEDED = "not taken, because there is a later snapshot, and earlier ones cannot be added"
 
 
 def run_once(
@@ -53,7 +51,6 @@ def run_once(
 ) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    A job that keeps no history takes no snapshot older than the newest, because no reader would see it.
     StoreUnavailable and SourceError are retried; the last error is raised. `left_out` knows what earlier runs left out.
     """
     left_out = left_out or LeftOut()
@@ -61,12 +58,6 @@ def run_once(
 
     def attempt() -> Outcome:
         beginning = _begin(job, store, [second])
-        head = beginning.head
-        if not job.history and head is not None and second < head.instant:
-            if beginning.ahead:
-                told = told_ahead(job.family, beginning.ahead, beginning.now)
-                raise SnapshotRefused(f"{told}. Until then none can be added, because they are stored as changes.")
-            return Outcome.SUPERSEDED
         batch = Batch(job.family, source, store, [second], beginning.present, left_out, beginning.left)
         return Outcome.DONE if _take(job, batch, "job", beginning) else Outcome.ALREADY_DONE
 
@@ -84,9 +75,8 @@ def backfill(
     """Take the missing snapshots of instants (whole seconds, oldest first). Returns their number.
 
     `progress` is called with the number of instants done since its last call. An interrupted backfill continues where
-    it stopped when it is run again. SnapshotRefused for a job that keeps no history.
+    it stopped when it is run again.
     """
-    require_history(job)
     written, left_out = 0, LeftOut()
     for first in range(0, len(instants), _CHUNK):
         chunk = instants[first : first + _CHUNK]
@@ -100,8 +90,12 @@ def backfill(
                 beginning,
             )
 
-        written += retry_overtaken(attempt, ONCE)
-        progress(len(chunk))
+        left = len(chunk)
+        while taken := retry_overtaken(attempt, ONCE):
+            written, left = written + taken, left - taken
+            progress(taken)
+        if left:
+            progress(left)
     return written
 
 
@@ -121,15 +115,6 @@ def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_
     return [at - early for at in multiples(start + early, end + early, interval)]
 
 
-def require_history(job: Job) -> None:
-    """SnapshotRefused for a job that keeps no history."""
-    if not job.history:
-        raise SnapshotRefused(
-            f"{job.name} cannot be backfilled: they are stored as changes from one snapshot to the next, so no "
-            f"snapshot can be added before the newest. {_with_history()} can be."
-        )
-
-
 def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
     """The result of taking snapshots. If another process is faster, the missing snapshots are collected again."""
     for _ in range(_ATTEMPTS - 1):
@@ -146,15 +131,17 @@ def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
 
 
 def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
-    """Collect and commit the missing snapshots of a batch, oldest first. Returns their number.
+    """Collect and commit the missing snapshots of a batch, oldest first, or as many of them as the job takes together.
+    Returns their number.
 
     Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.
     """
     missing = [at for at in batch.instants if unix_second(at) not in beginning.completed]
-    if missing:
-        batch = replace(batch, instants=missing)
-        commit(batch.store, collected(job, batch), Taking(kind, origin_of(batch.source)), beginning)
-    return len(missing)
+    if not missing:
+        return 0
+    snapshots = collected(job, replace(batch, instants=missing))
+    commit(batch.store, snapshots, Taking(kind, origin_of(batch.source)), beginning)
+    return len(snapshots)
 
 
 def collected(job: Job, batch: Batch) -> list[Snapshot]:
@@ -162,12 +149,6 @@ def collected(job: Job, batch: Batch) -> list[Snapshot]:
     batch = replace(batch, source=spelled(batch.source, batch.store, batch.instants[-1]))
     with batch.left_out:
         return job.collect(batch)
-
-
-def _with_history() -> str:
-    """The jobs that can be backfilled, as the beginning of a sentence."""
-    *names, last = [job.name for job in JOBS.values() if job.history]
-    return f"{', '.join(names)} and {last}".capitalize()
 
 
 def _log_retry(error: BaseException, pause: float) -> None:

@@ -194,10 +194,10 @@ class Tick:
             for _ in range(missing - counted):
                 self._measure(name, "missed", None)
             span = f"--start {shown(last)} --end {shown(at)} --every {self._interval.total_seconds():.0f}s"
-            remedy = f"; `analytics-service jobs backfill {name} {span}` adds them" if self._job.history else ""
+            remedy = f"`analytics-service jobs backfill {name} {span}` adds them"
             if missing:
                 log.warning(
-                    "%s: missing snapshots between %s and %s: %d%s.", name, shown(last), shown(at), missing, remedy
+                    "%s: missing snapshots between %s and %s: %d; %s.", name, shown(last), shown(at), missing, remedy
                 )
         if self._comes_second:
             self._retries.wait(min(_HEAD_START * self._interval.total_seconds(), _LONGEST_HEAD_START))

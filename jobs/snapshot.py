@@ -29,7 +29,7 @@ from analytics_service.store.columns import TIMES, SnapshotRows, SnapshotTable, 
 from analytics_service.store.connection import Store
 from analytics_service.store.doubts import DOUBTS, doubt_frame
 from analytics_service.store.histories import History
-from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite
+from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite, versions_between
 from analytics_service.store.markets import read_markets
 from analytics_service.store.observations import (
     KEY,
@@ -38,7 +38,7 @@ from analytics_service.store.observations import (
     read_last_prices,
     read_observed_at,
 )
-from analytics_service.store.runs import Beginning, RunWriter
+from analytics_service.store.runs import Beginning, Overtaken, RunWriter
 from jobs.left_out import LeftOut
 
 # How far a clock of the source may be ahead.
@@ -204,6 +204,20 @@ def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
 
 
 @dataclass(frozen=True, slots=True)
+class Addition:
+    """What it takes to add snapshots that are stored as changes before others.
+
+    `rows`, by table, keep the next ones as they are; they have the versions of these. All is true as long as `versions`
+    are those of the complete snapshots from `first` to `last` (unix seconds), by instant.
+    """
+
+    first: int
+    last: int
+    versions: Mapping[int, int]
+    rows: Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One family's data as of `at`.
 
@@ -213,6 +227,7 @@ class Snapshot:
     the source states although they are sums of events; it says that it has these up to `complete_until` (unix second).
     `assets` are definitions as of `at`, from jobs that read them. `newest` is the unix second of the newest observation
     that the source states, for snapshots that may have no new observations. `doubts` are about its observations.
+    `addition` is that of the whole batch, if it is stored as changes, and there are later snapshots.
     """
 
     at: datetime
@@ -225,9 +240,11 @@ class Snapshot:
     stated: Sequence[str] = ()
     doubts: Sequence[Doubt] = ()
     complete_until: int = 0
+    addition: Addition | None = None
 
 
-# Takes the snapshots of a batch, in the order of its instants. It reads no clock: the batch has the time.
+# Takes the snapshots of a batch, in the order of its instants, or only the first of them. It reads no clock: the batch
+# has the time.
 Collect = Callable[[Batch], list[Snapshot]]
 
 
@@ -251,7 +268,8 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     """
     runs = [_run(snapshot, taking, beginning) for snapshot in snapshots]
     removed = [snapshot.removed for snapshot in snapshots if snapshot.removed is not None]
-    is_rewrite = any(map(len, removed)) or _is_rewrite(runs, taking, beginning.present)
+    addition = snapshots[0].addition
+    is_rewrite = addition is not None or any(map(len, removed)) or _is_rewrite(runs, taking, beginning.present)
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
     condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
@@ -276,7 +294,9 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
                 record_rewrite(store, [beginning.family], beginning.version, finished=1)
         writer.complete(next((table.name for table in snapshots[0].rows), None))
         return
-    family, version, what = beginning.family, beginning.version, taking.again or taking.kind
+    # Of jobs, too, an addition waits for its turn: what it was made from must not change.
+    what = taking.again or ("backfill" if addition else taking.kind)
+    family, version = beginning.family, beginning.version
     with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
         writer.require()
         for table, rows in tables:
@@ -290,7 +310,17 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
             staged.remove(keys)
         if taking.again and not removed:
             staged.remove(gone(store, family, [run.at for run in runs], observations))
+        if addition is not None:
+            _insert(store, family, addition)
         rewrite.publish(store, staged, writer.runs)
+
+
+def _insert(store: Store, family: str, addition: Addition) -> None:
+    """Write the rows of an addition. Overtaken if they may not be true any more; those of before harm nobody."""
+    for table, rows in addition.rows.items():
+        store.insert(table, rows)
+    if versions_between(store, family, addition.first, addition.last) != addition.versions:
+        raise Overtaken(f"Another process took or removed snapshots of {family} at the same time.")
 
 
 def gone(store: Store, family: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:

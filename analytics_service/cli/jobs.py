@@ -121,16 +121,20 @@ def jobs_backfill(
     With --again those that are there are replaced by what the source says now, and so are all events of the range if
     they are those of loans. Without it they stay as they are.
     DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
-    as buckets of its history end. Positions have no past to take, but for the histories of risk of such a deployment.
+    as buckets of its history end; of positions, the histories of risk only.
 
     May be interrupted and run again: it continues where it stopped. Example:
 
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-02-28 --every 1h
     """
-    if again:
-        runner.require_history(JOBS[name])
-    elif dry_run:
+    if again and name == "positions":
+        raise click.UsageError(
+            "Positions are stored as changes from one snapshot to the next, so those that are there are not taken "
+            f"anew. `analytics-service remove positions --start {shown(start)}` takes out all from then on; then take "
+            "them without --again."
+        )
+    if dry_run and not again:
         raise click.UsageError("--dry-run is for --again; without it nothing changes that is there.")
     require_range(start, end)
     now = datetime.now(UTC)
@@ -156,10 +160,10 @@ def jobs_backfill(
                 bar.update(1)
             with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
                 # A source that states the number of users states their risk, too, if it can.
-                is_stated = not job.history and source.activity(now) is not None
+                is_stated = name == "positions" and source.activity(now) is not None
                 fill = backfill_risk if is_stated else runner.backfill
                 written = fill(job, source, store, instants, progress=bar.update)
-    unknown = "" if job.history else ", or are not known"
+    unknown = ", or are not known" if name == "positions" else ""
     there = f"{replaced} taken anew" if again else f"{len(instants) - written} were there already{unknown}"
     click.echo(f"{name}: {written} snapshots taken, {there}.")
 

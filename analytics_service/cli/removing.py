@@ -136,9 +136,9 @@ def _remedies(name: str, removal: Removal, removed: Removed, held_until: int, se
     between = f"--start {shown(start)} --end {shown(end)}"
     job = JOBS[removal.family]
     again = f"analytics-service jobs backfill {job.name} {between}"
-    if removal.history is None and job.history:
+    if removal.history is None:
         yield f"To take snapshots anew: {again} --every {job.interval(settings)}s"
-    elif removal.history is not None and job.history:
+    elif removal.family != "positions":
         yield f"To bring back what the source observed: {again} --again"
     if follows := _FOLLOWS.get(name):
         until = shown(instant(held_until))

@@ -14,6 +14,7 @@ from analytics_service.market.instants import instant
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History, names_of
 from analytics_service.store.ledger import Run, completed_before, new_version, nth_completed, runs_of
+from analytics_service.store.positions import forget_digests
 from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import Staging, publish, staging
 from analytics_service.store.sql import named_query
@@ -74,6 +75,8 @@ def _take_out(store: Store, removal: Removal, folder: Path, reporter: Reporter) 
         keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}
         store.run("stage_removed", keys, **_range(store, removal, runs))
         files = {history: _write(store, history, removed, staged, folder, reporter) for history in removed.observations}
+        if removal.family == "positions" and runs:
+            forget_digests(store)
         staged.forget(runs)
         publish(store, staged, [])
     return replace(removed, files=files)

@@ -146,7 +146,7 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
 
     For prices also each midnight before, since the source's beginning.
     """
-    if source.history is None or not (job.history and names_of(job.family)):
+    if source.history is None or job.name == "positions" or not names_of(job.family):
         return []
     start = now - source.history
     hours = multiples(start, now, _HISTORY_STEP)

@@ -255,6 +255,12 @@ def imports_of(store: Store, family: str) -> list[tuple[int, int]]:
     return list(rows.select("first_observed_at", "at").iter_rows())
 
 
+def versions_between(store: Store, family: str, start: int, end: int) -> Mapping[int, int]:
+    """The versions of the complete snapshots in a range (unix seconds, both included), by instant."""
+    rows = store.frame("snapshots_between", family=family, start=start, end=end)
+    return dict(rows.select("at", "version").iter_rows())
+
+
 def first_moment(store: Store, family: str) -> int | None:
     """The first moment (unix second) with a snapshot or an imported observation of a family, if there is any."""
     rows = store.frame("first_moment", family=family)

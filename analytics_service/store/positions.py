@@ -33,6 +33,7 @@ from analytics_service.store.columns import (
     select_list,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import new_version
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
 _KEY: Columns = {
@@ -177,9 +178,23 @@ def read_borrowing(store: Store, at: int) -> pl.DataFrame:
 def read_borrowing_between(store: Store, start: int, end: int) -> pl.DataFrame:
     """The same items at all seconds of a range, each with the seconds in which it had this amount: from `observed_at`
     to before `until`, null for the end of the range."""
-    rows = store.frame("borrowing_changes", _PLACEHOLDERS, kinds=list(_BORROWING), start=start, end=end)
+    rows = _read_changes(store, _BORROWING, start, end)
     until = pl.col("observed_at").shift(-1).over(ITEM_KEY)
     return rows.sort(*ITEM_KEY, "observed_at").with_columns(until=until).filter(~pl.col("closed"))
+
+
+def read_gap(store: Store, start: int, end: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """All open items at a snapshot (unix second; 0 for the time before the first), in the columns of ITEM, and the keys
+    of those that have a row at the next one."""
+    rows = _read_changes(store, KINDS, start, end)
+    until = pl.col("observed_at")
+    return rows.filter(until <= start, ~pl.col("closed")).select(ITEM), rows.filter(until == end).select(ITEM_KEY)
+
+
+def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> pl.DataFrame:
+    """The last row of each item up to the start of a range, and all later ones up to its end."""
+    rows = store.frame("item_changes", _PLACEHOLDERS, kinds=list(kinds), start=start, end=end)
+    return rows.with_columns(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
 
 
 def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
@@ -201,6 +216,12 @@ def digests_of(items: pl.DataFrame) -> pl.DataFrame:
 def read_digests(store: Store) -> pl.DataFrame:
     """The last digest of each address: address, digest and complete (whether its run was completed)."""
     return store.frame("position_digests")
+
+
+def forget_digests(store: Store) -> None:
+    """Let no digest count any more. Call it before snapshots are taken out: what is then the newest may be another
+    state than the one before them, if it was added later."""
+    store.run("forget_digests", version=new_version(store))
 
 
 def activity_rows(items: pl.DataFrame, stated: Activity | None = None) -> SnapshotRows:

@@ -4,4 +4,4 @@ FROM snapshot FINAL
 WHERE family = {family:String}
   AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({end:UInt32}, 'UTC')
   AND kind IN ('job', 'backfill')
-ORDER BY at
+ORDER BY at, version

@@ -85,7 +85,7 @@ CREATE OR REPLACE VIEW position_now{on_cluster}
     usd Nullable(Float64) COMMENT 'USD value; null if unknown',
     lost Bool COMMENT 'Whether the value is unknown because the asset lost its price: sums that include the item are unknown, too. Without a price ever, it counts as nothing',
     until Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
-    since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot from which on the item has been so',
+    since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot that wrote the item: it has been so since then, or for longer if earlier snapshots were added later',
     allowable_ltv Nullable(Float64) COMMENT 'Own loan-to-value ratio of collateral for withdrawals and borrows, a fraction; null: the market has it',
     liquidation_ltv Nullable(Float64) COMMENT 'Own loan-to-value ratio of collateral for liquidations, a fraction; null: the market has it'
 )

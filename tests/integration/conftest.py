@@ -94,8 +94,7 @@ def simulate(store: Store, source: SimulatedSource) -> None:
     noon = datetime.fromtimestamp(Simulated.noon, UTC)
     hour = timedelta(hours=1)
     for job in JOBS.values():
-        if job.history:
-            backfill(job, source, store, [noon - 2 * hour, noon - hour])
+        backfill(job, source, store, [noon - 2 * hour, noon - hour])
         run_once(job, source, store, noon)
 
 

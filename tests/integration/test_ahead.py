@@ -34,8 +34,6 @@ NOW = floored(datetime.now(UTC), MINUTE)
 AHEAD = NOW + 300 * MINUTE
 SOURCE = SimulatedSource("1")
 FAMILIES = ("prices", "rates", "markets", "loans", "ptoken", "positions")
-# Positions are taken before the snapshot from the future only.
-TICKS = {family: (95, 50, 20, *(() if family == "positions" else (5, 1))) for family in FAMILIES}
 # What has happened in the meantime, of all that the snapshot from the future has, depends on how long tests take.
 SURE = f"time NOT BETWEEN fromUnixTimestamp({unix_second(NOW)}) AND fromUnixTimestamp({unix_second(AHEAD) - 3600})"
 
@@ -48,7 +46,7 @@ def take_ahead(store: Store, family: str) -> None:
 
 
 class Pair(NamedTuple):
-    """A store with snapshots from the future, and one without; both have all of `TICKS`."""
+    """A store with snapshots from the future, and one without; both have all ticks before."""
 
     ahead: Settings
     usual: Settings
@@ -66,8 +64,7 @@ def pair(server: Settings) -> Iterator[Pair]:
                     for family in FAMILIES:
                         take_ahead(store, family)
                 for family in FAMILIES:
-                    if minutes in TICKS[family]:
-                        run_once(JOBS[family], SOURCE, store, NOW - minutes * MINUTE)
+                    run_once(JOBS[family], SOURCE, store, NOW - minutes * MINUTE)
         yield Pair(ahead, usual)
 
 
@@ -148,11 +145,6 @@ def test_a_snapshot_is_passed_over_until_its_time_has_come(pair: Pair) -> None:
     assert present(store, head, unix_second(AHEAD) - 60) == (head, 0)
     before, first = present(store, head, unix_second(AHEAD) - 61)
     assert (before.at, before.last_observed_at, first) == (*[unix_second(NOW - MINUTE)] * 2, unix_second(AHEAD))
-
-
-def test_positions_say_how_to_go_on(pair: Pair) -> None:
-    with pytest.raises(SnapshotRefused, match=rf"remove positions --start {shown(AHEAD)}. takes it out\."):
-        run_once(JOBS["positions"], SOURCE, Store(pair.ahead), NOW)
 
 
 def test_a_snapshot_of_more_than_a_minute_ahead_is_refused_with_both_times(store: Store) -> None:

@@ -17,7 +17,6 @@ from clickhouse_connect.driver.client import Client
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     NoSnapshot,
-    SnapshotRefused,
     SourceError,
     StoreFailure,
     StoreUnavailable,
@@ -327,22 +326,6 @@ def test_a_source_without_markets_is_an_error(store: Store) -> None:
     for name in ("markets", "rates"):
         with pytest.raises(SourceError, match=f"has no {name}"):
             run_once(JOBS[name], HandMade(markets_=[]), store, NOON)
-
-
-def test_an_older_snapshot_of_a_family_without_history_is_not_taken(store: Store, client: Client) -> None:
-    """As when a scheduler begins with the last whole minute, after someone took a later snapshot."""
-    source = HandMade(positions_=[POSITION])
-    run_once(JOBS["positions"], source, store, NOON + MINUTE)
-    before = contents(client)
-    assert run_once(JOBS["positions"], source, store, NOON) is Outcome.SUPERSEDED
-    assert contents(client) == before
-
-
-def test_a_family_without_history_is_not_backfilled(store: Store) -> None:
-    others = r"Prices, rates, markets, loans, ptoken and routes can be\."
-    with pytest.raises(SnapshotRefused, match=rf"positions cannot be backfilled: they are stored as changes.*{others}"):
-        backfill(JOBS["positions"], HandMade(), store, [NOON, NOON + MINUTE])
-    assert read_heads(store) == {}
 
 
 @pytest.mark.parametrize("name", ["markets", "ptoken", "routes"])

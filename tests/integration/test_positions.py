@@ -10,7 +10,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SnapshotRefused, StoreUnavailable
+from analytics_service.errors import StoreUnavailable
 from analytics_service.market.positions import (
     Account,
     Activity,
@@ -22,11 +22,9 @@ from analytics_service.market.positions import (
     Unbonding,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import read_state
 from analytics_service.store.positions import borrowing_of, item_frame, read_activity, read_borrowing, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
-from jobs.snapshot import Batch
 from tests import clickhouse
 from tests.doubles import dying
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
@@ -151,18 +149,6 @@ def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store
     assert read(store, after, BOB) == Position(BOB)
 
 
-def test_no_positions_are_added_before_the_newest(store: Store, written: Written) -> None:
-    """Not even before one without changes."""
-    run(store, 0, RICH)
-    run(store, 2, RICH)
-    run(store, 1, POOR)
-    assert written(1) == 0
-    with pytest.raises(SnapshotRefused, match="later snapshot"):
-        JOB.collect(
-            Batch("positions", HandMade(positions_=[POOR]), store, [NOON + MINUTE], read_state(store, "positions"))
-        )
-
-
 @dataclass
 class Slow(HandMade):
     """While it is asked for positions for the first time, something else happens."""
@@ -175,9 +161,7 @@ class Slow(HandMade):
         return super().positions(at)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "outcome"), [(60, Outcome.ALREADY_DONE), (30, Outcome.SUPERSEDED), (90, Outcome.DONE)]
-)
+@pytest.mark.parametrize(("seconds", "outcome"), [(60, Outcome.ALREADY_DONE), (30, Outcome.DONE), (90, Outcome.DONE)])
 def test_changes_are_from_the_state_that_another_scheduler_has_written_meanwhile(
     store: Store, seconds: int, outcome: Outcome
 ) -> None:
@@ -190,7 +174,8 @@ def test_changes_are_from_the_state_that_another_scheduler_has_written_meanwhile
     slow = Slow(positions_=[wallet(1, 2)], meanwhile=[lambda: run(store, 1, wallet(2, 1))])
     assert run_once(JOB, slow, store, NOON + timedelta(seconds=seconds)) is outcome
     assert read(store, 1) == wallet(2, 1)
-    assert read(store, 2) == (wallet(1, 2) if outcome is Outcome.DONE else wallet(2, 1))
+    assert read(store, 2) == (wallet(1, 2) if seconds == 90 else wallet(2, 1))
+    assert read_position(store, ALICE, SECOND + 30) == (wallet(1, 2) if seconds == 30 else wallet(1, 1))
 
 
 def random_position(draw: random.Random, address: str) -> Position:

@@ -69,8 +69,7 @@ def fill(store: Store, source: SimulatedSource, *names: str) -> None:
     """Snapshots of some families, or of all: the first of the past by a backfill, the others by jobs."""
     for name in names or EVERY:
         instants = multiples(START, END, EVERY[name] * MINUTE)
-        if JOBS[name].history:
-            backfill(JOBS[name], source, store, instants[:2])
+        backfill(JOBS[name], source, store, instants[:2])
         for at in instants:
             run_once(JOBS[name], source, store, at)
 

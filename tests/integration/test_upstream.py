@@ -109,14 +109,14 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), wait=lambda _: None, now=clock)
         with closing(BoundedSource(own, Calls("http://upstream", 60))) as source:
             for job in JOBS.values():
-                if job.history:
+                if job.name != "positions":
                     backfill(job, simulated, first, instants_to_fill(START, END, 20 * MINUTE))
             for tick in TICKS:
                 upstream.take(simulated, tick)
                 follower.take(source, tick)
             upstream.asked.clear()
             for job in JOBS.values():
-                if job.history:
+                if job.name != "positions":
                     backfill(job, source, second, instants_to_fill(START + HOUR, END, HOUR, at_ends=True))
             yield Pair(upstream, follower, source)
 

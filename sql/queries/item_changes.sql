@@ -1,6 +1,6 @@
--- What had all borrow accounts posted, owed and staked at the start of a range, and which of it changed until its end? Rows
+-- Which items of some kinds were there at the start of a range, or before, and which of them changed until its end? Rows
 -- count once the ledger lists their run.
-SELECT {key}, observed_at, toString(amount) AS amount, liquidation_ltv, closed
+SELECT {columns}, observed_at, closed
 FROM position
 WHERE kind IN {kinds:Array(String)}
   AND observed_at <= toDateTime({end:UInt32}, 'UTC')

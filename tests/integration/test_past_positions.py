@@ -1,0 +1,218 @@
+"""Positions are added at any instant: after the newest, between two snapshots, and before the first."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.exports.removing import Removal, remove
+from analytics_service.exports.writing import FOREVER
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import names_of
+from analytics_service.store.ledger import read_heads
+from analytics_service.store.positions import borrowing_of, item_frame, read_borrowing, read_position
+from jobs.registry import JOBS
+from jobs.runner import Outcome, backfill, run_once
+from tests import clickhouse
+from tests.doubles import FreshHeads, Silent, Statement, WatchedStore
+from tests.integration.databases import database, make_views
+from tests.integration.lending import ETH, ORB, USDC, Lending
+from tests.integration.routes import NOON, client_of
+
+JOB = JOBS["positions"]
+MINUTE = timedelta(minutes=1)
+START = instant(NOON)
+ADDRESSES = [f"0x{number:040x}" for number in range(6)]
+# Instants of the past, and those of the live job.
+PAST, LIVE = range(10), range(10, 13)
+
+
+def at(minute: int) -> datetime:
+    return START + minute * MINUTE
+
+
+@dataclass(frozen=True)
+class World(Lending):
+    """A protocol with a known past: its positions by minute."""
+
+    live: int = NOON
+    states: Mapping[int, list[Position]] = field(default_factory=dict)
+
+    def positions(self, at: datetime) -> Iterable[Position]:
+        return self.states[(unix_second(at) - NOON) // 60]
+
+
+def random_position(draw: random.Random, address: str) -> Position:
+    """A few items with small amounts, so that they often change back, or are dust."""
+
+    def some(assets: tuple[str, ...]) -> list[str]:
+        return [asset for asset in assets if draw.random() < 0.5]
+
+    accounts = tuple(
+        Account(
+            index,
+            tuple(Holding(asset, draw.randint(1, 2) * 10**19) for asset in some((ETH, ORB))),
+            tuple(Holding(asset, draw.randint(0, 2)) for asset in some((USDC,))),
+        )
+        for index in range(draw.randint(0, 2))
+    )
+    lends = tuple(LendPosition(asset, draw.randint(0, 2), draw.randint(0, 1)) for asset in some((USDC, ORB)))
+    return Position(address, accounts, lends, tuple(Balance(asset, draw.randint(0, 2)) for asset in some((ETH, USDC))))
+
+
+def random_world(draw: random.Random) -> World:
+    """Addresses come and go, most stay as they are from one minute to the next; in one minute there is nobody."""
+    states: dict[int, list[Position]] = {}
+    now: dict[str, Position] = {}
+    for minute in (*PAST, *LIVE):
+        for address in ADDRESSES:
+            if draw.random() < 0.3:
+                now.pop(address, None)
+            if draw.random() < 0.4:
+                now[address] = random_position(draw, address)
+        states[minute] = list(now.values())
+    return replace(World(), states={**states, draw.choice(PAST): []})
+
+
+class Scrambled:
+    """Fills a store with the snapshots of a world in random order; runs die, and others run beside them."""
+
+    def __init__(self, store: Store, settings: Settings, world: World, draw: random.Random) -> None:
+        self._store, self._settings, self._world, self._draw = store, settings, world, draw
+        self._left = draw.sample(PAST, len(PAST))
+        self._live = iter(LIVE)
+
+    def fill(self) -> None:
+        self._tick()
+        while self._left:
+            draw = self._draw
+            step: Callable[[], None] = draw.choice([self._backfill, self._backfill, self._die, self._beside])
+            step()
+        for _ in LIVE:
+            self._tick()
+
+    def _some(self) -> list[int]:
+        return [self._left.pop() for _ in range(min(len(self._left), self._draw.randint(1, 3)))]
+
+    def _take(self, store: Store, minutes: list[int]) -> None:
+        backfill(JOB, self._world, store, [at(minute) for minute in sorted(minutes)])
+
+    def _backfill(self) -> None:
+        self._take(self._store, self._some())
+
+    def _tick(self) -> None:
+        for minute in self._live:
+            assert run_once(JOB, self._world, self._store, at(minute)) is Outcome.DONE
+            break
+
+    def _die(self) -> None:
+        """A backfill loses ClickHouse before or after one of its inserts, and does not go on."""
+        minutes = self._some()
+        self._left += minutes
+        table = self._draw.choice(["position", "position_summary", "snapshot_staging", "rewrite"])
+
+        def die(statement: Statement) -> None:
+            if statement.kind == "insert" and statement.name.startswith(table):
+                raise StoreUnavailable("ClickHouse is gone.")
+
+        hooks = {self._draw.choice(["before", "after"] if table != "rewrite" else ["before"]): die}
+        with suppress(StoreUnavailable):
+            self._take(WatchedStore(self._settings, **hooks), minutes)
+
+    def _beside(self) -> None:
+        """While a backfill compares, another one takes snapshots, and while it writes, the live job."""
+        minutes, others = self._some(), self._some()
+        acts = {
+            Statement("query", "item_changes"): lambda: self._take(self._store, others),
+            Statement("insert", "position"): self._tick,
+        }
+
+        def meanwhile(statement: Statement) -> None:
+            if act := acts.pop(statement, None):
+                act()
+
+        self._take(WatchedStore(self._settings, after=meanwhile), minutes)
+
+
+@pytest.fixture
+def other(server: Settings) -> Iterator[Settings]:
+    """Another database."""
+    settings = replace(server, clickhouse_database="test_in_order")
+    with database(settings) as store:
+        make_views(store)
+        yield settings
+
+
+def seen(settings: Settings, minutes: Iterable[int]) -> list[object]:
+    """What readers see at minutes: SQL, risk, and the answers about some addresses."""
+    client = client_of(settings, now=unix_second(at(LIVE[-1])), heads=FreshHeads)
+    with clickhouse.client(settings) as own:
+        histories = ", ".join(f"'{name}'" for name in names_of("positions"))
+        # The row that wrote an item may be older in the other store.
+        view = "SELECT * EXCEPT since FROM position_at(time = {}) ORDER BY ALL"
+        views = [own.query(view.format(unix_second(at(minute)))).result_rows for minute in minutes]
+        risk = own.query(
+            f"SELECT * EXCEPT version FROM observation FINAL WHERE history IN ({histories}) ORDER BY ALL"
+        ).result_rows
+    answers = [
+        client.simulate_get(f"/api/v1/users/{address}/user?at={unix_second(at(minute))}").json
+        for minute in minutes
+        for address in ADDRESSES[:1]
+    ]
+    return [views, risk, answers]
+
+
+@pytest.mark.parametrize("seed", [None, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8))])
+def test_every_address_is_at_every_instant_as_the_source_says(
+    seed: int | None, store: Store, views: None, settings: Settings, other: Settings, draw: random.Random
+) -> None:
+    """In any order, interrupted, beside a live job and other backfills; as in a store that was filled in order."""
+    draw = draw if seed is None else random.Random(seed)
+    world = random_world(draw)
+    in_order = Store(other)
+    for each in (store, in_order):
+        for family in ("prices", "markets", "ptoken"):
+            run_once(JOBS[family], world, each, START)
+    for minute in (*PAST, *LIVE):
+        run_once(JOB, world, in_order, at(minute))
+    Scrambled(store, settings, world, draw).fill()
+    for minute, positions in world.states.items():
+        second = unix_second(at(minute))
+        by_address = {position.address: position for position in positions}
+        for address in ADDRESSES:
+            stated, stored = (
+                item_frame([position]).rows()
+                for position in (by_address.get(address, Position(address)), read_position(store, address, second))
+            )
+            assert sorted(stored, key=str) == sorted(stated, key=str), (minute, address)
+        borrowing = borrowing_of(item_frame(positions)).select("address", "kind", "account_index", "asset_id", "amount")
+        assert sorted(read_borrowing(store, second).select(borrowing.columns).rows()) == sorted(borrowing.rows())
+    assert read_heads(store)["positions"].instant == at(LIVE[-1])
+    minutes = [*PAST, *LIVE]
+    assert seen(settings, minutes) == seen(other, minutes)
+
+
+def test_what_comes_after_a_removal_is_compared_with_what_is_left(store: Store, tmp_path: Path) -> None:
+    """One wallet has 1, then 2 in a snapshot that was added later; another one was there in that snapshot only."""
+
+    def wallet(number: int, amount: int) -> Position:
+        return Position(ADDRESSES[number], wallet=(Balance(USDC, amount),))
+
+    world = replace(World(), states={0: [wallet(0, 1)], 1: [wallet(0, 2), wallet(1, 5)], 2: [wallet(0, 1)]})
+    for minute in (0, 2, 1):
+        assert run_once(JOB, world, store, at(minute)) is Outcome.DONE
+    remove(store, Removal("positions", None, unix_second(at(2)), FOREVER), tmp_path, Silent())
+    assert [read_position(store, address, unix_second(at(2))) for address in ADDRESSES[:2]] == world.states[1]
+    run_once(JOB, world, store, at(2))
+    assert [read_position(store, address, unix_second(at(2))) for address in ADDRESSES[:2]] == [
+        wallet(0, 1),
+        Position(ADDRESSES[1]),
+    ]
