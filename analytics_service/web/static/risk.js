@@ -33,13 +33,14 @@ export async function risk(place, route, signal) {
 }
 
 function tiles({ accounts_with_debt: count, debt_value: debt, extra, ...parts }) {
-  const { at_risk: risky, liquidatable, bad_debt: bad } = parts;
+  const { at_risk: risky, liquidatable, bad_debt: bad, unpriced_debt_accounts: unpriced } = parts;
   return [
     tile("Debt", extra.text.debt_value, number(count)),
     tile("At risk, health below 1.1", risky.extra.text.debt_value, `${number(risky.accounts)}, ${share(risky.debt_value, debt)}`),
     tile("Liquidatable, health below 1", liquidatable.extra.text.debt_value,
       `${number(liquidatable.accounts)}, ${share(liquidatable.debt_value, debt)}`),
     tile("Bad debt", bad.extra.text.value, number(bad.accounts)),
+    ...(unpriced ? [tile("Debt without a price", "N/A", `${number(unpriced)}, in no other figure`)] : []),
   ];
 }
 
