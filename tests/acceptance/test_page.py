@@ -637,7 +637,7 @@ def test_the_documentation_has_an_address_to_look_at(visit: Visit) -> None:
     [(host, address)] = re.findall(r"curl 'http://([^/]+)/api/v1/users/(\w+)/user\?", example)
     assert host == visit.service.bind
     visit.open({"view": "address", "address": address})
-    expect(page.get_by_role("heading", name="Health")).to_be_visible()
+    expect(page.get_by_role("heading", name="Health", exact=True)).to_be_visible()
 
 
 def test_the_contents_of_docs_are_folded_away_on_phones_only_and_have_no_barriers(visit: Visit) -> None:
@@ -753,6 +753,22 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transa
     expect(page.get_by_role("button", name="Older")).to_be_hidden()
     for url in [url for url in visit.browser.asked if "/tx-history?" in url][-2:]:
         assert moment_and_zone.items() <= query(url).items()
+
+
+def test_an_address_shows_its_worth_and_how_a_chosen_metric_has_changed(visit: Visit) -> None:
+    page = visit.open(VIEWS["address"] | {"tz": "UTC"})
+    shown = page.locator(".tile")
+    expect(shown.locator("h2")).to_have_text(
+        ["Net worth", "Collateral", "Debt", "Deposits", "Least health", "Debt to collateral"]
+    )
+    history = f"http://{visit.service.bind}/api/v1/users/{RICH}/history?period=y&start=now&end=now"
+    [debt] = visit.data(f"{history}&metric=debt")["points"]
+    tile = shown.nth(2).locator(".value").inner_text()
+    assert float(tile.strip("$K")) == pytest.approx(float(debt["v"]) / 1000, rel=0.01)
+    page.get_by_role("button", name="Least health").click()
+    visit.wait(page)
+    assert query(page.url)["metric"] == "health"
+    expect(page.locator("#chart-worth-over-time ~ .readout")).to_contain_text("Least health 3.")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import { cut, percent, short, time, wall } from "./format.js";
 import { go } from "./route.js";
 import { families } from "./status.js";
 import { transactions } from "./transactions.js";
+import { worth } from "./worth.js";
 
-const NO_ADDRESS = "Enter an address to see its health, collateral, debt, lending, staking and transactions.";
+const NO_ADDRESS = "Enter an address to see its worth, health, collateral, debt, lending, staking and transactions.";
 
 /** The view of an address, with the form to look for one. */
 export async function address(place, route, signal) {
@@ -50,13 +51,14 @@ async function show(result, route, signal) {
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
         () => unlocksChart(ptoken.unlocks, route, route.at ? answer.asOf : Date.now() / 1000))
     : null;
+  const course = worth(path, route, route.at ? answer.asOf : null, signal);
   const events = transactions(path, at, route, signal);
   const sections = [
-    health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, borrowers?.data)), lending(markets.lend),
+    ...course.parts, health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, borrowers?.data)), lending(markets.lend),
     staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
   ].filter((section) => section !== null);
   result.replaceChildren(asOf ?? "", ...sections);
-  await Promise.all([unlocks?.done, events.done]);
+  await Promise.all([course.done, unlocks?.done, events.done]);
 }
 
 function form({ address: shown = "", at = "" }) {

@@ -9,8 +9,8 @@ import { themeButton } from "./theme.js";
 const VIEWS = { overview: "Overview", markets: "Markets", risk: "Risk", address: "Address" };
 const REFRESH = 15_000;
 
-// Views that show one moment, whatever the range.
-const WITHOUT_RANGE = ["markets", "address"];
+// A view that shows one moment, whatever the range.
+const WITHOUT_RANGE = "markets";
 
 /** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
  * once. `looked` is called after each check, with the instants of the newest snapshots. */
@@ -44,7 +44,7 @@ export function header(element, reload, looked) {
       else anchor.removeAttribute("aria-current");
     }
     for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
-    buttons.hidden = custom.details.hidden = WITHOUT_RANGE.includes(route.view);
+    buttons.hidden = custom.details.hidden = route.view === WITHOUT_RANGE;
     custom.update(route);
     if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
     zone.value = route.tz;

@@ -6,10 +6,11 @@ import { figure } from "./figure.js";
 import { change, changeInPoints, percent, time, usd, wall } from "./format.js";
 import { imported } from "./imported.js";
 import { rangeName } from "./route.js";
-import { beginning, ends, history, numbers, shared, total } from "./series.js";
+import { beginning, history, numbers, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
+import { tile } from "./tile.js";
 
 /** The view of the whole protocol. */
 export async function overview(place, route, signal) {
@@ -71,15 +72,6 @@ function all(route, isOver, { data: markets }, tvl, deposits, debt, begun, liqui
     tile("Utilization", percent(now), span, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
-}
-
-/** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
-function tile(name, value, span, { values, end, compared = change }) {
-  const [first, last] = ends(values);
-  const { text, class: color } = compared(values[first], end ?? values[last]);
-  return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
-    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
-    spark(values, `${name} ${span(first)}`));
 }
 
 /** The sums of liquidations at the ends of days of 24 hours, the last of which ends now, or with the data. */

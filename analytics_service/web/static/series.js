@@ -12,7 +12,7 @@ export const BORROW_RATES = "/markets/borrow/rate-history";
 export function familyOf(path) {
   if (path === PRICES) return "prices";
   if ([LEND_RATES, BORROW_RATES].includes(path)) return "rates";
-  if (/at-risk|liquidatable/.test(path)) return "positions";
+  if (/at-risk|liquidatable|^\/users\//.test(path)) return "positions";
   return path.startsWith("/analytics/") ? "loans" : "markets";
 }
 
