@@ -42,8 +42,9 @@ from analytics_service.store.sql import MAX_ADDRESSES
 from jobs.snapshot import Addition, Batch, Snapshot
 
 _LATEST = TIME_LIMIT - 1
-# Changed items that snapshots of the past may have together, in memory.
-_MOST_CHANGES = 1_000_000
+# Items of snapshots before others that are written together: those of 100,000 accounts at five instants, which takes
+# some twenty seconds.
+_MOST_ITEMS = 2_000_000
 # The digest of an address without items.
 _GONE = 0
 
@@ -68,7 +69,7 @@ def _newest(batch: Batch, at: datetime) -> Snapshot:
 
 
 def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]:
-    """Snapshots before the newest: the first of them, with a bounded number of changes."""
+    """Snapshots before the newest: the first of them, with a bounded number of items."""
     store, family, seconds = batch.store, batch.family, [*map(unix_second, instants)]
     first = completed_before(store, family, seconds[0]) or 0
     last = nth_completed(store, family, 1, seconds[-1], _LATEST)
@@ -78,32 +79,36 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]
     ends = [0, *sorted(versions)]
     snapshots: list[Snapshot] = []
     kept: list[pl.DataFrame] = []
+    room = _MOST_ITEMS
     for index, gap in groupby(instants, lambda at: bisect_right(ends, unix_second(at))):
-        added, rows = _fill(batch, gap, ends[index - 1], ends[index])
+        added, rows, room = _fill(batch, gap, ends[index - 1], ends[index], room)
         snapshots += added
         kept.append(rows.with_columns(version=pl.lit(versions[ends[index]], pl.UInt64)))
-        if sum(snapshot.dated["position"].height for snapshot in snapshots) > _MOST_CHANGES:
+        if room <= 0:
             break
     addition = Addition(first, last, versions, {"position": pl.concat(kept)})
     return [replace(snapshot, addition=addition) for snapshot in snapshots]
 
 
-def _fill(batch: Batch, instants: Iterable[datetime], start: int, end: int) -> tuple[list[Snapshot], pl.DataFrame]:
-    """Snapshots between two complete ones (unix seconds), and what keeps the later one as it is.
+def _fill(
+    batch: Batch, instants: Iterable[datetime], start: int, end: int, room: int
+) -> tuple[list[Snapshot], pl.DataFrame, int]:
+    """Snapshots between two complete ones (unix seconds), until there is no room for more items; what keeps the later
+    one as it is; and the room that is left.
 
     Rows are whole values. So each item that is otherwise than it was, and has no row at the later one, gets the row
     there that says what it was.
     """
     before, written = read_gap(batch.store, start, end)
-    now, snapshots, changes = before, [], 0
+    now, snapshots = before, []
     for at in instants:
         was, now = now, _items(batch, at, partial(_of, now))
         snapshots.append(_snapshot(batch, at, now, position=_differences(was, now)))
-        changes += snapshots[-1].dated["position"].height
-        if changes > _MOST_CHANGES:
+        room -= now.height
+        if room <= 0:
             break
     back = _differences(now, before).join(written, on=ITEM_KEY, how="anti")
-    return snapshots, back.with_columns(observed_at=pl.lit(end, pl.UInt32))
+    return snapshots, back.with_columns(observed_at=pl.lit(end, pl.UInt32)), room
 
 
 def _snapshot(batch: Batch, at: datetime, items: pl.DataFrame, **changes: pl.DataFrame) -> Snapshot:

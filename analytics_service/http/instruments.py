@@ -80,7 +80,7 @@ class Instruments:
         self._memory = gauge(_MEMORY, "Memory of all workers that is taken by history and by answers.", ["kind"])
         self._job_runs = counter(
             "analytics_job_runs",
-            "Runs by outcome: done, already_done, superseded, failed, skipped (still running), missed (too late).",
+            "Runs by outcome: done, already_done, failed, skipped (still running), missed (too late).",
             ["job", "outcome"],
         )
         self._job_seconds = histogram(

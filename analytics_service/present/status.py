@@ -103,7 +103,7 @@ _SOURCE = Shape.of(
     Field("name", STRING, "The spec of a source, or `imported history`.", ""),
     Field("simulated", BOOLEAN, "Whether it is made up."),
 )
-_OUTCOME = word("done", "already_done", "superseded", "failed")
+_OUTCOME = word("done", "already_done", "failed")
 _LAST_RUN = Shape.of(
     "OperationsLastRun",
     "The last run of a job.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import jobs
 from analytics_service.errors import SchemaError, SnapshotRefused, SourceError, StoreFailure, StoreUnavailable
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import multiples, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
@@ -149,6 +150,15 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
     assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
+
+
+def test_a_job_may_take_fewer_instants_together() -> None:
+    store = FakeStore()
+    heard: list[int] = []
+    two_at_once = replace(PRICES, collect=lambda batch: PRICES.collect(replace(batch, instants=batch.instants[:2])))
+    instants = [NOON + hour * HOUR for hour in range(5)]
+    assert backfill(two_at_once, SimulatedSource("1"), store, instants, heard.append) == 5
+    assert (heard, store.instants) == ([2, 2, 1], [*map(unix_second, instants)])
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
     assert store.inserts[0][1]["id"].is_unique().all()
 

@@ -6,7 +6,6 @@ import { age, bytes, wall } from "./format.js";
 const OUTCOMES = {
   done: "done",
   already_done: "was there already",
-  superseded: "not taken: a later one is there",
   failed: "failed",
 };
 // A price is late from so many intervals on; so many are listed.
