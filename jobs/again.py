@@ -4,10 +4,9 @@ Those of a day are one rewrite. What follows from stored prices, markets, positi
 then comes out as it is stored is not written, so this may be stopped and run again. Values of imports stay.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from itertools import pairwise
 
 import polars as pl
@@ -19,7 +18,6 @@ from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
-from analytics_service.store.admission import claim
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
@@ -38,8 +36,6 @@ _AGAIN: Mapping[str, Collect] = {"markets": markets.collect, "positions": positi
 FAMILIES = (*_AGAIN, "loans")
 # Snapshots of a rewrite, which are in memory together.
 _AT_ONCE = 1_440
-# Instants at which the source is asked for its risk, which are written together.
-_CHUNK = 500
 _PASSES = 10
 # Sums are of no snapshots.
 _SUMS = Taking("backfill", IMPORTED, "recompute")
@@ -144,33 +140,6 @@ def recompute(store: Store, portion: Portion) -> int:
     if portion.family == "loans":
         return _recompute_sums(store, portion.since)
     return retry_overtaken(lambda: _recompute(store, portion), ONCE)
-
-
-def backfill_risk(
-    job: Job, source: Source, store: Store, instants: Sequence[datetime], progress: Callable[[int], None]
-) -> int:
-    """Add the risk of all accounts that a source states as of instants at which there is none, oldest first, without
-    snapshots. Returns the number of instants at which it states any."""
-    written = 0
-    for first in range(0, len(instants), _CHUNK):
-        chunk = instants[first : first + _CHUNK]
-        written += retry_overtaken(partial(_add_risk, job, source, store, chunk), ONCE)
-        progress(len(chunk))
-    return written
-
-
-def _add_risk(job: Job, source: Source, store: Store, instants: Sequence[datetime]) -> int:
-    seconds = [unix_second(at) for at in instants]
-    beginning = begin(store, job.family, seconds[0], seconds[-1])
-    observed = set(read_observed_at(store, job.family, seconds)["observed_at"])
-    missing = [at for at in instants if unix_second(at) not in observed]
-    batch = Batch(job.family, source, store, missing, beginning.present)
-    stated = [Snapshot(at, positions.stated_risk(batch, at)) for at in missing]
-    snapshots = [snapshot for snapshot in stated if snapshot.observations.height]
-    if snapshots:
-        claim(store, beginning.claimed, origin_of(source))
-        _correct(store, snapshots, beginning.version, "backfill")
-    return len(snapshots)
 
 
 def _recompute_sums(store: Store, first: int) -> int:

@@ -79,6 +79,12 @@ def require_range(start: datetime, end: datetime) -> None:
         raise click.UsageError(f"--start {shown(start)} is later than --end {shown(end)}.")
 
 
+def require_past(option: str, instant: datetime, now: datetime) -> None:
+    """UsageError for an instant in the future, whose snapshot would hide all others until then."""
+    if instant > now:
+        raise click.UsageError(f"{option} {shown(instant)} lies in the future; `now` is {shown(now)}.")
+
+
 bind_option = setting_option("bind", "ADDRESS")
 data_dir_option = setting_option("data_dir", "DIR")
 source_option = setting_option("source", "SPEC")

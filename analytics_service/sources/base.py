@@ -24,7 +24,8 @@ class Sample(StrEnum):
 
 
 class Source(Protocol):
-    """A protocol's state at an instant. Methods take aware instants, and raise SourceError when they cannot answer.
+    """A protocol's state at an instant. Methods take aware instants, also of the past, and raise SourceError when they
+    cannot answer: `jobs backfill` then writes nothing of that family.
 
     A source class derives from this class, and is registered as an entry point; see registry.py.
     """
@@ -49,7 +50,7 @@ class Source(Protocol):
 
     @property
     def history(self) -> timedelta | None:
-        """The length of history that `up` fills in when it starts, which must be cheap; None means none."""
+        """The length of the past that `up` fills in when it starts, which must be cheap; None means none."""
         return None
 
     @property

@@ -211,7 +211,7 @@ def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, sto
     said = CliRunner().invoke(cli, [*command, "--dry-run"], env=settings.to_environment({})).output
     assert said.splitlines() == [
         "Snapshots come from simulated:1.",
-        "Dry run: 1 snapshots would be taken anew, and 2 that are not there.",
+        "prices: 2 snapshots to take, and 1 anew.",
         "  2025-02-27: 1 anew",
     ]
     assert run("SELECT * FROM price ORDER BY ALL") == wrong != prices

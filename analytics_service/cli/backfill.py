@@ -1,0 +1,147 @@
+"""`jobs backfill`: snapshots of the past, of one family or of all."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from analytics_service.cli.context import filled_store, load_job_settings, require_source
+from analytics_service.cli.options import (
+    TIMES,
+    data_dir_option,
+    parse_duration,
+    require_past,
+    require_range,
+    source_option,
+    time_option,
+    value_type,
+)
+from analytics_service.cli.signals import explaining_stop
+from analytics_service.config.settings import without_credentials
+from analytics_service.errors import SourceError
+from analytics_service.history.times import Edge
+from analytics_service.logs import tell
+from analytics_service.market.instants import shown, unix_second
+from analytics_service.sources.base import Source
+from analytics_service.store.connection import Store
+from analytics_service.store.runs import begin
+from jobs import runner
+from jobs.again import Portion, plan, retake
+from jobs.registry import JOBS, Job
+
+_ALL = "all"
+# The family whose snapshots are not taken anew.
+_CHANGES = "positions"
+
+
+@click.command("backfill", epilog=TIMES)
+@click.argument("name", type=click.Choice([_ALL, *JOBS]))
+@time_option(Edge.START, "First second.", required=True)
+@time_option(Edge.END, "Last second, itself included.", required=True)
+@click.option(
+    "--every",
+    "interval",
+    type=value_type(parse_duration),
+    metavar="DURATION",
+    default="1h",
+    show_default=True,
+    help="Time between snapshots, such as 15min or 1d; they are taken at its multiples since 1970.",
+)
+@click.option("--again", is_flag=True, help="Also take all snapshots of the range anew that are there already.")
+@click.option("--dry-run", is_flag=True, help="Say how much there is to take; stop there.")
+@data_dir_option
+@source_option
+def jobs_backfill(
+    name: str, start: datetime, end: datetime, interval: timedelta, again: bool, dry_run: bool, **overrides: Any
+) -> None:
+    """Take the snapshots of a range that are not there yet: of one family, or of all.
+
+    With --again those that are there, other than of positions, are replaced by what the source says now, and so are
+    all events of the range if they are those of loans. Without it they stay as they are.
+    DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
+    as buckets of its history end. A family of whose past the source cannot tell keeps none of the others back.
+
+    May be interrupted and run again: it continues where it stopped. Example:
+
+    \b
+        analytics-service jobs backfill all --start 2026-01-01 --end 2026-02-28 --every 1h
+    """
+    if again and name == _CHANGES:
+        raise click.UsageError(
+            "Positions are stored as changes from one snapshot to the next, so those that are there are not taken "
+            f"anew. `analytics-service remove positions --start {shown(start)}` takes out all from then on; then take "
+            "them without --again."
+        )
+    require_range(start, end)
+    now = datetime.now(UTC)
+    require_past("--start", start, now)
+    settings, end = load_job_settings(**overrides), min(end, now)
+    names = [*JOBS] if name == _ALL else [name]
+    with filled_store(settings, dry_run=dry_run) as store, closing(require_source(settings, store)) as source:
+        instants = runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
+        anew = {name: plan(store, name, start, end) for name in names if again and name != _CHANGES}
+        tasks = [_task(store, JOBS[name], instants, anew.get(name, ())) for name in names]
+        click.echo(f"Snapshots come from {without_credentials(source.spec)}.")
+        for task in tasks:
+            click.echo(task.cost)
+            for day, count in task.days.items() if dry_run else ():
+                click.echo(f"  {day}: {count:,} anew")
+        if not dry_run and [*_failures(tasks, source, store, instants)]:
+            raise SystemExit(SourceError.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What there is to take of a family: `missing` snapshots, and those of `portions` anew."""
+
+    job: Job
+    missing: int
+    portions: Sequence[Portion]
+
+    @property
+    def days(self) -> Counter[str]:
+        """The number of those anew, by day."""
+        return Counter(f"{at:%Y-%m-%d}" for portion in self.portions for at in portion.instants)
+
+    @property
+    def cost(self) -> str:
+        """In words."""
+        anew = f", and {self.days.total():,} anew" if self.portions else ""
+        return f"{self.job.name}: {self.missing:,} snapshots to take{anew}."
+
+
+def _task(store: Store, job: Job, instants: Sequence[datetime], portions: Sequence[Portion]) -> _Task:
+    seconds = {unix_second(at) for at in instants}
+    there = begin(store, job.family, min(seconds), max(seconds)).completed if seconds else frozenset()
+    return _Task(job, len(seconds - there), portions)
+
+
+def _failures(
+    tasks: Sequence[_Task], source: Source, store: Store, instants: Sequence[datetime]
+) -> Iterator[SourceError]:
+    """Take the snapshots of all families; what the source cannot tell of one is said, and those of the next follow."""
+    for task in tasks:
+        try:
+            _take(task, source, store, instants)
+        except SourceError as error:
+            tell(f"{task.job.name}: {error}", is_error=True)
+            yield error
+
+
+def _take(task: _Task, source: Source, store: Store, instants: Sequence[datetime]) -> None:
+    job = task.job
+    with click.progressbar(length=len(task.portions) + len(instants), label=f"Backfill of {job.name}") as bar:
+        for portion in task.portions:
+            # Of loans, what a source states at the snapshots of the whole range comes after all events.
+            where = "the same" if job.name == "loans" else f"from {shown(portion.start)}"
+            with explaining_stop(f"Stopped. Run {where} again to go on."):
+                retake(job, source, store, portion)
+            bar.update(1)
+        with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
+            written = runner.backfill(job, source, store, instants, progress=bar.update)
+    there = f"{task.days.total()} taken anew" if task.portions else f"{len(instants) - written} were there already"
+    click.echo(f"{job.name}: {written} snapshots taken, {there}.")
