@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import click
-
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import (
@@ -23,8 +21,8 @@ from analytics_service.errors import (
 )
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
-from analytics_service.logs import is_json, tell
-from analytics_service.market.instants import floored, instant, multiples
+from analytics_service.logs import tell
+from analytics_service.market.instants import floored, instant
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program
 from analytics_service.processes.supervisor import Restarts, Supervisor
@@ -32,22 +30,21 @@ from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders
 from analytics_service.run.metrics_folder import new_folder
+from analytics_service.run.past import LATER, FillingPast, fill
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import read_heads, read_ledger, without_future
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
 from jobs.registry import JOBS, Job
-from jobs.runner import backfill, run_once
+from jobs.runner import run_once
 
 log = logging.getLogger(__name__)
 
 _SOURCE_OF_EMPTY = "simulated"
-_HISTORY_STEP = timedelta(hours=1)
 
 
 def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool = False) -> None:
@@ -75,8 +72,11 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             variables = {JOBS_FOLDER: folder}
             services = [Supervisor(_Scheduler(reached, folder), Restarts())]
         service = HttpService(reached, variables)
+        # What is left of the past is filled in until everything else has stopped.
+        past = stack.enter_context(FillingPast(reached, source))
         with running([service, *services], fail):
             tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
+            past.begin()
             service.follow(orders)
 
 
@@ -95,7 +95,7 @@ class _Scheduler(Program):
 
 
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of every family, and fill in history if it is cheap for the source.
+    """Take a first snapshot of every family, and fill in history if it is cheap for the source, but that of positions.
 
     If the source cannot provide a family now, the scheduler tries again, and the other families are served. SourceError
     if no family can be served. A source that may hang keeps nobody from data that is there, unless its history is said
@@ -136,20 +136,5 @@ def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: d
 
 
 def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:
-    if instants := past_instants(source, job, now):
-        with click.progressbar(length=len(instants), label=f"History of {job.name}", hidden=is_json()) as bar:
-            backfill(job, source, store, instants, progress=bar.update)
-
-
-def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
-    """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
-
-    For prices also each midnight before, since the source's beginning.
-    """
-    if source.history is None or job.name == "positions" or not names_of(job.family):
-        return []
-    start = now - source.history
-    hours = multiples(start, now, _HISTORY_STEP)
-    if job.name != "prices" or source.since is None:
-        return hours
-    return sorted({*multiples(source.since, start, timedelta(days=1)), *hours})
+    if job.name != LATER:
+        fill(source, store, job, now)

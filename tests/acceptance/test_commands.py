@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.store.server import read_running
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, all_stopped, children, command_line, descendants, until
@@ -48,6 +49,8 @@ def test_up_answers_outlives_a_kill_with_source_and_data_and_ends_with_all_of_it
     assert [[point["v"] is None for point in series["points"]] for series in history["data"]["series"]] == [
         [False, False]
     ] * prices["count"]
+    # Positions of the past follow behind the first answers.
+    until(lambda: own.get(f"/api/v1/users/{RICH_ADDRESS}/user?at=now-1h")[0] == 200)
     assert own.done("jobs", "once", "prices", "--at", "2020-01-01T00:00Z") == (0, once("done"))
     until(lambda: all(parts_of(first.pid).values()))
     parts, started = parts_of(first.pid), descendants(first.pid)

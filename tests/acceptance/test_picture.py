@@ -6,8 +6,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from analytics_service.sources.simulated import RICH_ADDRESS
 from tests.acceptance.browser import Browser
 from tests.acceptance.conftest import Service, stop
+from tests.processes import until
 
 # A README is read on slow connections, too.
 _MOST_BYTES = 200_000
@@ -29,4 +31,6 @@ def test_the_picture_shows_a_week_of_candles(own: Service, browser: Browser, tmp
     page.screenshot(path=picture)
     assert browser.said == []
     assert picture.stat().st_size <= _MOST_BYTES
+    # The past of positions is filled in behind the first answers.
+    until(lambda: own.get(f"/api/v1/users/{RICH_ADDRESS}/user?at=now-30d")[0] == 200)
     assert stop(process) == 0

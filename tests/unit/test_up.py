@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.run.up import past_instants
+from analytics_service.run.past import past_instants
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
@@ -51,9 +51,17 @@ def test_other_jobs_have_the_hours_only(name: str) -> None:
     assert past_instants(Small(MIDNIGHTS[0]), JOBS[name], NOW) == HOURS
 
 
+@pytest.mark.parametrize("name", ["positions", "ptoken", "routes"])
+def test_state_has_the_hours_of_two_days_and_midnights_that_reach_as_far_as_the_hours(name: str) -> None:
+    days = [datetime(2026, 2, day, tzinfo=UTC) for day in (25, 26, 27)]
+    hours = [datetime(2026, 2, 27, 13, tzinfo=UTC) + number * HOUR for number in range(48)]
+    assert past_instants(Small(None, history=96 * HOUR), JOBS[name], NOW) == [*days, *hours]
+    assert past_instants(Small(None), JOBS[name], NOW) == [MIDNIGHTS[1], *HOURS]
+
+
 def test_there_is_no_past_without_history() -> None:
-    assert past_instants(Small(MIDNIGHTS[0]), JOBS["positions"], NOW) == []
-    assert past_instants(Small(MIDNIGHTS[0], history=None), JOBS["prices"], NOW) == []
+    for job in JOBS.values():
+        assert past_instants(Small(MIDNIGHTS[0], history=None), job, NOW) == []
     assert past_instants(Small(None), JOBS["prices"], NOW) == HOURS
 
 
