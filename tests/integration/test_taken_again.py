@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
+from analytics_service.errors import SourceError
 from analytics_service.market.instants import instant, multiples, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.market.rates import Rates
@@ -219,6 +220,34 @@ def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, sto
     said = CliRunner().invoke(cli, command, env=settings.to_environment({})).output
     assert "prices: 0 snapshots taken, 1 taken anew." in said
     assert run("SELECT * FROM price ORDER BY ALL") == prices
+
+
+def test_all_families_are_filled_in_but_that_of_whose_past_the_source_knows_nothing(
+    settings: Settings, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten(source: SimulatedSource, at: datetime) -> NoReturn:
+        raise SourceError("The node is pruned.")
+
+    monkeypatch.setattr(SimulatedSource, "swaps", forgotten)
+    between = ["--start", "2025-01-03T00:00Z", "--end", "2025-01-03T02:00Z", "--source", "simulated:1"]
+
+    def command(*more: str) -> Result:
+        return CliRunner().invoke(cli, ["jobs", "backfill", "all", *between, *more], env=settings.to_environment({}))
+
+    others = [name for name in JOBS if name != "routes"]
+    assert [f"{name}: 3 snapshots to take." for name in JOBS] == command("--dry-run").output.splitlines()[1:]
+    first = command()
+    assert (first.exit_code, "Error: routes: The node is pruned." in first.output) == (1, True)
+    assert run("SELECT family, count() FROM snapshot FINAL GROUP BY family ORDER BY 1") == [
+        (name, 3) for name in sorted(others)
+    ]
+    monkeypatch.undo()
+    again = command()
+    assert again.exit_code == 0
+    assert [line for line in again.output.splitlines() if " taken, " in line] == [
+        *(f"{name}: 0 snapshots taken, 3 were there already." for name in others),
+        "routes: 3 snapshots taken, 0 were there already.",
+    ]
 
 
 def test_snapshots_that_another_process_takes_again_meanwhile_are_taken_once_more(store: Store) -> None:
