@@ -225,7 +225,8 @@ def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
         )
     ]
     assert [position.address for position in source.positions(NOON - 2 * HOUR)] == ["b"]
-    assert list(source.positions(NOON - 3 * HOUR)) == []
+    with pytest.raises(SourceError, match=r"source_position begins later than 2026-03-01T09:00:00Z"):
+        list(source.positions(NOON - 3 * HOUR))
 
 
 def test_events_of_a_range_come_oldest_first(views: Views) -> None:

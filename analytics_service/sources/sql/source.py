@@ -13,7 +13,8 @@ from analytics_service.errors import AnalyticsError, OutOfRange, SchemaError, Se
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.fields import columns_of, record_of
-from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
@@ -101,8 +102,11 @@ class SqlSource(Source):
         return [record_of(Arrangement, row) for row in self._rows(views.ARRANGEMENT, at)]
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The positions that all rows of the newest instant make."""
+        """The positions that all rows of the newest instant make. SourceError before the first: what there was then is
+        not known, rather than nothing."""
         rows = sorted(self._rows(views.POSITION, at), key=itemgetter("address", "kind", "account_index", "asset_id"))
+        if not rows and any(self._rows(views.POSITION, instant(TIME_LIMIT - 1))):
+            raise SourceError(f"{self._spec}: {views.POSITION.name} begins later than {shown(at)}.")
         for address, items in groupby(rows, itemgetter("address")):
             yield position_of(address, [self._item(item) for item in items])
 
