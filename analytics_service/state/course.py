@@ -101,9 +101,7 @@ class CourseReader:
         versions = {family: dict(filter(None, pairs)) for family, pairs in listed.items()}
         tokens = SnapshotList(self._store, versions, ()) if any(map(_has_token, positions)) else None
         ids = {asset_id for position in positions for asset_id in _held(position)}
-        ids |= {
-            row["asset_id"] for rows in (tokens.frames(PTOKEN).values() if tokens else ()) for row in rows.to_dicts()
-        }
+        ids |= {row["asset_id"] for at in versions["ptoken"] for row in (tokens.read(PTOKEN, at) if tokens else ())}
         related = self._related(ids)
         rows = SnapshotList(self._store, versions, related)
         before: tuple[object, ...] = ()

@@ -131,12 +131,14 @@ class SnapshotRange:
     def frames(self, table: SnapshotTable) -> Mapping[int, pl.DataFrame]:
         """The rows of a table, with `observed_at`, by the second of their snapshot, oldest first."""
         if table not in self._frames:
-            schema = schema_of({**table.columns, "observed_at": Time()})
-            placeholders = {"columns": select_list(table.columns), "key": ", ".join(table.key)}
-            rows = self._rows(table, placeholders).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-            parts = rows.partition_by("observed_at", maintain_order=True)
+            parts = self._read(table).partition_by("observed_at", maintain_order=True)
             self._frames[table] = {part["observed_at"][0]: part for part in parts}
         return self._frames[table]
+
+    def _read(self, table: SnapshotTable) -> pl.DataFrame:
+        schema = schema_of({**table.columns, "observed_at": Time()})
+        placeholders = {"columns": select_list(table.columns), "key": ", ".join(table.key)}
+        return self._rows(table, placeholders).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
     def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
         return self._store.frame("rows_between", placeholders, table=table.name, family=table.family, **self._range)
@@ -155,6 +157,16 @@ class SnapshotList(SnapshotRange):
         super().__init__(store, 0, 0)
         self._versions = versions
         self._ids = list(ids)
+        self._decoded: dict[SnapshotTable, dict[int, list[dict[str, Any]]]] = {}
+
+    def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
+        """As `SnapshotRange.read`. All rows are decoded at once, which takes half as long for many small snapshots."""
+        if table not in self._decoded:
+            rows: dict[int, list[dict[str, Any]]] = {}
+            for row in self._read(table).iter_rows(named=True):
+                rows.setdefault(row["observed_at"], []).append(decoded(row, table.columns))
+            self._decoded[table] = rows
+        return iter(self._decoded[table].get(at, ()))
 
     def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
         only = "asset_id IN {ids:Array(String)}" if "asset_id" in table.key else "true"
