@@ -26,6 +26,8 @@ TABLES: Mapping[str, Sequence[str]] = {
     "routes": ("swap_route",),
 }
 # Scripts that make several views, with what they put in place of {placeholders} for each.
+# Scripts of these are parts of views.
+_SHARED = "00_"
 _EACH: Mapping[str, list[dict[str, str]]] = {
     "01_histories": [
         {"name": history.name, "value": history.value, "meaning": history.meaning} for history in HISTORIES
@@ -178,9 +180,10 @@ def _statements() -> tuple[str, ...]:
 
 
 def _each_statement() -> Iterator[str]:
-    functions, runs, *views = scripts("views")
-    shared = {script.stem[3:]: without_comments(script.read_text("utf-8")) for script in (functions, runs)}
-    for script in views:
+    all_scripts = scripts("views")
+    parts = [script for script in all_scripts if script.stem.startswith(_SHARED)]
+    shared = {script.stem.removeprefix(_SHARED): without_comments(script.read_text("utf-8")) for script in parts}
+    for script in all_scripts[len(parts) :]:
         for statement in statements(script.read_text("utf-8")):
             for placeholders in _EACH.get(script.stem, [{}]):
                 yield filled(statement, {**placeholders, **shared})

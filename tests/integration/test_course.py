@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from itertools import product
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +20,8 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.universe import ID_OF
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.integration.databases import database
+from tests import clickhouse
+from tests.integration.databases import database, make_views
 from tests.integration.routes import NOON, Client, at, client_of
 
 Json = Any
@@ -60,10 +62,16 @@ class Eventful(SimulatedSource):
 
 
 @pytest.fixture(scope="module")
-def client(server: Settings) -> Iterator[Client]:
-    """The service over an hour of snapshots at different instants, with prices that are known for an hour."""
-    settings = replace(server, clickhouse_database="test_course", price_max_age=3600)
+def settings(server: Settings) -> Settings:
+    """Prices are known for an hour."""
+    return replace(server, clickhouse_database="test_course", price_max_age=3600)
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings) -> Iterator[Client]:
+    """The service over an hour of snapshots at different instants."""
     with database(settings) as store:
+        make_views(store)
         for minute, families in TICKS.items():
             for family in families:
                 run_once(JOBS[family], Eventful("1"), store, at(NOON + minute * MINUTE))
@@ -218,3 +226,23 @@ def test_an_address_that_nobody_has_seen_has_nothing(client: Client) -> None:
 )
 def test_a_wrong_parameter_says_what_is_allowed(client: Client, query: dict[str, object], allowed: str) -> None:
     assert allowed in ask(client, status=400, **query).json["error"]["message"]
+
+
+def test_researchers_see_the_accounts_of_an_address_at_each_snapshot_of_positions(
+    client: Client, settings: Settings
+) -> None:
+    with clickhouse.client(settings) as own:
+        sql = f"SELECT * FROM account_history(address = '{RICH_ADDRESS.upper()}') ORDER BY observed_at, account_index"
+        rows = list(own.query(sql).named_results())
+    with_positions = [minute for minute, families in TICKS.items() if "positions" in families]
+    indices = sorted({row["account_index"] for row in rows})
+    assert [row["observed_at"] for row in rows] == [at(NOON + one * MINUTE) for one in with_positions for _ in indices]
+    names = {"collateral_usd": "collateral", "debt_usd": "debt", "ltv": "ltv", "health": "health"}
+    for index, (name, metric) in product(indices, names.items()):
+        query = {"metric": metric, "account_index": index, "interval": 1, "period": "min", "fill": "none"}
+        shown = values(client, **query)
+        told = {int(row["observed_at"].timestamp()) - NOON: row[name] for row in rows if row["account_index"] == index}
+        for second, value in told.items():
+            wanted = shown[second // MINUTE]
+            assert value == (None if wanted is None else pytest.approx(float(wanted), rel=1e-12)), (name, index, second)
+    assert {row["address"] for row in rows} == {RICH_ADDRESS}

@@ -495,6 +495,7 @@ def test_extremes_leave_out_no_row_of_any_view(asked: Asked, tmp_path: Path) -> 
     at = f"time = '{instant_of(HOURS[-1]):%F %T}'"
     arguments = {"price_at": at, "position_at": at, "account_at": at, "account_item_at": at, "doubts_since": at}
     arguments["risk_ladder"] = f"asset_id = '{of('CHEAP')}', {at}"
+    arguments["account_history"] = f"address = '{address('gift')}'"
     views = sorted({*view_names()} - {history.name for history in HISTORIES})
     called = {view: f"{view}({arguments[view]})" if view in arguments else view for view in views}
     # Hashes need all columns of all rows.
