@@ -32,7 +32,11 @@ class LendMarket:
     apr: Annotated[Decimal, Rate("Yearly rate that lenders earn, without compounding, as a fraction")]
     principal: Annotated[int, Amount("Amount owed to lenders, in denom units of the asset")]
     receipt_supply: Annotated[
-        int, Amount("Receipt tokens outstanding, in denom units; principal / receipt_supply is the redemption ratio")
+        int,
+        Amount(
+            "Receipt tokens outstanding, in denom units; principal / receipt_supply, both in standard units, is the "
+            "redemption ratio"
+        ),
     ]
     interest_paid: Annotated[
         int | None,

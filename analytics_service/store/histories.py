@@ -98,7 +98,7 @@ FLASH_LOANS = History(
 TVL = History(
     "tvl",
     "markets",
-    "USD value of all deposits, and of all collateral that is no receipt token",
+    "USD value of all deposits and collateral, other than receipt tokens",
     total=HistoryRoute("/markets/history/tvl", "History of the total value locked, in USD."),
 )
 NET_TVL = History(
@@ -110,7 +110,7 @@ NET_TVL = History(
 DEPOSITS = History(
     "deposits_usd",
     "markets",
-    "USD value of what is deposited for lending",
+    "USD value of what is deposited for lending, other than receipt tokens",
     by_asset=HistoryRoute("/markets/history/deposits", "History of deposits for lending, in USD."),
 )
 COLLATERAL = History(

@@ -70,6 +70,7 @@ COMMENT 'Every asset that has not ended, as it is defined now';
 CREATE OR REPLACE VIEW asset_line{on_cluster}
 (
     asset_id String COMMENT 'Asset id',
+    symbol String COMMENT 'Symbol of the asset',
     step UInt8 COMMENT '1 for the asset itself, 2 for what it redeems if it is a receipt token, and so on up to 5',
     origin_id String COMMENT 'Id of the asset of that step'
 )
@@ -78,11 +79,12 @@ AS WITH
     SELECT (groupArray(receipt_id), groupArray(origin))
     FROM (SELECT receipt_id, min(asset_id) AS origin FROM all_assets WHERE receipt_id != '' GROUP BY receipt_id)
 ) AS links
-SELECT asset_id, toUInt8(number) AS step, line[number] AS origin_id
+SELECT asset_id, symbol, toUInt8(number) AS step, line[number] AS origin_id
 FROM
 (
     SELECT
         asset_id,
+        symbol,
         arrayDistinct(arrayFilter(id -> id != '', [
             asset_id,
             transform(asset_id, links.1, links.2, '') AS second,
@@ -151,6 +153,7 @@ priced AS
 (
     SELECT
         a.asset_id AS asset_id,
+        any(a.symbol) AS symbol,
         groupArrayInsertAt('', 5)(a.origin_id, toUInt8(step - 1)) AS line,
         groupArrayInsertAt(nan, 5)(if(q.asset_id = '', nan, ifNull(q.price, inf)), toUInt8(step - 1)) AS quotes,
         groupArrayInsertAt(toDateTime('1970-01-01', 'UTC'), 5)(q.observed_at, toUInt8(step - 1)) AS times,
@@ -169,13 +172,12 @@ priced AS
 )
 SELECT
     toString(p.asset_id) AS asset_id,
-    toString(a.symbol) AS symbol,
+    toString(p.symbol) AS symbol,
     if(isFinite(p.price), p.price, NULL) AS price,
     toDateTime64(times[base], 3, 'UTC') AS observed_at,
     toBool(base > 1) AS follows,
     toString(line[base]) AS priced_by
 FROM priced AS p
-LEFT JOIN all_assets AS a ON a.asset_id = p.asset_id
 SETTINGS join_use_nulls = 0
 COMMENT 'The price of each asset as of an instant: FROM price_at(time = \'2026-03-01 12:00:00\')';
 

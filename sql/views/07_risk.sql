@@ -28,15 +28,12 @@ COMMENT 'Every borrow account that owes debt now and whose health is known; in a
 CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 AS WITH
 {functions},
+(SELECT groupArray((asset_id, priced_by, price)) FROM price_at(time = {time:String})) AS prices,
+(SELECT any(origin_id) FROM all_assets WHERE asset_id = {asset_id:String}) AS origin,
 -- What the asset stands for: of a token without a price, what its origin does.
-(
-    SELECT argMin(priced_by, asset_id != {asset_id:String})
-    FROM price_at(time = {time:String})
-    WHERE asset_id = {asset_id:String}
-       OR asset_id = (SELECT any(origin_id) FROM all_assets WHERE asset_id = {asset_id:String})
-) AS base_id,
-(SELECT anyOrNull(price) FROM price_at(time = {time:String}) WHERE asset_id = base_id) AS quoted,
-moving AS (SELECT asset_id FROM price_at(time = {time:String}) WHERE priced_by = base_id),
+arrayFirst(p -> p.1 = if(arrayExists(o -> o.1 = {asset_id:String}, prices), {asset_id:String}, origin), prices).2 AS stands_for,
+arrayFirst(p -> p.1 = stands_for, prices).3 AS quoted,
+arrayMap(p -> p.1, arrayFilter(p -> p.2 = stands_for, prices)) AS moving,
 accounts AS
 (
     SELECT
@@ -46,7 +43,7 @@ accounts AS
         (sumIf(weighted, kind = 'stake' AND NOT moves), sumIf(weighted, kind = 'stake' AND moves)) AS staked,
         any(largest_boost) AS largest_boost,
         any(stake_ratio) AS stake_ratio
-    FROM (SELECT *, asset_id IN moving AS moves FROM account_item_at(time = {time:String}))
+    FROM (SELECT *, has(moving, asset_id) AS moves FROM account_item_at(time = {time:String}))
     GROUP BY address, account_index
     -- What is not a number has lost its price.
     HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0 
