@@ -170,7 +170,8 @@ ASSUMED_PRICES = _text(
     "prices",
     forms.price_changes,
     f"prices to assume instead of the oracle's, at most {forms.MAX_PRICES}, such as ETH:-20%,BTC:60000: symbols or "
-    "asset ids, each with a change in percent or a price in USD. Tokens that are priced by an asset move with it.",
+    "asset ids, each with a change in percent or a price in USD. Tokens that are priced by an asset move "
+    "with it, and name it.",
     r"[^,]+:[-+]?[0-9.]+%?(,[^,]+:[-+]?[0-9.]+%?)*",
     "BTC:-20%",
 )

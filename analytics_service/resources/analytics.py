@@ -85,7 +85,7 @@ PATHS = (
     ),
     StatePath(
         "analytics/market/risk/ladder",
-        "What could be liquidated at other prices of one asset, step by step.",
+        "What could be liquidated at other prices of one asset, or of the origin of a receipt token, step by step.",
         RISK_LADDER,
         _ladder,
         _BOOK,
