@@ -236,8 +236,13 @@ class Valuation:
 
     @Part
     def hides_debtors(self) -> bool:
-        """Whether a lost price makes unknown the health of an account that owes something."""
-        lost = (index for index, group in enumerate(self.book.groups) if self._is_lost(group))
+        """Whether a lost price makes unknown the health of an account that owes something. A receipt token that redeems
+        too much for any price is no reason: donations to its market could hide all others for good."""
+        lost = (
+            index
+            for index, group in enumerate(self.book.groups)
+            if self._is_lost(group) and self.quoted.get(self.base_of(self.asset_of(group))[0], ZERO) is None
+        )
         return bool(self._owing(self._having(lost)))
 
     def _having(self, groups: Iterable[int]) -> set[int]:

@@ -220,6 +220,11 @@ POSITIONS = (
     borrower("wad", {"RWAD": "50000"}, {"U": "440"}),
     borrower("nest", {"NEST": "8", "RNEST": "1", "RRNEST": "1"}, {"U": "10"}),
     borrower("gift", {"RGIFT": "1E-18"}, {}),
+    borrower("owing gift", {"RGIFT": "1E-18"}, {"U": "1"}),
+    Position(
+        address("category"),
+        (Account(0, (Holding(of("E"), 10 * 10**18, D("0.9"), D("0.93")),), (Holding(of("U"), 15_000 * 10**6),)),),
+    ),
 )
 LATE, MOVED_TO = DAY + timedelta(hours=23, minutes=59, seconds=59), DAY + timedelta(hours=10, minutes=30, seconds=12)
 
@@ -310,6 +315,8 @@ EXTREMES = {
     "wad": ("1100", "440", "2"),
     # 8 NEST, one RNEST of 2 NEST, and one RRNEST of 4 RNEST.
     "nest": ("27", "10", "2.16"),
+    # With an LTV of 0.93 of its own.
+    "category": ("20000", "15000", "1.24"),
 }
 
 
@@ -330,7 +337,7 @@ def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
     health = asked.health("dark debt")
     assert (health["result"], health["extra"]["text"]["result"]) == (None, "N/A")
     shown, account = asked.borrowers[address("dark debt")], asked.accounts[address("dark debt")]
-    assert [*asked.borrowers][-1] == address("dark debt")
+    assert [*asked.borrowers][-2:] == [address("dark debt"), address("owing gift")]
     assert [shown[name] for name in ("collateral_value", "debt_value", "ltv", "health")] == ["100", None, None, None]
     assert shown["extra"]["text"]["health"] == "N/A"
     assert [account[name] for name in ("collateral_usd", "debt_usd", "ltv", "health")] == [100, None, None, None]
@@ -341,7 +348,7 @@ def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
         assert asked.points(f"users/{address('dark debt')}/history", course) == [value], metric
     risk = asked.get("analytics/market/risk")
     assert risk["unpriced_debt_accounts"] == 1
-    assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 2
+    assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 3
     assert asked.rows("SELECT * FROM account_risk WHERE address = {a:String}", a=address("dark debt")) == []
 
 
@@ -350,8 +357,8 @@ def test_collateral_that_never_had_a_price_counts_as_nothing(asked: Asked) -> No
     shown, account = asked.borrowers[address("dark collateral")], asked.accounts[address("dark collateral")]
     assert (shown["collateral_value"], shown["health"]) == ("100", "8")
     assert (account["collateral_usd"], account["health"], account["unpriced_collaterals"]) == (100, 8, 1)
-    # And that of the gift.
-    assert asked.get("analytics/market/risk")["unpriced_collateral_accounts"] == 2
+    # And those of the gift.
+    assert asked.get("analytics/market/risk")["unpriced_collateral_accounts"] == 3
 
 
 @pytest.mark.parametrize(
@@ -408,7 +415,17 @@ def test_a_receipt_token_of_a_price_beyond_what_is_stored_has_none(asked: Asked)
     shown = asked.get("markets/borrow/collaterals/lookup", f"asset_id={of('RGIFT')}&with_value=true")
     assert shown["state"]["extra"]["value"]["price"] is None
     assert asked.rows("SELECT price FROM price_now WHERE symbol = 'RGIFT'") == [{"price": None}]
-    assert asked.health("gift")["result"] is asked.accounts[address("gift")]["health"] is None
+    for name in ("gift", "owing gift"):
+        assert asked.health(name)["result"] is asked.accounts[address(name)]["health"] is None
+    # It hides no risk of others.
+    (row,) = asked.rows("SELECT max(observed_at) AS at FROM debt_at_risk")
+    assert row["at"] == instant_of(HOURS[-1])
+
+
+def test_terms_of_its_own_count_for_collateral(asked: Asked) -> None:
+    """15,000 USD by 0.93 of 10 E."""
+    own, _ = asked.borrowers[address("category")]["liquidation"]
+    assert (own["asset"]["id"], own["price"]) == (of("E"), "1612.903225806451612903")
 
 
 def test_a_price_that_is_missing_in_one_snapshot_changes_nothing(asked: Asked) -> None:
@@ -503,7 +520,7 @@ def test_extremes_leave_out_no_row_of_any_view(asked: Asked, tmp_path: Path) -> 
     rows = asked.rows(" UNION ALL ".join(select.format(*item) for item in called.items()))
     counts = {row["view"]: row["n"] for row in rows}
     items = sum(len(account.collaterals + account.debts) for one in POSITIONS for account in one.accounts)
-    listed = {"account": len(POSITIONS), "account_risk": len(POSITIONS) - 2, "position_now": items}
+    listed = {"account": len(POSITIONS), "account_risk": len(POSITIONS) - 3, "position_now": items}
     listed |= {"market_now": len(markets(HOURS[-1])), "risk_ladder": 40, "assets": len(COINS), "lender": 0}
     assert counts | listed == counts
     assert {view for view, count in counts.items() if not count} <= {"lender", "corrections", "doubts_since"}
