@@ -27,7 +27,8 @@ def up(replace_source: bool, **overrides: Any) -> None:
     """Run everything on this machine, until Ctrl-C.
 
     Starts ClickHouse (an embedded one, unless ANALYTICS_CLICKHOUSE_URL names another), brings its schema up to date,
-    takes a first snapshot, then runs the scheduler and the HTTP service and restarts what dies. Example:
+    takes a first snapshot, with a past if that is cheap, then runs the scheduler and the HTTP service and restarts what
+    dies. Example:
 
     \b
         analytics-service up --bind 127.0.0.1:8010 --data-dir ./data

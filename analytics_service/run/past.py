@@ -9,6 +9,7 @@ from types import TracebackType
 import click
 
 from analytics_service.config.settings import Settings
+from analytics_service.errors import AnalyticsError
 from analytics_service.logs import is_json
 from analytics_service.market.instants import floored, multiples
 from analytics_service.sources.base import Source
@@ -25,8 +26,9 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _HOURLY = 2 * _DAY
 # A family that nothing waits for, and whose past takes long.
 LATER = "positions"
-# Snapshots that are taken between looks at whether the service ends, and seconds that its end waits for these.
-_AT_ONCE = 20
+# Snapshots of one rewrite, for which readers wait a moment. In between it is seen whether the service ends, which waits
+# for some seconds.
+_AT_ONCE = 46
 _LAST_SECONDS = 10.0
 # Seconds for which ClickHouse may be away.
 _PATIENCE = 600.0
@@ -93,4 +95,10 @@ class FillingPast:
                 Retries(_PATIENCE, wait=self._stop.wait)(lambda: fill(source, store, JOBS[LATER], now, self._stop))
         except ANY_FAILURE as error:
             if not self._stop.is_set():
-                log.error("%s: its history could not be filled. %s", LATER, error)
+                log.debug("%s: no past", LATER, exc_info=error)
+                log.error("%s: its history could not be filled. %s", LATER, reason_of(error))
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a source's data could not be taken, in words for operators."""
+    return str(error) if isinstance(error, AnalyticsError) else f"{type(error).__name__}: {error}."

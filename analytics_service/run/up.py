@@ -12,7 +12,6 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import (
     AccessRefused,
-    AnalyticsError,
     DiskFull,
     SchemaError,
     SourceError,
@@ -30,7 +29,7 @@ from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders
 from analytics_service.run.metrics_folder import new_folder
-from analytics_service.run.past import LATER, FillingPast, fill
+from analytics_service.run.past import LATER, FillingPast, fill, reason_of
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
@@ -125,10 +124,9 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
                 failed.append((f"{job.name}: {failure}.", error))
     served = read_heads(store) if failed else {}
     for failure, cause in failed:
-        reason = str(cause) if isinstance(cause, AnalyticsError) else f"{type(cause).__name__}: {cause}."
         if not served:
-            raise SourceError(f"{failure} {reason}") from cause
-        log.error("%s %s", failure, reason)
+            raise SourceError(f"{failure} {reason_of(cause)}") from cause
+        log.error("%s %s", failure, reason_of(cause))
 
 
 def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: datetime) -> None:

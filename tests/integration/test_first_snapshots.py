@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import NoReturn
 
 import falcon.testing
 import pytest
@@ -17,6 +18,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
+from analytics_service.run.past import FillingPast
 from analytics_service.run.up import take_first_snapshots
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -26,6 +28,7 @@ from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import QUESTIONS, FirstHeads
 from tests.integration.handmade import ASSETS, CONFIG, HandMade, RealSource, market
+from tests.processes import until
 
 ALL = set(JOBS)
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -121,6 +124,24 @@ def test_snapshots_of_now_come_after_all_history(settings: Settings, store: Stor
     assert len(source.asked) == 2 * 2 + 2
     assert max(source.asked[:4]) <= min(source.asked[4:])
     assert {at.minute * 60 + at.second for at in source.asked[:4]} == {0}
+
+
+class Pruned(Minimal):
+    """Has two hours of history, but no positions of then."""
+
+    history = timedelta(hours=2)
+
+    def positions(self, at: datetime) -> NoReturn:
+        raise SourceError("The node is pruned.")
+
+
+def test_a_past_of_positions_that_a_source_does_not_know_is_told_while_the_service_runs(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    with FillingPast(settings, Pruned()) as past:
+        past.begin()
+        until(lambda: caplog.messages)
+    assert caplog.messages == ["positions: its history could not be filled. The node is pruned."]
 
 
 def test_a_source_that_may_hang_keeps_nobody_from_what_is_there(settings: Settings, store: Store) -> None:
