@@ -26,7 +26,7 @@ from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
-from tests.integration.routes import HISTORIES, NOON, ROUTES, STATES, USER, Client, at, expect_error
+from tests.integration.routes import COURSE, HISTORIES, NOON, ROUTES, STATES, USER, Client, at, expect_error
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 FIRST, LAST = at(NOON), at(NOON) + 10 * MINUTE
@@ -141,6 +141,14 @@ def test_nothing_is_said_of_all_accounts(path: str, when: str, pair: Pair) -> No
     message = expect_error(answer, 404, "entity_not_found", "user")
     assert message.endswith("Ask the deployment that this one follows.")
     assert "http" not in message
+
+
+def test_the_past_of_an_address_that_is_not_followed_is_unknown(pair: Pair) -> None:
+    path, query = COURSE.replace(RICH_ADDRESS, "0x" + "0" * 39 + "9"), ROUTES[COURSE].query
+    answer = pair.follower.client.simulate_get(path, query_string=query)
+    assert "this one is not among them" in expect_error(answer, 404, "entity_not_found", "user")
+    theirs, ours = pair.answers(COURSE, f"metric=debt&start={NOON}&end={NOON + 600}&period=min")
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("path", HISTORIES)
