@@ -9,12 +9,13 @@
 ((principal, supply, more_decimals) -> if(supply = 0, 1, toFloat64(principal) / toFloat64(supply) * exp10(more_decimals)))
     AS redeemed_by_each,
 -- The price of an asset, given the quotes of the assets on its line, and what each redeems of the next. A quote that is
--- missing is not a number; one that is lost is infinite, and so is a price that follows and is beyond what is stored.
+-- missing is not a number; one that is lost is infinite, and so is a price that follows and cannot be stored. Ratios and
+-- prices have 18 decimals, as the service's have: that matters where they are tiny.
 ((quotes, ratios) -> arrayFold(
     (below, quote, ratio) -> multiIf(
         isFinite(quote) OR isNaN(below * ratio), quote,
-        below * ratio >= 1e20 OR (below * ratio > 0 AND below * ratio < 5e-19), inf,
-        below * ratio),
+        below * ratio >= 1e20 OR (below * ratio > 0 AND round(below * round(ratio, 18), 18) = 0), inf,
+        round(below * round(ratio, 18), 18)),
     arrayReverse(quotes), arrayReverse(ratios), nan)) AS price_on_line,
 -- A summand of a sum in USD: not a number if the item's price is lost, nothing if it never had one.
 ((usd, lost) -> ifNull(usd, if(lost, nan, 0))) AS summand,

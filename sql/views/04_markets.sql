@@ -109,7 +109,7 @@ SELECT
     collateral * price AS collateral_usd,
     multiIf(a.kind = 'protocol_receipt_token', 0, price IS NULL, NULL, ifNull(deposits_usd, 0) + ifNull(collateral_usd, 0))
         AS tvl_usd,
-    m.redeemed AS redemption_ratio,
+    round(m.redeemed, 18) AS redemption_ratio,
     toFloat64(m.allowable) AS allowable_ltv,
     toFloat64(m.liquidation) AS liquidation_ltv,
     in_units(m.posted_at_most, a.decimals) AS collateral_cap,

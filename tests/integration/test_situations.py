@@ -108,6 +108,8 @@ COINS = {
         Coin("NEST", 6, D("1.5")),
         Coin("RNEST", 18, origin="NEST"),
         Coin("RRNEST", 8, origin="RNEST"),
+        Coin("THIN", 6, D(3)),
+        Coin("RTHIN", 18, origin="THIN"),
         Coin("GIFT", 18, D(2000)),
         Coin("RGIFT", 18, origin="GIFT"),
     )
@@ -200,6 +202,8 @@ def markets(hour: Decimal) -> Sequence[Market]:
         with_collateral(lent("NEST", "1000", units("RNEST", "500")), "8"),
         with_collateral(lent("RNEST", "400", units("RRNEST", "100")), "1"),
         with_collateral(unlent("RRNEST"), "1"),
+        lent("THIN", "1.234567", 3 * 10**30),
+        with_collateral(unlent("RTHIN"), "1E+12"),
         Market(of("GIFT"), LendMarket(D(0), 10**18 + 1, 1), None, None),
         Market(of("RGIFT"), None, posted(1, 1), None),
     )
@@ -363,7 +367,13 @@ def test_collateral_that_never_had_a_price_counts_as_nothing(asked: Asked) -> No
 
 @pytest.mark.parametrize(
     ("symbol", "ratio", "price"),
-    [("SIX", "0.02255544", "0.02255544"), ("WAD", "0.022", "0.022"), ("NEST", "2", "3"), ("RNEST", "4", "12")],
+    [
+        ("THIN", "0.000000000000411522", "0.000000000001234566"),
+        ("SIX", "0.02255544", "0.02255544"),
+        ("WAD", "0.022", "0.022"),
+        ("NEST", "2", "3"),
+        ("RNEST", "4", "12"),
+    ],
 )
 def test_a_receipt_token_costs_what_it_redeems(asked: Asked, symbol: str, ratio: str, price: str) -> None:
     receipt = of(f"R{symbol}")
