@@ -53,12 +53,13 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
 
 
 def fill(source: Source, store: Store, job: Job, now: datetime, stop: threading.Event | None = None) -> None:
-    """Take those snapshots that are not there, or until told to stop."""
+    """Take those snapshots that are not there, or until told to stop; then the newest first, as most people look at
+    these."""
     if not (instants := past_instants(source, job, now)):
         return
     step = _AT_ONCE if stop else len(instants)
     with click.progressbar(length=len(instants), label=f"History of {job.name}", hidden=is_json()) as bar:
-        for first in range(0, len(instants), step):
+        for first in reversed(range(0, len(instants), step)):
             if stop and stop.is_set():
                 return
             backfill(job, source, store, instants[first : first + step], progress=bar.update)

@@ -357,7 +357,7 @@ class Recovery:
             try:
                 roll_forward(self._store, family, version)
                 self._failures.pop((family, version), None)
-                log.warning("A rewrite of %s was interrupted; it is complete now.", family)
+                log.warning("A rewrite of %s was interrupted, or slow; it is complete now.", family)
             except ANY_FAILURE as error:
                 cause = f"{type(error).__name__}: {error}"
                 if self._failures.get((family, version)) != cause:
