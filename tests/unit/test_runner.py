@@ -150,6 +150,8 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
     assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
+    assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
+    assert store.inserts[0][1]["id"].is_unique().all()
 
 
 def test_a_job_may_take_fewer_instants_together() -> None:
@@ -159,8 +161,6 @@ def test_a_job_may_take_fewer_instants_together() -> None:
     instants = [NOON + hour * HOUR for hour in range(5)]
     assert backfill(two_at_once, SimulatedSource("1"), store, instants, heard.append) == 5
     assert (heard, store.instants) == ([2, 2, 1], [*map(unix_second, instants)])
-    assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
-    assert store.inserts[0][1]["id"].is_unique().all()
 
 
 def test_a_backfill_of_nothing_writes_nothing() -> None:
