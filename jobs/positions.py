@@ -20,7 +20,6 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.positions import Position
 from analytics_service.market.risk import near_risk, risk_of
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed_before, nth_completed, versions_between
 from analytics_service.store.markets import risk_by_history, risk_totals
 from analytics_service.store.observations import observations_of
@@ -63,7 +62,10 @@ def _newest(batch: Batch, at: datetime) -> Snapshot:
     items = _items(batch, at, lambda addresses: read_items(batch.store, addresses, unix_second(at)))
     changed = _changed(items, known)
     now = items.join(changed, on="address", how="semi")
-    stored = _stored_items(batch.store, changed.filter("stored")["address"], unix_second(at))
+    addresses = changed.filter("stored")["address"]
+    starts = range(0, addresses.len(), MAX_ADDRESSES)
+    chunks = (addresses.slice(start, MAX_ADDRESSES).to_list() for start in starts)
+    stored = pl.concat([items.clear(), *(read_items(batch.store, chunk, unix_second(at)) for chunk in chunks)])
     digests = changed.select("address", "digest")
     return _snapshot(batch, at, items, position_digest=digests, position=_differences(stored, now))
 
@@ -184,13 +186,6 @@ def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
         .select("address", "digest", pl.col("stored").fill_null(False))
         .sort("address")
     )
-
-
-def _stored_items(store: Store, addresses: pl.Series, at: int) -> pl.DataFrame:
-    """The stored items of addresses at a unix second."""
-    starts = range(0, max(addresses.len(), 1), MAX_ADDRESSES)
-    chunks = (addresses.slice(start, MAX_ADDRESSES).to_list() for start in starts)
-    return pl.concat([read_items(store, chunk, at) for chunk in chunks])
 
 
 def _differences(was: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
