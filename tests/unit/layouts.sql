@@ -88,7 +88,6 @@ DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
 CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree(version);
 ALTER TABLE position_summary;
-ALTER TABLE market_lend;
 ALTER TABLE position ON CLUSTER 'main';
 ALTER TABLE market_lend;
 ALTER TABLE position ON CLUSTER 'main';
@@ -263,7 +262,6 @@ DROP TABLE IF EXISTS flash_loan_volume ON CLUSTER 'main' SYNC;
 CREATE TABLE IF NOT EXISTS doubt ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', version);
 ALTER TABLE position_summary;
-ALTER TABLE market_lend;
 ALTER TABLE position_local ON CLUSTER 'main';
 ALTER TABLE position ON CLUSTER 'main';
 ALTER TABLE market_lend;
