@@ -239,18 +239,17 @@ def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: near(value) if isinstance(value, float) else value for key, value in row.items()} for row in rows]
 
 
+EARLY = "time = '2025-03-01 09:59:59'"
+
+
 @pytest.mark.parametrize(
-    ("view", "reason"),
-    [
-        ("price_at(time = '2025-03-01 09:59:59')", "before the first price"),
-        ("position_at(time = '2025-03-01 11:59:59')", "before the first snapshot of positions"),
-        ("account_at(time = '2025-03-01 09:59:59')", "before the first snapshot of markets"),
-        ("risk_ladder(asset_id = 'x', time = '2025-03-01 11:59:59')", "before the first snapshot of positions"),
-    ],
+    "view",
+    ["price_at({})", "position_at({})", "account_at({})", "risk_ladder(asset_id = 'x', {})"],
 )
-def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: str, reason: str) -> None:
-    with pytest.raises(DatabaseError, match=reason):
-        simulated.rows(f"SELECT * FROM {view}")
+def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: str) -> None:
+    """Which of several families is named depends on ClickHouse."""
+    with pytest.raises(DatabaseError, match=r"This time is before the first (price|snapshot of)"):
+        simulated.rows(f"SELECT * FROM {view.format(EARLY)}")
 
 
 @with_a_lost_price
