@@ -11,7 +11,7 @@ import click
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.logs import is_json
-from analytics_service.market.instants import floored, multiples
+from analytics_service.market.instants import multiples
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
@@ -38,14 +38,14 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
 
     For prices also each midnight before, since the source's beginning. Of positions, the protocol token and routes
-    each midnight, from the last before those hours on, and each hour of the last two days.
+    each midnight of that history, and each hour of its last two days.
     """
     if source.history is None:
         return []
     start = now - source.history
     if job.name == LATER or not names_of(job.family):
         hours = multiples(max(start, now - _HOURLY), now, _HOUR)
-        return sorted({*multiples(floored(start, _DAY), now, _DAY), *hours})
+        return sorted({*multiples(start, now, _DAY), *hours})
     hours = multiples(start, now, _HOUR)
     if job.name != "prices" or source.since is None:
         return hours

@@ -52,11 +52,11 @@ def test_other_jobs_have_the_hours_only(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["positions", "ptoken", "routes"])
-def test_state_has_the_hours_of_two_days_and_midnights_that_reach_as_far_as_the_hours(name: str) -> None:
-    days = [datetime(2026, 2, day, tzinfo=UTC) for day in (25, 26, 27)]
+def test_state_has_the_hours_of_two_days_and_midnights_among_the_hours_of_markets(name: str) -> None:
+    days = [datetime(2026, 2, day, tzinfo=UTC) for day in (26, 27)]
     hours = [datetime(2026, 2, 27, 13, tzinfo=UTC) + number * HOUR for number in range(48)]
     assert past_instants(Small(None, history=96 * HOUR), JOBS[name], NOW) == [*days, *hours]
-    assert past_instants(Small(None), JOBS[name], NOW) == [MIDNIGHTS[1], *HOURS]
+    assert past_instants(Small(None), JOBS[name], NOW) == HOURS
 
 
 def test_there_is_no_past_without_history() -> None:
