@@ -26,7 +26,7 @@ _MOVING = "public, max-age=1"
 # A closed answer changes only through corrections of the past and, in histories, when assets are listed or renamed: a
 # page has all assets that exist now, by their present symbols. Clients see such changes within a day.
 _CLOSED = "public, max-age=86400"
-# Seconds within which jobs may still write the snapshot of an instant.
+# Seconds within which jobs may still write the snapshot of an instant, or rewrite more of the past.
 _SETTLING_SECONDS = 600
 
 
@@ -153,7 +153,7 @@ class SnapshotPath(Resource):
             as_of=tuple(sorted(as_of.items())),
             modified=min(max(as_of.values()), schedule.now()) if as_of else None,
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
-            closes_at=self.closes_at(view, arguments),
+            closes_at=self._closes_at(view, arguments, heads),
             next=resolved.next,
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
@@ -192,6 +192,12 @@ class SnapshotPath(Resource):
     def settled_at(self, at: int) -> int:
         """The unix second from which jobs change nothing any more of what an answer shows as of another one."""
         return at + _SETTLING_SECONDS + (self._shared.events_lateness if "loans" in self.families else 0)
+
+    def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
+        """The same, and some time after the last rewrite: another one may follow soon, as when a past is filled in."""
+        closes_at, rewritten = self.closes_at(view, arguments), self._shared.views.newest().heads.rewritten
+        last = max((rewritten.get(head.family, 0) for head in heads), default=0)
+        return None if closes_at is None else max(closes_at, last + _SETTLING_SECONDS)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """The unix second from which no snapshot will change the answer; None if any later snapshot may."""

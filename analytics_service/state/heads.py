@@ -44,12 +44,13 @@ _OUTDATED = "The schema is not that of this version; `analytics-service migrate`
 
 @dataclass(frozen=True, slots=True)
 class ShownHeads:
-    """Heads by family, the families that have runs but no head because they are being rewritten, and the origins of the
-    data."""
+    """Heads by family, the families that have runs but no head because they are being rewritten, the origins of the
+    data, and when (unix second) families were rewritten last."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     origins: frozenset[Origin] = frozenset()
+    rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def has(self, family: str) -> bool:
         """Whether a run of the family has been completed."""
@@ -230,7 +231,7 @@ class Heads:
         """The heads that readers are shown after a look; `before` if nothing has changed."""
         kept = {family: before.heads[family] for family in ledger.open if family in before.heads}
         heads = {family: head for family, head in ledger.heads.items() if family not in ledger.open} | kept
-        shown = ShownHeads(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
+        shown = ShownHeads(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins, ledger.rewritten)
         return before if shown == before else shown
 
     def _first(self) -> ShownHeads:

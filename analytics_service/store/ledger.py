@@ -176,14 +176,16 @@ class Ledger:
     """The ledger as read by one query.
 
     `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are family and version of
-    those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs. `now` (unix
-    second) is ClickHouse's, and `ahead` has the first snapshot from the future of each family that has any (rule 8.16).
+    those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs. `rewritten` has
+    the unix second of each family's last rewrite. `now` (unix second) is ClickHouse's, and `ahead` has the first
+    snapshot from the future of each family that has any (rule 8.16).
     """
 
     heads: Mapping[str, Head]
     open: Mapping[str, Sequence[int]] = field(default_factory=dict)
     silent: Sequence[tuple[str, int]] = ()
     origins: frozenset[Origin] = frozenset()
+    rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
     now: int = field(default=0, compare=False)
     ahead: Mapping[str, int] = field(default_factory=dict)
 
@@ -302,6 +304,7 @@ def read_ledger(store: Store) -> Ledger:
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
+    rewritten: dict[str, int] = {}
     unfinished: dict[str, list[int]] = {}
     silent: list[tuple[str, int]] = []
     rows = store.frame("ledger")
@@ -311,11 +314,12 @@ def read_ledger(store: Store) -> Ledger:
             origins.update(Origin(source["source"], source["simulated"]) for source in sources)
             continue
         rewrites[family] += runs
+        rewritten[family] = max(rewritten.get(family, 0), at)
         if version:
             unfinished.setdefault(family, []).append(version)
             silent += [(family, version)] if is_silent else []
     counted = {family: replace(head, rewrites=rewrites[family]) for family, head in heads.items()}
-    return Ledger(counted, unfinished, silent, frozenset(origins), max(rows["now"], default=0))
+    return Ledger(counted, unfinished, silent, frozenset(origins), rewritten, max(rows["now"], default=0))
 
 
 def without_future(store: Store, ledger: Ledger) -> Ledger:

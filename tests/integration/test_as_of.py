@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -383,6 +383,9 @@ def test_of_imported_history_the_newest_observation_counts(prices: Prices, store
     closed = prices.get(NOON - 300)
     assert closed.headers["as-of"] == f"prices=@{NOON - 300}"
     assert [one["price"]["price"] for one in closed.json["data"]] == ["2", "5"]
+    # Another import may follow soon. Rewrites have ClickHouse's time.
+    assert prices.get(NOON - 301).headers["cache-control"] == "public, max-age=1"
+    prices.now = unix_second(datetime.now(UTC)) + 601
     assert prices.get(NOON - 301).headers["cache-control"] == "public, max-age=86400"
     # Nothing is later than this one.
     assert closed.headers["cache-control"] == "public, max-age=1"
