@@ -212,15 +212,14 @@ class Staging:
         return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(self._tables)
 
     def _add_assets(self) -> None:
-        """Add definitions. Those of families other than prices get a version above that of all prices that readers have
-        seen, so that answers already given do not change (rule 8.2). Definitions written since the run began stay as
-        they are."""
-        version = self.version if self.family == ASSETS_FAMILY else new_version(self._store)
-        staged = ASSETS + self._suffix
-        self._store.execute(
-            f"INSERT INTO {ASSETS} SELECT * REPLACE ({version} AS version) FROM {staged} "
-            f"WHERE kind != '' AND id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
-        )
+        """Add definitions. Definitions written since the run began stay as they are: they have greater versions, but
+        those of families other than prices get one above that of all prices that readers have seen, so that answers
+        already given do not change (rule 8.2)."""
+        staged, columns, where = ASSETS + self._suffix, "*", "kind != ''"
+        if self.family != ASSETS_FAMILY:
+            columns = f"* REPLACE ({new_version(self._store)} AS version)"
+            where += f" AND id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
+        self._store.execute(f"INSERT INTO {ASSETS} SELECT {columns} FROM {staged} WHERE {where}")
         if self._store.frame("rows_of_asset", table=staged, column="kind", asset_id="")["rows"].item():
             self._delete("take_out_assets", staged=staged)
 

@@ -19,15 +19,17 @@ AS WITH defined AS
         argMax(
             (
                 symbol, name, kind, decimals_denom, ifNull(origin_asset, ''), ifNull(receipt_asset, ''), ended_at,
-                symbol_denom != ''
+                symbol_denom != '', listed_until
             ),
-            version) AS a
+            version) AS a,
+        -- Of an asset that is not listed now, the latest instant counts that any run saw, not that of the last one.
+        maxIf(listed_until, listed_until < toDateTime(4294967295)) AS last_listed
     FROM asset
     GROUP BY id
 ),
 linked AS
 (
-    SELECT d.id AS id, d.a AS a, if(d.a.6 != '', d.a.6, r.receipt) AS receipt
+    SELECT d.id AS id, d.a AS a, d.last_listed AS last_listed, if(d.a.6 != '', d.a.6, r.receipt) AS receipt
     FROM defined AS d
     LEFT JOIN
     (
@@ -46,7 +48,7 @@ SELECT
     d.a.5 AS origin_id,
     d.receipt AS receipt_id,
     if(t.a.8, t.a.4, d.a.4) AS receipt_decimals,
-    CAST(d.a.7, 'Nullable(DateTime64(3, \'UTC\'))') AS ended_at
+    CAST(if(d.a.7 = d.a.9, d.last_listed, d.a.7), 'Nullable(DateTime64(3, \'UTC\'))') AS ended_at
 FROM linked AS d
 LEFT JOIN defined AS t ON t.id = d.receipt
 SETTINGS join_use_nulls = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -16,10 +16,14 @@ from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
-from analytics_service.store.assets import read_assets
+from analytics_service.sources.registry import origin_of
+from analytics_service.store.assets import asset_frame, read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.rewrite import define
+from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from jobs.snapshot import Batch, Taking, commit
 from tests.doubles import FreshHeads
 from tests.integration.handmade import NOON, HandMade
 
@@ -163,6 +167,33 @@ def test_an_asset_that_is_listed_again_goes_on(settings: Settings, ended: Store)
 def test_a_backfill_changes_no_end(settings: Settings, ended: Store) -> None:
     backfill(JOBS["prices"], Delisting(), ended, [NOON - 3 * HOUR, NOON - 2 * HOUR, NOON + 2 * HOUR])
     assert read_assets(ended)[B.id].ended_at == NOON
+
+
+@pytest.mark.usefixtures("views")
+def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store, client: Client) -> None:
+    """Whichever of them began or wrote last: here, a run that knows of less does both."""
+
+    def ends() -> list[datetime | None]:
+        in_view = client.query(f"SELECT ended_at FROM all_assets WHERE asset_id = '{B.id}'").first_row[0]
+        return [read_assets(store)[B.id].ended_at, in_view and in_view.replace(tzinfo=UTC)]
+
+    source, prices = Delisting(), JOBS["prices"]
+    take(store, source, NOON + 7 * DAY)
+    backfill(prices, source, store, [NOON - 3 * HOUR])
+    beginning = begin(store, "prices", SECOND, SECOND)
+    take(store, source, NOON + 7 * DAY + HOUR)
+    less = read_assets(store)[B.id]
+    assert ends() == [NOON - 3 * HOUR] * 2
+    snapshots = prices.collect(Batch("prices", source, store, [NOON], beginning.present))
+    commit(store, snapshots, Taking("backfill", origin_of(source)), beginning)
+    assert ends() == [NOON] * 2
+    define(store, asset_frame([less]), "end")
+    assert ends() == [NOON] * 2
+    take(store, source, NOON + 7 * DAY + 2 * HOUR)
+    assert ends() == [NOON] * 2
+    # What an operator says stays.
+    define(store, asset_frame([replace(less, ended_at=NOON - HOUR)]), "end")
+    assert ends() == [NOON - HOUR] * 2
 
 
 def test_the_setting_says_how_long_an_asset_may_be_unlisted(settings: Settings, store: Store) -> None:
