@@ -173,16 +173,19 @@ def test_what_a_source_lacks_is_not_shown() -> None:
 ID = "token;0xDAC"
 BAD: dict[str, tuple[Sound, str]] = {
     # What the store cannot hold.
-    "a float": (Sound(usd={ATOM.id: 10.5}), "error: prices: usd of native;uatom is the float 10.5. Floats are not ex"),
+    "a float": (
+        Sound(usd={ATOM.id: 10.5}),
+        "error: prices: usd of ATOM (native;uatom) is the float 10.5. Floats are not ex",
+    ),
     "a float in a record of a record": (
         Sound(markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, max_discount=0.1), 5, 5), None),)),  # type: ignore[arg-type]
-        "error: markets: collateral.config.max_discount of native;uatom is the float 0.1",
+        "error: markets: collateral.config.max_discount of ATOM (native;uatom) is the float 0.1",
     ),
     "a time without zone": (
         Sound(observed=lambda at: at.replace(tzinfo=None)),
-        "error: prices: observed_at of native;uatom is 2026-03-01 12:00:00, without a time zone. Use UTC.",
+        "error: prices: observed_at of ATOM (native;uatom) is 2026-03-01 12:00:00, without a time zone. Use UTC.",
     ),
-    "a negative price": (Sound(usd={ATOM.id: Decimal(-1)}), "error: prices: usd of native;uatom: -1 is"),
+    "a negative price": (Sound(usd={ATOM.id: Decimal(-1)}), "error: prices: usd of ATOM (native;uatom): -1 is"),
     "an id": (
         Sound(usd={"uatom": Decimal(1)}),
         "error: prices: asset_id of uatom: 'uatom' is not the id of an asset: it must b",
@@ -190,11 +193,11 @@ BAD: dict[str, tuple[Sound, str]] = {
     "no record": (Sound(assets_=({"id": "x"},)), "error: assets: a value is a dict; it must be an Asset."),
     "an amount that is a Decimal": (
         lend(principal=Decimal("1000000.50") * 10**6),
-        "error: markets: lend.principal of token;0xdac is a Decimal; it must be an int. Amounts are int, in denom unit",
+        "error: markets: lend.principal of USDT (token;0xdac) is a Decimal; it must be an int. Amounts are int, in",
     ),
     "milliseconds of a price": (
         Sound(observed=lambda at: 1795780800000),  # type: ignore[arg-type,return-value]
-        "error: prices: observed_at of native;uatom is an int; it must be an aware datetime.",
+        "error: prices: observed_at of ATOM (native;uatom) is an int; it must be an aware datetime.",
     ),
     "a number of an event": (borrow(id=7), "error: events: id of 7 is an int; it must be a str."),
     "no rules": (Sound(config_=None), "error: config: a value is None; it must be a GlobalConfig."),  # type: ignore[arg-type]
@@ -202,34 +205,37 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(swaps_=(SwapContract(ALICE, {"uatom": "uusdt"}),)),  # type: ignore[dict-item]
         f"error: swaps: routes.uatom of {ALICE} is 'uusdt', a str; it must be a tuple.",
     ),
-    "a rate above 100": (lend(apr=Decimal(400)), "error: markets: lend.apr of token;0xdac: 400 is not an APR"),
+    "a rate above 100": (lend(apr=Decimal(400)), "error: markets: lend.apr of USDT (token;0xdac): 400 is not an APR"),
     # Assets.
     "no assets": (Sound(assets_=()), "error: assets: there are none, so there is no snapshot."),
     "an asset twice": (
         Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0xDAC"))),
-        "error: assets: more than once: token;0xdac. Define each asset once, in one spelling",
+        "error: assets: more than once: USDT (token;0xdac). Define each asset once, in one spelling",
     ),
     "a factor": (
         Sound(assets_=(replace(ATOM, decimals_denom=100), USDT)),
-        "warning: assets: more than 36 decimals_denom: nat",
+        "warning: assets: more than 36 decimals_denom: ATOM",
     ),
     "fine units": (
         Sound(assets_=(replace(ATOM, decimals_denom=27), USDT)),
-        "note: assets: unusually many decimals_denom: native;uatom (27).",
+        "note: assets: unusually many decimals_denom: ATOM (native;uatom, 27).",
     ),
     "a receipt token of other decimals": (
         Sound(assets_=(ATOM, USDT, replace(RECEIPT, decimals_denom=8))),
-        "note: assets: receipt tokens with other decimals_denom than their origin: token;0xrec (8, not 6). Redemption",
+        "note: assets: receipt tokens with other decimals_denom than their origin: rUSDT (token;0xrec, 8, not 6).",
     ),
     "a receipt token of a receipt token": (
         Sound(assets_=(ATOM, USDT, RECEIPT, replace(RECEIPT, group_key="0xrr", origin_asset=RECEIPT.id))),
-        "note: assets: receipt tokens of receipt tokens: token;0xrr.",
+        "note: assets: receipt tokens of receipt tokens: rUSDT (token;0xrr).",
     ),
     "receipts of receipts": (
         Sound(assets_=(ATOM, RECEIPT, replace(USDT, kind=AssetKind.RECEIPT, origin_asset=RECEIPT.id))),
         "warning: assets: receipt tokens of each other, which therefore have no price: ",
     ),
-    "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset is not among the assets: token;"),
+    "an origin": (
+        Sound(assets_=(ATOM, RECEIPT)),
+        "warning: assets: the origin_asset is not among the assets: rUSDT (token;",
+    ),
     # Prices.
     "no prices": (Sound(usd={}), "error: prices: there are none, so there is no snapshot."),
     "a price of nothing": (
@@ -238,16 +244,16 @@ BAD: dict[str, tuple[Sound, str]] = {
     ),
     "a scaled price": (
         Sound(usd={ATOM.id: Decimal(1050000000)}),
-        "warning: prices: 0, very low or very high: native;uatom (1050000000).",
+        "warning: prices: 0, very low or very high: ATOM (native;uatom, 1050000000).",
     ),
     "a price of a denom unit": (
         Sound(usd={ATOM.id: Decimal("0.0000000000001")}),
-        "warning: prices: 0, very low or very high: native;uatom (0.0000000000001).",
+        "warning: prices: 0, very low or very high: ATOM (native;uatom, 0.0000000000001).",
     ),
     "no price": (Sound(usd={USDT.id: Decimal(1)}), "note: prices: assets without a price, and therefore w"),
     "a debt without a price": (
         Sound(usd={ATOM.id: Decimal(1)}),
-        "warning: markets: debt in assets without a price: token;0xdac.",
+        "warning: markets: debt in assets without a price: USDT (token;0xdac).",
     ),
     "a price of later": (
         Sound(observed=lambda at: NOW),
@@ -255,34 +261,37 @@ BAD: dict[str, tuple[Sound, str]] = {
     ),
     "milliseconds": (
         Sound(observed=lambda at: datetime(1970, 1, 21, tzinfo=UTC)),
-        "error: prices: impossible observed_at: native;uatom (1970-01-21T00:00:00Z), token;0xdac",
+        "error: prices: impossible observed_at: ATOM (native;uatom, 1970-01-21T00:00:00Z), USDT (token;0xdac, 1970",
     ),
-    "a stale price": (Sound(observed=lambda at: at - 2 * DAY), "warning: prices: more than a day old: native;uat"),
+    "a stale price": (
+        Sound(observed=lambda at: at - 2 * DAY),
+        "warning: prices: more than a day old: ATOM (native;uat",
+    ),
     # Markets.
     "no markets": (Sound(markets_=(), positions_=()), "error: markets: there are none, so there is no snapshot."),
     "a market twice": (
         Sound(markets_=(Market(USDT.id, LEND, None, None), Market(USDT.id, None, None, DEBT))),
-        "error: markets: more than once: token;0xdac.",
+        "error: markets: more than once: USDT (token;0xdac).",
     ),
-    "percent": (lend(apr=Decimal(4)), "warning: markets: apr is more than 1, which is 100 %: token;0xdac (4)."),
+    "percent": (lend(apr=Decimal(4)), "warning: markets: apr is more than 1, which is 100 %: USDT (token;0xdac, 4)."),
     "ratios in percent": (
         Sound(
             markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, liquidation_ltv=Decimal(80)), 5, 5), None),)
         ),
-        "warning: markets: liquidation_ltv is more than 1, which is 100 %: native;uatom (80).",
+        "warning: markets: liquidation_ltv is more than 1, which is 100 %: ATOM (native;uatom, 80).",
     ),
     "an own ratio in percent": (
         Sound(
             positions_=[Position(ALICE, (Account(0, (Holding(ATOM.id, 250_000_000, liquidation_ltv=Decimal(93)),)),))]
         ),
-        "warning: positions: liquidation_ltv is more than 1, which is 100 %: native;uatom (93). It is a fraction.",
+        "warning: positions: liquidation_ltv is more than 1, which is 100 %: ATOM (native;uatom, 93).",
     ),
     "more debt": (
         Sound(markets_=(Market(USDT.id, replace(LEND, principal=400_000_000), None, DEBT),)),
-        "warning: markets: more debt than lend principal: token;0xdac.",
+        "warning: markets: more debt than lend principal: USDT (token;0xdac).",
     ),
-    "standard units": (lend(principal=500), "warning: markets: hardly anything in them: token;0xdac (500)."),
-    "too many units": (lend(principal=10**20), "warning: markets: worth more than 10^13 USD: token;0xdac (1000"),
+    "standard units": (lend(principal=500), "warning: markets: hardly anything in them: USDT (token;0xdac, 500)."),
+    "too many units": (lend(principal=10**20), "warning: markets: worth more than 10^13 USD: USDT (token;0xdac, 1000"),
     "a fee in percent": (
         Sound(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2))),
         "warning: config: liquidation_fee is more than 1, which is 100 %: the rules (2).",
@@ -303,7 +312,7 @@ BAD: dict[str, tuple[Sound, str]] = {
     ),
     "more than all": (
         Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 0, 10**9),)),)),
-        "warning: positions: more lend than the market has: token;0xdac.",
+        "warning: positions: more lend than the market has: USDT (token;0xdac).",
     ),
     "shares in standard units": (
         Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 4_000, 5_000),)),)),
@@ -336,8 +345,9 @@ def test_a_past_that_changes_is_an_error_and_a_present_a_warning() -> None:
     past, present = said(source, pause=pause)
     assert present.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {ALICE[:-1]}b was not the")
     assert [past] == [
-        "error: markets: asked again as of 2026-01-30T12:00:00Z, native;uatom was there, and then was not. Answer as "
-        "of `at`, not as of the time of the call: the past must not change. Keep out whatever depends on chance, too."
+        "error: markets: asked again as of 2026-01-30T12:00:00Z, ATOM (native;uatom) was there, and then was not. "
+        "Answer as of `at`, not as of the time of the call: the past must not change. Keep out whatever depends on "
+        "chance, too."
     ]
     numbers = count(1)
 
@@ -348,7 +358,7 @@ def test_a_past_that_changes_is_an_error_and_a_present_a_warning() -> None:
     # Asked as of noon, an hour, a day and 30 days before it, and then again as of 30 days before it.
     (line,) = said(Live())
     assert line.startswith(
-        "error: prices: asked again as of 2026-01-30T12:00:00Z, usd of native;uatom was 4, and then 5."
+        "error: prices: asked again as of 2026-01-30T12:00:00Z, usd of ATOM (native;uatom) was 4, and then 5."
     )
 
 
@@ -391,7 +401,7 @@ def test_a_history_that_cannot_be_is_an_error(history: timedelta, message: str) 
 def test_a_fault_is_told_once() -> None:
     """Not for each instant, and not as a past that changes, although NaN is not equal to itself."""
     assert said(Sound(usd={ATOM.id: Decimal("NaN"), USDT.id: Decimal(1)}))[:1] == [
-        "error: prices: usd of native;uatom: NaN is not a price: it must be finite, not negative and below "
+        "error: prices: usd of ATOM (native;uatom): NaN is not a price: it must be finite, not negative and below "
         "10^20. It is left out."
     ]
     assert len([line for line in said(Sound(usd={ATOM.id: Decimal("NaN")})) if "NaN" in line]) == 1
@@ -403,8 +413,8 @@ def test_decimals_that_change_are_an_error() -> None:
             return [replace(ATOM, decimals_denom=6 if at > NOW - DAY else 12), USDT, RECEIPT]
 
     assert said(Redefined())[0] == (
-        "error: assets: other decimals_denom as of 2026-02-28T12:00:00Z: native;uatom. Decimals never change: what "
-        "comes with others is left out."
+        "error: assets: other decimals_denom as of 2026-02-28T12:00:00Z: ATOM (native;uatom). Decimals never change: "
+        "what comes with others is left out."
     )
 
 
@@ -415,7 +425,7 @@ def test_the_newest_prices_as_those_of_the_past_are_told() -> None:
 
     (line,) = said(Newest())
     assert line.startswith(
-        "warning: prices: those of the past are those of now, with another observed_at: native;uatom."
+        "warning: prices: those of the past are those of now, with another observed_at: ATOM (native;uatom)."
     )
     # An oracle that has nothing newer, and a stablecoin.
     assert said(Newest(observed=lambda at: min(at, NOW - 30 * DAY)))[0].startswith("warning: prices: more than a day")
@@ -577,9 +587,9 @@ def test_what_differs_much_from_what_it_was_shortly_before_is_in_doubt() -> None
         return [line for line in said(source, settings=Settings(price_jump=Decimal(jump))) if "in doubt" in line]
 
     (prices,) = doubts(Scaled())
-    jump = "price of native;uatom at 2026-03-01T11:00:00Z is 1050, after 11.5 at 2026-02-28T12:00:00Z"
+    jump = "price of ATOM (native;uatom) at 2026-03-01T11:00:00Z is 1050, after 11.5 at 2026-02-28T12:00:00Z"
     assert prices.startswith(
-        f"warning: in doubt: {jump}; price of token;0xdac at 2026-03-01T11:00:00Z is 100, after 2 "
+        f"warning: in doubt: {jump}; price of USDT (token;0xdac) at 2026-03-01T11:00:00Z is 100, after 2 "
     )
     (totals,) = doubts(Scaled(), jump=1000)
     assert totals.startswith("warning: in doubt: tvl at 2026-03-01T12:00:00Z is 3625, after 362500 at 2026-03-01T11:0")

@@ -27,6 +27,7 @@ from analytics_service.sources.checking.findings import (
     note,
     sentence,
     warning,
+    with_symbols,
 )
 from analytics_service.sources.checking.judging import (
     judge,
@@ -112,17 +113,8 @@ Asking = Generator[Step, None, Records | None]
 def check(source: Source, plan: Plan) -> Iterator[Step]:
     """The answers as they come, and everything that is wrong with the source. The same finding may come again."""
     run = _Check(source, plan)
-    yield from run.attributes()
-    yield f"As of {shown(plan.now)}:"
-    yield from run.present()
-    for at in run.instants:
-        yield f"As of {shown(at)} ..."
-        yield from run.past(at)
-    yield from run.doubts()
-    plan.pause()
-    yield "The same again ..."
-    yield from run.again()
-    yield from run.windows()
+    for step in run.steps():
+        yield with_symbols(step, run.symbols) if isinstance(step, Finding) else step
 
 
 class _Check:
@@ -143,6 +135,26 @@ class _Check:
         self._told: set[Any] = set()
         self._unsteady: set[SourcePart] = set()
         self._slow: set[SourcePart] = set()
+
+    @property
+    def symbols(self) -> dict[str, str]:
+        """The symbols of assets by id, as far as the source has been asked."""
+        answers = [answer for (part, _), answer in self._answers.items() if part is ASSETS]
+        return {asset.id: asset.symbol for answer in reversed(answers) for asset in answer}
+
+    def steps(self) -> Iterator[Step]:
+        """All steps, in their order."""
+        yield from self.attributes()
+        yield f"As of {shown(self._plan.now)}:"
+        yield from self.present()
+        for at in self.instants:
+            yield f"As of {shown(at)} ..."
+            yield from self.past(at)
+        yield from self.doubts()
+        self._plan.pause()
+        yield "The same again ..."
+        yield from self.again()
+        yield from self.windows()
 
     def attributes(self) -> Iterator[Step]:
         """The types of attributes, the instants that follow from the history, and up to when events are complete."""

@@ -1,14 +1,18 @@
 """What there is to say about a source, and how to find values of wrong types or ranges, and answers that differ."""
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from analytics_service.market.assets import AssetGroup
 from analytics_service.market.misfits import listed, misfits, named
 
 Records = Sequence[Any]
+# The id of an asset in a text, and what stands in parentheses after it.
+_ID = re.compile(rf"\b((?:{'|'.join(AssetGroup)});[^\s,()]*[^\s,().:;])(?: \(([^()]*)\))?")
 
 
 class Level(StrEnum):
@@ -33,6 +37,17 @@ error, warning, note = (partial(Finding, level) for level in Level)
 def sentence(words: object) -> str:
     """The words of others, such as those of an exception, with a single full stop."""
     return f"{str(words).rstrip('. ')}."
+
+
+def with_symbols(finding: Finding, symbols: Mapping[str, str]) -> Finding:
+    """A finding with the symbols of assets, by id, before their ids."""
+
+    def name(found: re.Match[str]) -> str:
+        asset_id, more = found.groups()
+        symbol = symbols.get(asset_id)
+        return f"{symbol} ({', '.join(filter(None, (asset_id, more)))})" if symbol else found[0]
+
+    return replace(finding, message=_ID.sub(name, finding.message))
 
 
 def fitting(part: str, records: Records, of: Any, cost: str, told: set[Any]) -> Generator[Finding, None, Records]:
