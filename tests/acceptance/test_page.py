@@ -305,6 +305,23 @@ def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit:
     broken.locator(".main-svg").first.wait_for()
 
 
+def test_what_the_service_is_too_busy_for_is_asked_for_again_when_it_says(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    refusals = [{"Retry-After": "1"}] * 2
+
+    def busy(route: Route) -> None:
+        if refusals:
+            route.fulfill(status=503, headers=refusals.pop())
+        else:
+            route.continue_()
+
+    page.route(re.compile("/markets/history/debt"), busy)
+    page.goto(visit.url({}))
+    visit.wait(page)
+    assert refusals == []
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_charts_show_symbols_as_they_are_written_and_the_size_of_their_answers(visit: Visit) -> None:
     """The size is in units of the operators' page. As JSON may end with spaces, it can be made 33.5 times 1,024."""
     symbols = ["A<b>B</b><sub>C</sub>", '<a href="https://evil.example">D</a>', "E&lt;F &amp; %{x}"]

@@ -1,6 +1,8 @@
 // Requests to the API of this service.
 
 const PATIENCE = 15_000;
+// How often a request is made again that the service was too busy for.
+const RETRIES = 2;
 const KEY = "api-key";
 
 /** What the API answered instead of data, or that it did not answer. */
@@ -23,7 +25,7 @@ export function address(path, query = {}) {
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
   const begun = performance.now();
-  const { response, body } = await fetched(url, signal);
+  const { response, body } = await answered(url, signal);
   const envelope = parsed(body);
   if (!response.ok || !envelope) throw failure(response, envelope);
   const instants = [...(response.headers.get("As-Of") ?? "").matchAll(/=@(\d+)/g)].map(([, second]) => Number(second));
@@ -52,6 +54,16 @@ export function failure(response, envelope) {
 function took(url, begun) {
   const request = performance.getEntriesByName(url, "resource").findLast(({ startTime }) => startTime >= begun);
   return request?.duration ?? performance.now() - begun;
+}
+
+/** The answer; while the service cannot give one yet, the request is made again when it says. */
+async function answered(url, signal) {
+  for (let left = RETRIES; ; left -= 1) {
+    const answer = await fetched(url, signal);
+    const wait = answer.response.status === 503 ? 1000 * answer.response.headers.get("Retry-After") : 0;
+    if (!left || !(wait > 0 && wait <= PATIENCE)) return answer;
+    await new Promise((over) => setTimeout(over, wait));
+  }
 }
 
 async function fetched(url, signal) {
