@@ -788,6 +788,43 @@ def test_an_address_shows_its_worth_and_how_a_chosen_metric_has_changed(visit: V
     expect(page.locator("#chart-worth-over-time ~ .readout")).to_contain_text("Least health 3.")
 
 
+def test_a_receipt_of_a_receipt_token_is_liquidated_at_the_price_of_what_both_stand_for(visit: Visit) -> None:
+    """The simulated protocol has none, so receipt tokens become such; they get a liquidation LTV of their own."""
+    query = VIEWS["address"] | {"at": CLOSED["end"], "tz": "UTC"}
+    page = visit.open(query)
+    tables = page.get_by_role("table", name=re.compile("^Collateral of account"))
+    receipts = tables.locator("tr", has_text=re.compile(r"^r[A-Z]")).locator("td:last-child")
+    before = receipts.all_inner_texts()
+    assert any("$" in price for price in before)
+
+    def renamed(route: Route) -> None:
+        answer = route.fetch()
+        user = answer.json()
+        for account in user["data"]["markets"]["borrow"]["accounts"]:
+            for item in account["collaterals"]:
+                if item["asset_info"]["classification"]["kind"] == "protocol_receipt_token":
+                    item["asset_info"]["asset"]["id"] += "outer"
+                    item["liquidation_ltv"] = "0.8125"
+        route.fulfill(response=answer, json=user)
+
+    def more(route: Route) -> None:
+        answer = route.fetch()
+        assets = answer.json()
+        for inner in [*assets["data"]]:
+            outer = {
+                "asset": {"id": f"{inner['asset']['id']}outer"},
+                "classification": {"origin_asset": inner["asset"]},
+            }
+            assets["data"].append(inner | outer)
+        route.fulfill(response=answer, json=assets)
+
+    page.route(re.compile("/user[?]"), renamed)
+    page.route(re.compile("/assets[?]"), more)
+    visit.open(query)
+    expect(receipts).to_have_text(before)
+    expect(tables.get_by_text("81.25%")).to_have_count(len(before))
+
+
 @pytest.mark.parametrize(
     ("query", "message"), [({}, "No asset is chosen."), ({"asset": "native;none"}, "There is no asset native;none.")]
 )

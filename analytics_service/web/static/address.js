@@ -46,6 +46,8 @@ async function show(result, route, signal) {
   const asked = { address: route.address, limit: 1000, with_text: true, ...at };
   const { answer: borrowers, why } = isOwing
     ? await unlessUnknown(get("/analytics/market/borrowers", asked, signal)) : { answer: { data: [] } };
+  const assets = isOwing ? (await get("/assets", at, signal)).data : [];
+  const origins = new Map(assets.map(({ asset, classification }) => [asset.id, classification.origin_asset?.id]));
   const asOf = answer.asOf ? h("p", { class: "soft" }, `As of ${time(answer.asOf, route.tz)}.`) : null;
   const unlocks = ptoken.unlocks.arrangements.length
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
@@ -54,8 +56,8 @@ async function show(result, route, signal) {
   const course = worth(path, route, route.at ? answer.asOf : null, signal);
   const events = transactions(path, at, route, signal);
   const sections = [
-    ...course.parts, health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, borrowers?.data)), lending(markets.lend),
-    staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
+    ...course.parts, health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
+    lending(markets.lend), staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
   ].filter((section) => section !== null);
   result.replaceChildren(asOf ?? "", ...sections);
   await Promise.all([course.done, unlocks?.done, events.done]);
@@ -106,21 +108,30 @@ function health(accounts, why) {
 }
 
 /** A borrow account, with the prices at which it is liquidated if `borrowers` are known. */
-function account({ index, collaterals, debts, health }, borrowers) {
+function account({ index, collaterals, debts, health }, origins, borrowers) {
   const prices = (borrowers ?? []).find((one) => one.account_index === index)?.liquidation ?? [];
-  // That of a receipt token without a price of its own is that of its origin.
-  const at = (asset) => prices.find((one) => one.asset.id === asset?.id)?.extra.text;
-  const price = ({ asset_info: { asset, classification } }) => at(asset) ?? at(classification.origin_asset);
+  // That of a receipt token without a price of its own is that of its origin, which may be a receipt token, too.
+  const at = (id) => prices.find((one) => one.asset.id === id)?.extra.text;
+  const price = ({ asset_info: { asset } }) => lineOf(asset.id, origins).map(at).find(Boolean);
   // The price at which health is 1.
   const reached = { title: health.result !== null && Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
     cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };
   const ending = borrowers ? [reached] : [];
+  const ownLtv = { title: "Liquidation LTV", number: true, cell: (row) => percent(row.liquidation_ltv) };
+  const posted = [...(collaterals.some((row) => row.liquidation_ltv !== null) ? [ownLtv] : []), ...ending];
   const part = (name, rows, more = []) =>
     rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
   return panel(`Account ${index}`, h("div", { class: "pair" },
-    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, ending)),
+    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, posted)),
     h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, ...ending]))));
+}
+
+/** An asset, what it redeems, and so on, each once. */
+function lineOf(id, origins) {
+  const line = new Set();
+  for (let next = id; next && !line.has(next); next = origins.get(next)) line.add(next);
+  return [...line];
 }
 
 function lending({ asset_pools: pools, net_rate: rate }) {
