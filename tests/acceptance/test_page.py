@@ -422,14 +422,15 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
         ]
     ]
     health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}}
-    # Two assets of one symbol, of which the history has the first.
+    # Two assets of one symbol.
     assets = [{"asset": {"id": f"native;{name}"}, "metadata": {"symbol": "AHEL"}} for name in ("ahel", "bhel")]
     price = {"price": "3", "last_updated_at": newest.isoformat(), "extra": {"text": {"price": "$3"}}}
-    earlier = {newest - 7 * day: ["1", "2", "3"], newest - day: ["2"]}
+    earlier = {newest - 7 * day: (["1", "2", "3"], ["3"] * 3), newest - day: (["2"], ["3.0001"])}
 
     def history(route: Route) -> None:
         start = datetime.fromtimestamp(int(query(route.request.url)["start"]), UTC)
-        route.fulfill(json={"data": {"series": [{"asset": "native;ahel", "v": earlier[start]}]}})
+        series = [{"asset": f"native;{name}", "v": v} for name, v in zip(("ahel", "bhel"), earlier[start], strict=True)]
+        route.fulfill(json={"data": {"series": series}})
 
     page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
     page.route(
@@ -440,7 +441,9 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     page.goto(visit.url(VIEWS["markets"]))
     visit.wait(page)
     expect(page.locator("tbody .number").nth(0)).to_have_text("$3")
-    expect(page.locator("tbody .number").nth(1)).to_have_text("+50.00%")
+    changes = page.locator("tbody td:nth-child(3) span")
+    expect(changes).to_have_text(["+50.00%", "0.00%"])
+    expect(changes).to_have_class(["good", "soft"])
     expect(page.locator("tbody th")).to_have_text(["AHEL native;ahel", "AHEL native;bhel"])
     # Without snapshots of markets, what is shown may be of any time.
     expect(page.locator("main")).to_contain_text("As of 2026-11-01 (prices), UTC.")
@@ -452,8 +455,8 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
 @pytest.mark.parametrize(
     ("chosen", "movers"),
     [
-        ("24h", [("B", "$10", f"{MINUS}50.00%"), ("A", "$5", "+25.00%")]),
-        ("30d", [("A", "$5", "+400.00%"), ("C", "$30", "+200.00%"), ("B", "$10", f"{MINUS}90.00%")]),
+        ("24h", [("B", "$10.00", f"{MINUS}50.00%"), ("A", "$5.00", "+25.00%")]),
+        ("30d", [("A", "$5.00", "+400.00%"), ("C", "$30.00", "+200.00%"), ("B", "$10.00", f"{MINUS}90.00%")]),
     ],
 )
 def test_an_overview_without_markets_has_the_largest_moves_up_to_the_end_of_the_prices(
@@ -496,6 +499,8 @@ def test_imported_sums_are_charted_up_to_their_end(old: Visit) -> None:
     expect(page.locator(".panel h2").last).to_have_text("Total value locked Data ends 2024-01-31")
     assert query(source(page, 3))["end"] == str(int(datetime(2024, 1, 31, 23, 59, 59, tzinfo=UTC).timestamp()))
     assert numbers(page, 3)[-1][-1] == "1500000.5"
+    # Between the two days nothing was observed.
+    assert page.locator(".panel").last.locator(".lines path[style*=dasharray]").count() > 0
 
 
 def test_each_chart_of_an_asset_ends_where_its_data_does_and_a_custom_range_where_it_says(old: Visit) -> None:
@@ -565,7 +570,8 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     # Snapshots are of whole minutes, so these are the values at both ends.
     (start, before), (end, after) = values[0], values[-2]
     part = after / before - 1
-    change = f"{'+' if part >= 0 else MINUS}{abs(100 * part):.2f}%"
+    digits = f"{abs(100 * part):.2f}%"
+    change = f"{'' if digits == '0.00%' else '+' if part > 0 else MINUS}{digits}"
     value = visit.data(f"{api}/markets?with_text=true&at={end}")["tvl"]["extra"]["text"]["tvl"]
     written = {"start": start, "end": end}
     times = {name: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S") for name, at in written.items()}
@@ -575,7 +581,7 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     page.route(re.compile("/history/liquidations"), lambda route: route.fulfill(json=liquidations))
     page.route(re.compile("/history/tvl.*period=auto"), doubled_at_the_end)
     visit.open({"tz": "UTC"})
-    expect(page.locator(".tile").last).to_contain_text("$20+100.00% from the day before")
+    expect(page.locator(".tile").last).to_contain_text("$20.00+100.00% from the day before")
     for size in (WIDE, PHONE):
         visit.open(times | {"tz": "UTC"}, size=size)
         expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
@@ -717,6 +723,7 @@ def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit:
         told = page.locator("output").inner_text()
         assert f"{percent}%" in told
         assert f": {accounts} account" in told
+        assert re.search(r", at \$([\d,]+\.\d\d|0\.\d{4,}): .* with \$([\d,]+\.\d\d|[\d.]+[KM]) of debt", told)
     page.get_by_label("changes by").fill("-95")
     falling = page.locator(".panel", has_text="Accounts that fall").locator("tbody tr")
     assert falling.count() > 0
@@ -858,7 +865,7 @@ def doubled_at_the_end(route: Route) -> None:
     """A history whose last bucket ends later than the range, and with another value."""
     answer = route.fetch()
     history = answer.json()
-    values = history["data"]["series"][0]["v"]
+    values = history["data"]["series"][0]["c"]
     values[-1] = str(2 * Decimal(values[-1]))
     route.fulfill(response=answer, json=history)
 

@@ -3,7 +3,7 @@ import { assetLink, assets, marketsLink, matching, picker } from "./assets.js";
 import { candles, colorOf, line } from "./charts.js";
 import { h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { percent, usd } from "./format.js";
+import { percent, price as priced, usd } from "./format.js";
 import { go } from "./route.js";
 import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, numbers, PRICES, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
@@ -79,7 +79,7 @@ function price(answer, route) {
     ? candles("Price", answer.x, series)
     : line("Price", answer.x, numbers(series.c), "--series-1", series.n);
   const columns = { open: "o", high: "h", low: "l", close: "c" };
-  const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: usd }));
+  const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: priced }));
   const seen = { name: "observations", values: series.n, format: (count) => count || "none, carried", counts: true };
   return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: DOLLARS });
 }
@@ -99,7 +99,8 @@ function apr(...answers) {
   if (lent && owed) {
     const spread = owed.map((value, place) =>
       value === null || lent[place] === null ? null : Number(value) - Number(lent[place]));
-    traces.push(...line("Spread", first.x, spread, "--series-8"));
+    const counts = column(lend, "n").map((count, place) => Math.min(count, column(borrow, "n")[place]));
+    traces.push(...line("Spread", first.x, spread, "--series-8", counts));
     readings.push(["spread", spread, true]);
   }
   const there = readings.filter(([, values]) => values);

@@ -1,20 +1,30 @@
 // Numbers and times for people. What must be exact is shown as the API wrote it.
 
 const large = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
-const plain = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const small = new Intl.NumberFormat("en", { minimumSignificantDigits: 4, maximumSignificantDigits: 4 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** A decimal string as USD, compact from ten thousand on: `$1.23M`, `$4.105`. */
+/** A decimal string as USD, like the API's texts (rule 4.3), but compact from ten thousand on: `$1.23M`, `$4.10`. */
 export function usd(value) {
   if (value === null || value === undefined) return "–";
+  const [number, sign] = [Math.abs(Number(value)), Number(value) < 0 ? "−" : ""];
+  if (number && number < 0.01) return `${sign ? ">" : "<"}${sign}$0.01`;
+  return `${sign}$${(number >= 10_000 ? large : cents).format(number)}`;
+}
+
+/** A decimal string as a price in USD, like the API's texts: `$64,123.40`, `$0.04105`. */
+export function price(value) {
+  if (value === null || value === undefined) return "–";
   const number = Number(value);
-  const sign = number < 0 ? "−" : "";
-  return `${sign}$${(Math.abs(number) >= 10_000 ? large : plain).format(Math.abs(number))}`;
+  const isSmall = number && Number(number.toPrecision(4)) < 1;
+  return `$${(isSmall ? small : cents).format(number)}`;
 }
 
 /** A fraction as a percentage: `12.34%`. */
 export function percent(fraction) {
-  return fraction === null || fraction === undefined ? "–" : `${(100 * Number(fraction)).toFixed(2)}%`;
+  if (fraction === null || fraction === undefined) return "–";
+  return `${(100 * Number(fraction)).toFixed(2).replace(/^-(?=0\.00$)/, "")}%`;
 }
 
 /** A decimal string with three decimals. The rest is cut off: rounded, an account just below 1 would be at 1. */
@@ -24,7 +34,7 @@ export function cut(value) {
   return `${whole}.${decimals.padEnd(3, "0").slice(0, 3)}`;
 }
 
-/** A change as a signed percentage, and the class that colours it. */
+/** A change as a signed percentage, and the class that colours it. One that rounds to zero has no sign. */
 export function change(before, after) {
   const isKnown = (before ?? null) !== null && (after ?? null) !== null && Number(before);
   return signed(isKnown ? 100 * (Number(after) / Number(before) - 1) : null, "%");
@@ -38,7 +48,9 @@ export function changeInPoints(before, after) {
 
 function signed(value, unit) {
   if (value === null) return { text: "–", class: "soft" };
-  return { text: `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}${unit}`, class: value < 0 ? "bad" : "good" };
+  const digits = Math.abs(value).toFixed(2);
+  if (!Number(digits)) return { text: `${digits}${unit}`, class: "soft" };
+  return { text: `${value < 0 ? "−" : "+"}${digits}${unit}`, class: value < 0 ? "bad" : "good" };
 }
 
 /** How long ago something was, from seconds: `42 s`, `3 min`, `5 h`, `2 d`. */

@@ -4,9 +4,9 @@ import { assetLink, assetName, assets, marketsLink, picker, withAlike } from "./
 import { line } from "./charts.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, percent, usd, wall } from "./format.js";
+import { change, percent, price, usd, wall } from "./format.js";
 import { rangeName } from "./route.js";
-import { beginning, BORROW_RATES, ends, familyOf, history, LEND_RATES, numbers, PRICES, whole } from "./series.js";
+import { beginning, BORROW_RATES, ends, familyOf, history, LEND_RATES, numbers, observed, PRICES, whole } from "./series.js";
 import { DOLLARS, MOST, overTime, PERCENT } from "./specs.js";
 import { valued } from "./status.js";
 
@@ -23,7 +23,7 @@ const HISTORIES = [
     worth: ({ before, after }) => Math.abs(moved(before, after)),
     drawn: ({ c }, { before }) => c.map((value) => (value === null ? null : moved(before, value))),
     columns: (route) => [
-      { title: "Price", number: true, cell: ({ after }) => usd(after) },
+      { title: "Price", number: true, cell: ({ after }) => price(after) },
       { title: `Over ${rangeName(route)}`, number: true, cell: priceChange },
     ],
   },
@@ -53,7 +53,7 @@ export async function imported(place, route, there, signal) {
   const stored = extents.filter(({ count }) => count);
   const families = await valued();
   const sums = SUMS.filter(({ path }) => families.has(familyOf(path)))
-    .map(({ title, path }) => figure(title, () => history(path, route, {}, signal), (answer) => sum(answer, title)));
+    .map(({ title, path }) => figure(title, () => observed(path, route, signal), (answer) => sum(answer, title)));
   if (!stored.length && !sums.length) return place.replaceChildren(title, notice(`${NO_MARKETS} ${NOTHING}`));
   const charts = [...stored.map((shown) => ranking(shown, route, signal)), ...sums];
   const [first, ...others] = charts.map(({ panel }) => panel);
@@ -79,10 +79,12 @@ function tile({ name, count, since, until }) {
 }
 
 function sum(answer, title) {
-  const [{ v }] = answer.series;
+  const [{ v, n }] = answer.series;
   if (v.every((value) => value === null)) return null;
   const readings = [{ name: title, values: v, format: usd }];
-  return overTime(answer, line(title, answer.x, numbers(v), "--series-1"), readings, { yaxis: DOLLARS });
+  // Sums of events are known between these, too.
+  const counts = familyOf(answer.path) === "loans" ? null : n;
+  return overTime(answer, line(title, answer.x, numbers(v), "--series-1", counts), readings, { yaxis: DOLLARS });
 }
 
 /** A chart of the assets that come first, and a table of them with links. */

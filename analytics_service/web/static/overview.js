@@ -6,7 +6,7 @@ import { figure } from "./figure.js";
 import { change, changeInPoints, percent, time, usd, wall } from "./format.js";
 import { imported } from "./imported.js";
 import { rangeName } from "./route.js";
-import { beginning, history, numbers, shared, total } from "./series.js";
+import { beginning, history, numbers, observed, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
@@ -17,7 +17,8 @@ export async function overview(place, route, signal) {
   const there = await families();
   if (!there.has("markets")) return imported(place, route, there, signal);
   const paths = ["tvl", "deposits", "debt"].map((one) => `/markets/history/${one}`);
-  const [tvl, deposits, debt] = paths.map((path) => shared(() => history(path, route, {}, signal)));
+  const [tvl, deposits, debt] = paths.map((path, place) =>
+    shared(() => (place ? history(path, route, {}, signal) : observed(path, route, signal))));
   const begun = Promise.all(paths.map((path) => beginning(path, route, signal)));
   const moment = until(route);
   const loading = Promise.all([get("/markets", { with_text: true, ...moment }, signal), tvl(), deposits(), debt(), begun,
@@ -45,9 +46,9 @@ export async function overview(place, route, signal) {
 }
 
 function tvlChart(answer) {
-  const values = answer.series[0].v;
+  const [{ v: values, n }] = answer.series;
   const readings = [{ name: "TVL", values, format: usd }];
-  return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1"), readings, { yaxis: DOLLARS });
+  return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1", n), readings, { yaxis: DOLLARS });
 }
 
 /** The moment of the numbers on the tiles: the end of a range that is over. */

@@ -3,9 +3,9 @@ import { get, unlessUnknown } from "./api.js";
 import { clear, colorOf, line } from "./charts.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { cut, percent, short, usd } from "./format.js";
+import { cut, percent, price, short, usd } from "./format.js";
 import { current, follow, link, note } from "./route.js";
-import { history, numbers } from "./series.js";
+import { numbers, observed } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
@@ -24,8 +24,8 @@ export async function risk(place, route, signal) {
   const { answer, why } = await unlessUnknown(get(`${PATH}/risk`, given, signal));
   const byHealth = answer && figure("Debt by health", async () => ({ ...answer, path: `${PATH}/risk`, given, isHistory: false }),
     ({ data }) => histogram(data));
-  const overall = figure("Debt at risk", () => Promise.all(OVER_TIME.map((path) => history(path, route, {}, signal))), atRisk);
-  const counted = figure("Accounts at risk", () => history(COUNT_OVER_TIME, route, {}, signal), countAtRisk);
+  const overall = figure("Debt at risk", () => Promise.all(OVER_TIME.map((path) => observed(path, route, signal))), atRisk);
+  const counted = figure("Accounts at risk", () => observed(COUNT_OVER_TIME, route, signal), countAtRisk);
   const falling = h("div");
   place.replaceChildren(title, answer ? h("div", { class: "tiles" }, tiles(answer.data)) : notice(why),
     h("div", { class: "pair" }, byHealth?.panel, overall.panel), falling, counted.panel);
@@ -67,21 +67,21 @@ function histogram({ histogram: ranges }) {
     { title: "Debt", number: true, cell: (range) => range.debt_value },
     { title: "Collateral", number: true, cell: (range) => range.collateral_value },
   ];
-  return { traces: [bars], xaxis: { type: "category", title: { text: "Health, from" } }, yaxis: DOLLARS, table: { columns, rows: ranges } };
+  return { traces: [bars], xaxis: { type: "category", title: { text: "Health, from" }, automargin: true }, yaxis: DOLLARS, table: { columns, rows: ranges } };
 }
 
 function atRisk(...answers) {
   const [first] = answers;
   const names = [["At risk", "--warn"], ["Liquidatable", "--bad"], ["Bad debt", "--series-1"]];
   const readings = names.map(([name], place) => ({ name, values: answers[place].series[0].v, format: usd }));
-  const traces = names.flatMap(([name, color], place) => line(name, first.x, numbers(readings[place].values), color));
+  const traces = names.flatMap(([name, color], place) => line(name, first.x, numbers(readings[place].values), color, answers[place].series[0].n));
   return overTime(first, traces, readings, { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }
 
 function countAtRisk(first) {
-  const [{ v: values }] = first.series;
+  const [{ v: values, n }] = first.series;
   const readings = [{ name: "Accounts", values, format: (value) => value }];
-  return overTime(first, line("Accounts", first.x, numbers(values), "--warn"), readings, { yaxis: { rangemode: "tozero" } });
+  return overTime(first, line("Accounts", first.x, numbers(values), "--warn", n), readings, { yaxis: { rangemode: "tozero" } });
 }
 
 /** The part of the view that depends on one asset, which the viewer chooses: by default that of the largest exposure. */
@@ -116,7 +116,7 @@ async function fall(place, { by_price: exposures }, signal) {
     const change = Number(slider.value) / 100;
     const step = steps.find((one) => Math.abs(Number(one.change) - change) < 1e-9);
     const sign = change > 0 ? "+" : "";
-    said.textContent = `${sign}${slider.value}%, at ${usd(step.price)}: ${number(step.accounts)} could be liquidated, with `
+    said.textContent = `${sign}${slider.value}%, at ${price(step.price)}: ${number(step.accounts)} could be liquidated, with `
       + `${usd(step.debt_value)} of debt and ${usd(step.collateral_value)} of collateral; bad debt ${usd(step.bad_debt)}`;
     listed.replaceChildren(falling(accounts, chosen, change, count));
   }

@@ -35,6 +35,12 @@ export async function history(path, route, more = {}, signal = null, earlier = 0
   return { ...answer, path, given, t, x: t.map(at), series, range, at, last };
 }
 
+/** The same, with the last value of each bucket as `v` and the count of its observations as `n`. */
+export async function observed(path, route, signal = null) {
+  const answer = await history(path, route, { agg: "ohlc" }, signal);
+  return { ...answer, series: answer.series.map((one) => ({ ...one, v: one.c })) };
+}
+
 /** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
 export async function beginning(path, route, signal = null) {
   const { start } = bounds(route, await ended(familyOf(path), path));

@@ -28,9 +28,16 @@ export function worth(path, route, until, signal) {
   const load = (which, more = {}) =>
     history(`${path}/history`, route, { metric: which, ...(until ? { start, end } : {}), ...more }, signal);
   const tiles = h("div", { class: "tiles" });
-  const chart = figure("Worth over time", () => load(metric), (answer) => course(answer, METRICS[metric]), chooser(metric));
+  const chart = figure("Worth over time", () => counted((more) => load(metric, more)), (answer) => course(answer, METRICS[metric]), chooser(metric));
   const all = Promise.all(Object.entries(METRICS).map(async ([which, shown]) => overview(await load(which, { points: POINTS }), shown, route)));
   return { parts: [tiles, chart.panel], done: Promise.all([all.then((made) => tiles.replaceChildren(...made)), chart.done]) };
+}
+
+/** A history with counts of observations: it is loaded once more, without what buckets repeat. */
+async function counted(load) {
+  const answer = await load();
+  const bare = await load({ fill: "none" });
+  return { ...answer, n: bare.series[0].v.map((value) => Number(value !== null)) };
 }
 
 function chooser(chosen) {
@@ -48,5 +55,5 @@ function overview({ t, series: [{ v: values }] }, { name, format, compared = cha
 
 function course(answer, { name, format, yaxis }) {
   const values = answer.series[0].v;
-  return overTime(answer, line(name, answer.x, numbers(values), "--series-1"), [{ name, values, format }], { yaxis });
+  return overTime(answer, line(name, answer.x, numbers(values), "--series-1", answer.n), [{ name, values, format }], { yaxis });
 }
