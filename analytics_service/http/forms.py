@@ -95,13 +95,21 @@ def asset_id(value: str) -> str:
     try:
         split_id(value)
     except ValueError:
-        raise ValueError("must be an asset id, native;<denom> or token;<contract>") from None
+        raise ValueError(
+            "must be an asset id, native;<denom> or token;<contract>; symbols have a parameter of their own"
+        ) from None
     return value
 
 
 def asset_ids(value: str) -> list[str]:
     """Asset ids separated by commas, without repeats."""
     return list(dict.fromkeys(asset_id(part) for part in value.split(",")))
+
+
+def symbol(value: str) -> str:
+    if not value or "," in value:
+        raise ValueError("must be the symbol of one asset, without commas")
+    return value
 
 
 def symbols(value: str) -> list[str]:

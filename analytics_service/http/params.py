@@ -146,7 +146,17 @@ MOMENT = (
     ),
     _zone("IANA zone in which at is read"),
 )
-ASSET_ID = _text("asset_id", forms.asset_id, "id of an asset.", _ID, "native;uorb", required=True)
+ASSET = (
+    _text(
+        "asset_id",
+        forms.asset_id,
+        "id of an asset; either asset_id or symbol is required.",
+        _ID,
+        "native;uorb",
+        alternative="symbol",
+    ),
+    _text("symbol", forms.symbol, "symbol of the asset, in any case, instead of asset_id.", "[^,]+"),
+)
 ASSET_IDS = _text(
     "asset_ids", forms.asset_ids, "asset ids separated by commas; all assets when omitted.", f"{_ID}(,{_ID})*"
 )

@@ -89,7 +89,7 @@ PATHS = (
         RISK_LADDER,
         _ladder,
         _BOOK,
-        (params.ASSET_ID, *params.LADDER, params.WITH_TEXT),
+        (*params.ASSET, *params.LADDER, params.WITH_TEXT),
     ),
     StatePath(
         "analytics/market/borrowers",

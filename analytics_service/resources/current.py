@@ -11,6 +11,7 @@ from analytics_service.history.times import Day, Edge
 from analytics_service.http import params
 from analytics_service.http.answer import success
 from analytics_service.http.param import Param
+from analytics_service.market.assets import ids_of
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath
@@ -96,6 +97,10 @@ class Current(SnapshotPath):
         return self.settled_at(at) if is_settled else None
 
     def record(self, view: View, arguments: Arguments) -> Any:
+        """What the path shows. An asset may be named by its symbol (rule 2.18)."""
+        if arguments.get("symbol") is not None:
+            (asset_id,) = ids_of([arguments["symbol"]], view.assets, "symbol")
+            arguments = {**arguments, "asset_id": asset_id}
         return self._declared.record(view, arguments)
 
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes:

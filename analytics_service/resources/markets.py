@@ -57,7 +57,7 @@ def _list(path: str, summary: str, shape: ByShape) -> StatePath:
 
 
 def _lookup(path: str, summary: str, shape: ByShape, kind: str) -> StatePath:
-    query = (params.ASSET_ID, *VALUED, params.LOOKUP_SHAPE)
+    query = (*params.ASSET, *VALUED, params.LOOKUP_SHAPE)
     return StatePath(f"markets/{path}/lookup", summary, shape, partial(_market_of_kind, kind), _FAMILIES, query)
 
 
@@ -110,6 +110,6 @@ PATHS = (
         MERGED_MARKET,
         _market,
         _FAMILIES,
-        (params.ASSET_ID, *VALUED),
+        (*params.ASSET, *VALUED),
     ),
 )

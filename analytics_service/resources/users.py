@@ -134,7 +134,6 @@ def _user(
 _COLLATERALS, _DEBTS = Many(COLLATERAL_ITEM), Many(DEBT_ITEM)
 _POSTED, _OWED = attrgetter("account.totals.collaterals"), attrgetter("account.totals.debts")
 _STAKED, _POOLS = attrgetter("portfolio.staking"), Many(STAKED_POOL, attrgetter("pools"))
-_ASSET = (params.ASSET_ID,)
 _ACCOUNT = (params.ACCOUNT_INDEX,)
 _POOL = (params.POOL_INDEX, params.POOL_DURATION)
 PARTS = (
@@ -158,7 +157,7 @@ PARTS = (
         "What an address has in all markets of one asset.",
         MERGED_ASSET,
         lambda user: user.find_asset(user.portfolio.by_asset, "lent, posted or owed asset"),
-        named_by=_ASSET,
+        named_by=params.ASSET,
     ),
     _user("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
     _user(
@@ -166,7 +165,7 @@ PARTS = (
         "One lent asset of an address.",
         ASSET_POOL,
         lambda user: user.find_asset(user.portfolio.lends, "lent asset"),
-        named_by=_ASSET,
+        named_by=params.ASSET,
     ),
     _user("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
     _user(
@@ -174,14 +173,14 @@ PARTS = (
         "An address's collateral in one asset, account by account.",
         ASSET_COLLATERAL,
         lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.collaterals), "collateral"),
-        named_by=_ASSET,
+        named_by=params.ASSET,
     ),
     _user(
         "markets/borrow/lookup/debt",
         "An address's debt in one asset, account by account.",
         ASSET_DEBT,
         lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.debts), "debt"),
-        named_by=_ASSET,
+        named_by=params.ASSET,
     ),
     *(
         _user(f"markets/borrow/sum/{side}", f"An address's {side}, summed over its accounts.", shape, record)
@@ -231,7 +230,7 @@ PARTS = (
         lambda user: user.find_asset(user.portfolio.position.wallet, "balance"),
         _WALLET,
         valued_by=_WALLET_VALUE,
-        named_by=_ASSET,
+        named_by=params.ASSET,
     ),
 )
 PATHS = (

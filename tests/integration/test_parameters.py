@@ -16,6 +16,7 @@ from tests.integration.routes import (
     NOON,
     PRICES,
     ROUTES,
+    USER_ASSET,
     Client,
     client_of,
     expect_error,
@@ -107,6 +108,17 @@ def test_a_boolean_is_true_or_false_and_nothing_else(two_assets: Client) -> None
 )
 def test_a_lookup_takes_one_asset_id(protocol: Client, asset_ids: str) -> None:
     assert "must be one asset id" in message_of(protocol, LOOKUPS[0], f"asset_id={asset_ids}")
+
+
+def test_where_an_asset_id_is_taken_a_symbol_is(protocol: Client) -> None:
+    routes = {path: query for path, (query, _) in ROUTES.items() if query.startswith("asset_id=")}
+    assert len(routes) > 8
+    for path, query in routes.items():
+        symbol = query.replace(ASSET, "symbol=orb").replace(USER_ASSET, "symbol=Eth")
+        assert get(protocol, path, symbol).json == get(protocol, path, query).json, path
+    unknown = get(protocol, LOOKUPS[0], "symbol=NOTHING")
+    assert "symbol: 'NOTHING'" in expect_error(unknown, 404, "entity_not_found", "user")
+    assert "Only one of" in message_of(protocol, LOOKUPS[0], f"{ASSET}&symbol=ORB")
 
 
 def test_zones_and_links_of_the_iana_database_are_accepted(two_assets: Client) -> None:

@@ -45,7 +45,7 @@ class DeclarationOnly(Resource):
 
 class Markets(DeclarationOnly):
     summary = "Every market."
-    query = (params.ASSET_ID, params.WITH_TEXT, *params.RANGE)
+    query = (*params.ASSET, params.WITH_TEXT, *params.RANGE)
     shape = Many(MARKET)
 
 
@@ -118,7 +118,7 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
 
 @pytest.mark.parametrize(
     "param",
-    [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.SYMBOLS, params.WITH_TEXT],
+    [*params.RANGE, *params.ASSET, params.ASSET_IDS, params.SYMBOLS, params.WITH_TEXT],
     ids=lambda param: param.name,
 )
 def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -> None:

@@ -22,7 +22,7 @@ def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_
 ) -> None:
     req = create_req(query_string=query)
     with pytest.raises(RequestError) as caught:
-        parse_params(req, (params.ASSET_ID, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
+        parse_params(req, (*params.ASSET, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
     assert caught.value.kind == kind
 
 
@@ -41,5 +41,5 @@ def test_parameters_that_are_given_too_often_are_named_with_their_values(query: 
 
 def test_parameters_of_the_path_are_parsed_along_with_those_of_the_query() -> None:
     req = create_req(query_string="asset_id=native%3Buorb")
-    parsed = parse_params(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
-    assert parsed == {"address": "0x" + "a" * 40, "asset_id": "native;uorb"}
+    parsed = parse_params(req, params.ASSET, (params.ADDRESS,), {"address": "0x" + "A" * 40})
+    assert parsed == {"address": "0x" + "a" * 40, "asset_id": "native;uorb", "symbol": None}
