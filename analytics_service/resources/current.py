@@ -83,7 +83,7 @@ class Current(SnapshotPath):
             return super().view(arguments)
         families = dict.fromkeys((*self.families, ASSETS_FAMILY, *self.valued_by))
         view = self._shared.views.past(arguments["moment"], families)
-        self.as_of(None, view, arguments)
+        view.require(self.made_from(view, arguments))
         return view
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:

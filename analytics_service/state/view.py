@@ -300,12 +300,16 @@ class PastView(View):
 
     def head(self, family: str) -> Head:
         """The family's head as of the moment."""
-        head = self.heads.head(family)
-        if _is_empty(head):
-            first = first_moment(self._store, family)
-            cure = "" if first is None else f" Ask for {shown(instant(first))} or later."
-            raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.{cure}")
-        return head
+        self.require((family,))
+        return self.heads.head(family)
+
+    def require(self, families: Iterable[str]) -> None:
+        """EntityNotFound if a family had nothing by the moment; it names the first moment at which all have."""
+        missing = [family for family in families if _is_empty(self.heads.head(family))]
+        if missing:
+            firsts = [first for family in missing if (first := first_moment(self._store, family)) is not None]
+            cure = f" Ask for {shown(instant(max(firsts)))} or later." if firsts else ""
+            raise EntityNotFound(f"at: there is no snapshot of {missing[0]} at or before that moment.{cure}")
 
     def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
         """A key that changes whenever any data of the families does, families without a snapshot included."""

@@ -500,6 +500,10 @@ def test_before_the_first_prices_there_are_amounts_and_sums_but_no_other_values(
     assert lending.get(early, path).json["data"][0]["state"]["principal_sum"] == "5000000"
     message = expect_error(ask(lending.client, f"{path}?with_value=true", early), 404, "entity_not_found", "user")
     assert "prices" in message
+    # Where markets are missing as well, the moment is one that has both.
+    both = expect_error(ask(lending.client, f"{path}?with_value=true", NOON - 4000), 404, "entity_not_found", "user")
+    assert "markets" in both
+    assert both.endswith(" Ask for 2025-03-01T11:59:00Z or later.")
     # Sums are at the prices that the markets were taken with.
     assert sums(lending, early) == ("10", f"markets=@{NOON - 3600}")
     newer = ask(lending.client, f"{path}?shape=newer", early)
