@@ -99,7 +99,8 @@ def get(settings: Settings, path: str) -> falcon.testing.Result:
 def test_every_answer_is_that_of_a_store_without_the_snapshot(path: str, pair: Pair) -> None:
     ahead, usual = (get(settings, f"/api/v1{path}") for settings in pair)
     assert usual.status_code == 200, usual.text
-    assert (ahead.json, ahead.headers["As-Of"]) == (usual.json, usual.headers["As-Of"])
+    # Perhaps there were no loans within the last two hours.
+    assert (ahead.json, ahead.headers.get("As-Of")) == (usual.json, usual.headers.get("As-Of"))
 
 
 @pytest.mark.parametrize(
