@@ -170,9 +170,9 @@ def _recompute(store: Store, portion: Portion) -> int:
     beginning = _begin(store, portion)
     source, stored = StoredSource(store, portion.instants), read_observed_at(store, family, seconds)
     own, imported = stored.filter(~pl.col("imported")), stored.filter("imported")
-    # Of some positions there is no risk but what the source states, and nothing has a value before there were prices.
+    # Of some positions there is no risk but what the source states; nothing has a value before what it is made with.
     stated = known_in_part(source.snapshots) if family == "positions" else set()
-    instants = [at for at in portion.instants if unix_second(at) not in stated and source.can_value(at)]
+    instants = [at for at in portion.instants if unix_second(at) not in stated and source.can_value(at, family)]
     if not instants:
         return 0
     snapshots = _AGAIN[family](Batch(family, source, store, instants, beginning.present))

@@ -20,6 +20,7 @@ from analytics_service.cli.options import (
     time_option,
     value_type,
 )
+from analytics_service.cli.recompute import following, suggest
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import without_credentials
 from analytics_service.errors import SourceError
@@ -27,7 +28,9 @@ from analytics_service.history.times import Edge
 from analytics_service.logs import tell
 from analytics_service.market.instants import shown, unix_second
 from analytics_service.sources.base import Source
+from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.observations import read_last_prices
 from analytics_service.store.runs import begin
 from jobs import runner
 from jobs.again import Portion, plan, retake
@@ -36,6 +39,8 @@ from jobs.registry import JOBS, Job
 _ALL = "all"
 # The family whose snapshots are not taken anew.
 _CHANGES = "positions"
+# The family whose values others are made with.
+_PRICES = "prices"
 
 
 @click.command("backfill", epilog=TIMES)
@@ -62,6 +67,7 @@ def jobs_backfill(
 
     With --again those that are there, other than of positions, are replaced by what the source says now, and so are
     all events of the range if they are those of loans. Without it they stay as they are.
+    Of single families, take prices first: values of the others are made with those that are stored by then.
     DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
     as buckets of its history end. A family of whose past the source cannot tell keeps none of the others back.
 
@@ -92,6 +98,16 @@ def jobs_backfill(
                 click.echo(f"  {day}: {count:,} anew")
         if not dry_run and [*_failures(tasks, source, store, instants)]:
             raise SystemExit(SourceError.exit_code)
+        if name == _PRICES and not dry_run and (tasks[0].missing or tasks[0].portions):
+            suggest(following(store, _new_prices(store, start, end)))
+
+
+def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple[int, int]]:
+    """A range, up to the last price of each asset that is priced there."""
+    first, last = unix_second(start), unix_second(end)
+    prices = read_last_prices(store, read_assets(store), [last])
+    seconds = {asset_id: unix_second(of[last].observed_at) for asset_id, of in prices.items() if last in of}
+    return {asset_id: (first, second) for asset_id, second in seconds.items() if second >= first}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,18 @@
 """`import HISTORY`: history from files as people have them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import click
+import polars as pl
 
 from analytics_service.cli.context import ProgressBars, import_store, load_settings
 from analytics_service.cli.import_command import import_options, table_rules
 from analytics_service.cli.import_report import report, understood
 from analytics_service.cli.options import value_type
-from analytics_service.cli.recompute import compute, following
+from analytics_service.cli.recompute import compute, following, suggest
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.holding import STAMPS, Holding, parse_interval
@@ -22,9 +23,7 @@ from analytics_service.imports.presets import Preset
 from analytics_service.imports.publishing import compare, publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
-from analytics_service.market.instants import shown
 from analytics_service.store.connection import Store
-from jobs.again import Portion
 
 _DESCRIBE = (
     "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
@@ -91,23 +90,21 @@ def _import_history(preset: Preset, options: Mapping[str, Any]) -> None:
             click.echo(line)
         summary = compare(store, content, bars) if dry_run else publish(cast(Store, store), content, bars)
         report(summary, settings, dry_run)
-        if preset.family == "prices" and not dry_run and (portions := following(cast(Store, store), content.rows)):
-            _compute(cast(Store, store), portions, run=options["recompute"])
+        if preset.family == "prices" and store and not dry_run:
+            portions = following(store, _spans(content.rows))
+            if options["recompute"] and portions:
+                compute(store, portions)
+            else:
+                suggest(portions)
     if content.new and request.new_assets:
         click.echo(_DESCRIBE)
 
 
-def _compute(store: Store, portions: Sequence[Portion], *, run: bool) -> None:
-    """Compute again what follows from imported prices, or say how."""
-    if run:
-        compute(store, portions)
-        return
-    start = shown(min(portion.instants[0] for portion in portions))
-    end = shown(max(portion.instants[-1] for portion in portions))
-    click.echo(
-        f"Stored snapshots follow from these prices. `analytics-service jobs recompute --start {start} --end {end}` "
-        "computes them again."
-    )
+def _spans(rows: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """The first and the last unix second of imported rows by asset."""
+    by_asset = rows.group_by(pl.col("asset").cast(pl.String))
+    spans = by_asset.agg(pl.min("observed_at"), last=pl.max("observed_at"))
+    return {asset: (first, last) for asset, first, last in spans.iter_rows()}
 
 
 def _history_request(preset: Preset, options: Mapping[str, Any]) -> HistoryRequest:

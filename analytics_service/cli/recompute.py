@@ -1,12 +1,11 @@
 """`jobs recompute`, and the same after an import of prices."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
-import polars as pl
 
 from analytics_service.cli.context import load_settings, open_store, patient
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
@@ -65,18 +64,27 @@ def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False)
         click.echo(f"{family}: {changed[family]:,} {rows} have changed.")
 
 
-def following(store: Store, rows: pl.DataFrame) -> list[Portion]:
-    """The snapshots that follow from imported rows of prices: from the first of an asset until it is priced next."""
-    by_asset = rows.group_by(pl.col("asset").cast(pl.String))
-    ranges = {
-        asset: bounds for asset, *bounds in by_asset.agg(pl.min("observed_at"), last=pl.max("observed_at")).rows()
-    }
-    next_prices = read_next_prices(store, {asset: last for asset, (_, last) in ranges.items()})
+def following(store: Store, spans: Mapping[str, tuple[int, int]]) -> list[Portion]:
+    """The snapshots that follow from new prices, whose first and last unix second is given by asset: from the first of
+    an asset until it is priced next."""
+    next_prices = read_next_prices(store, {asset: last for asset, (_, last) in spans.items()})
     if not next_prices:
         return []
-    start = min(ranges[asset][0] for asset in next_prices)
+    start = min(spans[asset][0] for asset in next_prices)
     end = max(second or unix_second(datetime.now(UTC)) for second in next_prices.values())
     return day_by_day(store, ("markets", "positions"), instant(start), instant(end - 1))
+
+
+def suggest(portions: Sequence[Portion]) -> None:
+    """Say how to compute again what follows from new prices, if anything does."""
+    if not portions:
+        return
+    start = shown(min(portion.instants[0] for portion in portions))
+    end = shown(max(portion.instants[-1] for portion in portions))
+    click.echo(
+        f"Stored snapshots follow from these prices. `analytics-service jobs recompute --start {start} --end {end}` "
+        "computes them again."
+    )
 
 
 def _duration(seconds: float) -> str:

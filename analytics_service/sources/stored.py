@@ -37,9 +37,10 @@ class StoredSource(Source):
         self._seconds = [unix_second(at) for at in instants]
         self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1])
 
-    def can_value(self, at: datetime) -> bool:
-        """Whether there are known prices and markets at an instant."""
-        return bool(self.prices(at)) and self._reader(CONFIG, at) is not None
+    def can_value(self, at: datetime, family: str) -> bool:
+        """Whether there are known prices and markets at an instant, and for positions the protocol token."""
+        states = (CONFIG, PTOKEN) if family == "positions" else (CONFIG,)
+        return bool(self.prices(at)) and all(self._reader(state, at) for state in states)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         return [asset for asset in self._assets if not asset.has_ended(at)]

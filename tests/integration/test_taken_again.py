@@ -165,9 +165,12 @@ def test_what_is_quoted_no_more_has_no_value(server: Settings, store: Store, cli
         assert seen(client) == seen(own)
 
 
-def test_markets_from_before_there_were_prices_keep_their_own(store: Store) -> None:
+def test_what_is_from_before_what_it_is_made_with_keeps_its_values(store: Store) -> None:
+    """Markets without prices, and positions without the protocol token."""
     fill(store, RIGHT, "markets")
     assert compute(store)["markets"] == 0
+    fill(store, RIGHT, "prices", "positions")
+    assert compute(store) == dict.fromkeys(FAMILIES, 0)
     run_once(JOBS["prices"], RIGHT, store, END)
     assert compute(store)["markets"] == 0
 
@@ -202,8 +205,9 @@ def test_values_that_were_imported_stay(settings: Settings, store: Store, run: R
 
 
 def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, store: Store, run: Run) -> None:
-    """That of 23:10 is none that the backfill would take."""
-    run_once(JOBS["prices"], SimulatedSource("1"), store, START + 10 * MINUTE)
+    """That of 23:10 is none that the backfill would take. What was made of it is not taken with it."""
+    for name, minutes in (("prices", 10), ("markets", 20)):
+        run_once(JOBS[name], SimulatedSource("1"), store, START + minutes * MINUTE)
     prices = run("SELECT * FROM price ORDER BY ALL")
     run("INSERT INTO observation SELECT * REPLACE (2 * value AS value, version + 1 AS version) FROM observation")
     between = ["--start", "2025-02-27T23:05:00Z", "--end", "2025-02-27T23:15:00Z"]
@@ -219,6 +223,7 @@ def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, sto
     command[command.index("5min")] = "1h"
     said = CliRunner().invoke(cli, command, env=settings.to_environment({})).output
     assert "prices: 0 snapshots taken, 1 taken anew." in said
+    assert "`analytics-service jobs recompute --start 2025-02-27T23:20:00Z --end 2025-02-27T23:20:00Z`" in said
     assert run("SELECT * FROM price ORDER BY ALL") == prices
 
 
