@@ -265,6 +265,21 @@ def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) ->
         assert source.swaps(at) == [SwapContract("c", {"ua": ("ub", "uc")}), SwapContract("d")]
 
 
+def test_what_moves_has_no_past_without_time(views: Views) -> None:
+    views.run(
+        "CREATE VIEW {}.source_market AS SELECT 'native;ua' AS asset_id, 5 AS collateral_balance, "
+        "0 AS allowable_ltv, 0 AS liquidation_ltv",
+        f"CREATE VIEW {{}}.source_position AS SELECT '{ALICE}' AS address, 'wallet' AS kind, 'native;ua' AS asset_id, "
+        "7 AS amount",
+    )
+    source, now = views.source(), datetime.now(UTC)
+    assert [market.asset_id for market in source.markets(now)] == ["native;ua"]
+    assert [*source.positions(now)] == [Position(ALICE, wallet=(Balance("native;ua", 7),))]
+    for ask, view in ((source.markets, "market"), (source.positions, "position")):
+        with pytest.raises(SourceError, match=rf"source_{view} has no observed_at, so its rows are those of now"):
+            list(ask(now - HOUR))
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
@@ -312,7 +327,7 @@ def test_every_rule_of_a_row_is_kept(view: str, row: str, message: str, views: V
     source = views.source()
     ask = {"market": source.markets, "position": source.positions}[view]
     with pytest.raises(SourceError, match=rf"^sql:research_\w+: source_{view}\.{message}"):
-        list(ask(NOON))
+        list(ask(datetime.now(UTC)))
 
 
 _PRICE = f"{TEN} AS observed_at"
@@ -352,7 +367,7 @@ def test_a_value_that_cannot_be_read_costs_its_asset_only(view: str, row: str, m
     ask, of = {"market": (source.markets, Market), "price": (source.prices, Price), "asset": (source.assets, Asset)}[
         view
     ]
-    (record,) = ask(NOON)
+    (record,) = ask(datetime.now(UTC))
     first, *_ = misfits(record, of)
     assert first.of(record).startswith(message)
 

@@ -1,7 +1,7 @@
 """A source that reads documented views in a database of the store's own ClickHouse: `sql:DATABASE`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -30,6 +30,8 @@ _HELP = "`analytics-service example source-views` prints all views with their co
 _APART = (views.ASSET, views.PRICE, views.MARKET, views.EVENT)
 # Columns that identify a row in a message, as far as it has them.
 _NAMING = ("asset_id", "id", "address", "contract", "pool", "kind", "observed_at", "at")
+# How long ago is now, for a job that is slow or tries again.
+_RECENT = timedelta(minutes=15)
 
 
 class SqlSource(Source):
@@ -136,11 +138,17 @@ class SqlSource(Source):
         return rows[0] if rows else None
 
     def _rows(self, view: SourceView, at: datetime | None = None, **parameters: int) -> Iterator[dict[str, Any]]:
-        """The rows of a view as of an instant, or for other parameters of its query. None without the view."""
+        """The rows of a view as of an instant, or for other parameters of its query. None without the view. SourceError
+        for the past of a view that has only those of now."""
         present = self._columns.get(view.name)
         if present is None:
             return
         timed = view.query == "source_events" or "observed_at" in present
+        if view.moves and not timed and at is not None and at < datetime.now(UTC) - _RECENT:
+            raise SourceError(
+                f"{self._spec}: {view.name} has no observed_at, so its rows are those of now, and not those as of "
+                f"{shown(at)}. With that column it may also have older rows."
+            )
         query = view.query if timed else "source_rows"
         # Rows of a view that says nothing about time are of the instant that is asked for.
         common = {}

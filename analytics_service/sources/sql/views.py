@@ -36,7 +36,8 @@ class Default:
 class SourceView:
     """A view of a source, with the kinds of its columns. `query` selects its rows as of an instant; `key` are the
     columns of which it takes the newest row each. A view without a column `observed_at` has the same rows at every
-    instant. `defaults` are those of columns that have another one than null where that may be, else none."""
+    instant, or, if it `moves`, those of now only. `defaults` are those of columns that have another one than null where
+    that may be, else none."""
 
     name: str
     columns: Mapping[str, Kind]
@@ -44,17 +45,18 @@ class SourceView:
     query: str = "source_snapshot"
     key: tuple[str, ...] = ()
     required: bool = False
+    moves: bool = False
 
     def default(self, column: str) -> Default:
         """What a column has where there is no value."""
         if column == "observed_at" and self.name != "source_price":
-            return _AT
+            return _NOW if self.moves else _AT
         return self.defaults.get(column, _NULL if self.columns[column].nullable else REQUIRED)
 
     def ddl(self) -> str:
         """The columns as CREATE TABLE has them. Tables are sorted by `observed_at`, which is therefore never null."""
         return ",\n    ".join(
-            f"{name} {kind.sql if self.default(name) in (REQUIRED, _AT) else f'Nullable({kind.sql})'} "
+            f"{name} {kind.sql if self.default(name) in (REQUIRED, _AT, _NOW) else f'Nullable({kind.sql})'} "
             f"COMMENT '{kind.meaning}. {self.default(name).words}'"
             for name, kind in self.columns.items()
         )
@@ -67,6 +69,7 @@ def _missing(_: Mapping[str, Any]) -> None:
 REQUIRED = Default("Required", _missing)
 _NULL = Default("Default: null", lambda _: None)
 _AT = Default("Without it, all rows hold at every instant", lambda _: None)
+_NOW = Default("Without it, all rows are those of now, and there is no past", lambda _: None)
 
 
 def _plain(value: Any) -> Default:
@@ -129,7 +132,7 @@ def _market_view() -> SourceView:
         "time_last_distributed_interest": _same_as("observed_at"),
         "utilization_accumulator": _plain(_ZERO),
     }
-    return SourceView("source_market", columns, defaults, query="source_newest", key=("asset_id",))
+    return SourceView("source_market", columns, defaults, query="source_newest", key=("asset_id",), moves=True)
 
 
 ASSET = SourceView(
@@ -171,6 +174,7 @@ POSITION = SourceView(
         "cascade": _plain(False),
         "until": _needed("kind", "unbonding"),
     },
+    moves=True,
 )
 _UNSTATED = ("emission_rate", "tokens_per_weight", "total_issued", "total_claimed", "total_locked")
 PTOKEN = SourceView(
