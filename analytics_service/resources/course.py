@@ -1,5 +1,6 @@
 """The path of the history of an address."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,6 @@ class Course(Pages):
     query = (params.METRIC, params.ACCOUNT, *params.RANGE_OF_ADDRESS, params.FORMAT)
     families = ("positions", "markets", "prices")
     points = params.MAX_BUCKETS
-    name = "address"
 
     def __init__(self, shared: Shared, prices: HistoryReader) -> None:
         super().__init__(shared)
@@ -53,6 +53,11 @@ class Course(Pages):
         if arguments["account_index"] is not None and arguments["metric"] not in OF_ACCOUNTS:
             raise ParameterInvalid("account_index", f"is for metric {', '.join(OF_ACCOUNTS)} only")
         return arguments
+
+    def file_name(self, arguments: Arguments) -> str:
+        """With what was asked for, which the file does not tell. A prefix of bech32 may have any character."""
+        named = (arguments["address"], arguments["metric"], arguments["account_index"])
+        return re.sub(r"[^\w-]", "_", "-".join(str(name) for name in named if name is not None))
 
     def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Without the protocol token where the metric has none, or nobody has any."""

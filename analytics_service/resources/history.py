@@ -1,5 +1,6 @@
 """Paths that answer a page of a history."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -39,8 +40,6 @@ class Pages(SnapshotPath):
     shape: OneOf
     points = DEFAULT_POINTS
     """With period=auto, the greatest number of buckets by default."""
-    name: str
-    """What its files are called."""
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """All parameters, and the `page` that they ask for, in the service's zone unless the request names a zone."""
@@ -59,7 +58,7 @@ class Pages(SnapshotPath):
             query_string(req.params, arguments, query.offset) if is_moving or query.is_aligned else None,
             is_moving,
             None if next_offset is None else f"{req.path}?{query_string(req.params, arguments, next_offset)}",
-            self._file_headers(query) if query.format.suffix else (),
+            self._file_headers(query, self.file_name(arguments)) if query.format.suffix else (),
             query.format.is_packed,
         )
 
@@ -67,10 +66,14 @@ class Pages(SnapshotPath):
         """The page: in an envelope, unless its format is a file's."""
         return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
-    def _file_headers(self, query: Query) -> Headers:
-        parts = (self.name, query.start, query.end, *([query.offset] if query.offset else []))
-        name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
-        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
+    @abstractmethod
+    def file_name(self, arguments: Arguments) -> str:
+        """What a file is called, apart from its range."""
+
+    def _file_headers(self, query: Query, name: str) -> Headers:
+        parts = (name, query.start, query.end, *([query.offset] if query.offset else []))
+        file = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
+        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{file}"')
 
 
 class HistoryPath(Pages):
@@ -84,7 +87,7 @@ class HistoryPath(Pages):
         self.families = (reader.history.family,)
         self.shape = SINGLE_SERIES if self.single else MULTI_SERIES
         self.query = (*params.RANGE, params.FORMAT, *(() if self.single else (params.ASSET_IDS, params.SYMBOLS)))
-        self.name = path.path.strip("/").replace("/", "-")
+        self._file_name = path.path.strip("/").replace("/", "-")
         self._reader = reader
 
     def record(self, view: View, arguments: Arguments) -> Page:
@@ -96,6 +99,9 @@ class HistoryPath(Pages):
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
+
+    def file_name(self, arguments: Arguments) -> str:
+        return self._file_name
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Symbols and ends come from the definitions of assets."""

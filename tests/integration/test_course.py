@@ -180,7 +180,9 @@ def test_pages_and_automatic_buckets_are_those_of_histories(client: Client) -> N
     assert first.json["data"]["points"] + following.json["data"]["points"] == whole.json["data"]["points"][:18]
     chosen = ask(client, period="auto", points=10).json["data"]["range"]["interval"]
     assert chosen == {"unit": "min", "value": 15}
-    lines = ask(client, format="csv", digits=3).text.split("\r\n")
+    file = ask(client, format="csv", digits=3)
+    assert f'filename="{RICH_ADDRESS}-net-value-{NOON - 600}-' in file.headers["content-disposition"]
+    lines = file.text.split("\r\n")
     assert lines[0] == "t,time,asset_id,symbol,v"
     assert lines[1] == f"{NOON - 600},2025-03-01T11:50:00+00:00,,,"
     assert len(lines[4].split(",")[-1].strip("0")) <= 4
