@@ -106,7 +106,8 @@ function layout(spec) {
     showlegend: spec.traces.filter((trace) => trace.showlegend !== false).length > 1,
     legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
     xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...(spec.xaxis ?? {}) },
-    yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, ...(spec.yaxis ?? {}) },
+    // Labels of values that hardly differ are long.
+    yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, automargin: true, ...(spec.yaxis ?? {}) },
     shapes: spec.openFrom === undefined ? [] : [{ ...band, x0: spec.openFrom, x1: spec.openTo }],
   };
 }
@@ -166,7 +167,9 @@ function nearest(chart, clientX) {
 
 function plotArea({ box }) {
   const [begin, end] = box.layout.xaxis.range.map((bound) => moment(String(bound)));
-  return { left: MARGIN.l, width: box.clientWidth - MARGIN.l - MARGIN.r, begin, end };
+  // The margins are as wide as the labels need.
+  const { l: left, w: width } = box._fullLayout._size;
+  return { left, width, begin, end };
 }
 
 /** The place of the last one of ascending times up to a time; -1 before the first. Times of one format compare as

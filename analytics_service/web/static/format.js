@@ -27,10 +27,12 @@ export function percent(fraction) {
   return `${(100 * Number(fraction)).toFixed(2).replace(/^-(?=0\.00$)/, "")}%`;
 }
 
-/** A decimal string with three decimals. The rest is cut off: rounded, an account just below 1 would be at 1. */
+/** A decimal string with three decimals, or as a power of ten. The rest is cut off: rounded, an account just below 1
+ * would be at 1. */
 export function cut(value) {
   if (value === null) return "N/A";
   const [whole, decimals = ""] = value.split(".");
+  if (whole.length > 9) return Number(value).toExponential(2);
   return `${whole}.${decimals.padEnd(3, "0").slice(0, 3)}`;
 }
 
