@@ -49,11 +49,11 @@ _GONE = 0
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The changes of positions up to the first instant, or, if there are later snapshots, up to each of the first
-    instants."""
+    """The changes of positions up to the last instant, or, if there are later snapshots, up to each of the first
+    instants. So of many that are all later, the others go before the last, together."""
     newest = completed_before(batch.store, batch.family, _LATEST)
     earlier = [at for at in batch.instants if newest is not None and unix_second(at) < newest]
-    return _before_others(batch, earlier) if earlier else [_newest(batch, batch.instants[0])]
+    return _before_others(batch, earlier) if earlier else [_newest(batch, batch.instants[-1])]
 
 
 def _newest(batch: Batch, at: datetime) -> Snapshot:

@@ -131,7 +131,7 @@ def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
 
 
 def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
-    """Collect and commit the missing snapshots of a batch, oldest first, or as many of them as the job takes together.
+    """Collect and commit the missing snapshots of a batch, oldest first, or those of them that the job takes together.
     Returns their number.
 
     Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.

@@ -243,7 +243,7 @@ class Snapshot:
     addition: Addition | None = None
 
 
-# Takes the snapshots of a batch, in the order of its instants, or only the first of them. It reads no clock: the batch
+# Takes the snapshots of a batch, in the order of its instants, or only some of them. It reads no clock: the batch
 # has the time.
 Collect = Callable[[Batch], list[Snapshot]]
 
