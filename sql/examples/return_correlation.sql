@@ -1,4 +1,4 @@
--- How do the daily returns of assets correlate? Log returns of the last 90 days, for each pair of assets.
+-- How do the daily returns of assets correlate? Log returns of 90 days, for each pair of assets whose prices move.
 WITH returns AS
 (
     SELECT asset_id, symbol, toDate(observed_at) AS day, argMax(p.price, p.observed_at) AS close,
@@ -11,5 +11,5 @@ WITH returns AS
 SELECT a.asset_id AS asset_id, a.symbol AS symbol, b.asset_id AS other_id, b.symbol AS other_symbol,
     count(a.change + b.change) AS days, round(corr(a.change, b.change), 4) AS correlation
 FROM returns AS a INNER JOIN returns AS b USING (day)
-WHERE asset_id < other_id GROUP BY ALL HAVING days > 1
+WHERE asset_id < other_id GROUP BY ALL HAVING days > 1 AND isFinite(correlation)
 ORDER BY correlation DESC, asset_id, other_id;
