@@ -23,6 +23,7 @@ from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads, Silent, Statement, WatchedStore
+from tests.integration.conftest import Run
 from tests.integration.databases import database, make_views
 from tests.integration.lending import ETH, ORB, USDC, Lending
 from tests.integration.routes import NOON, client_of
@@ -216,3 +217,11 @@ def test_what_comes_after_a_removal_is_compared_with_what_is_left(store: Store, 
         wallet(0, 1),
         Position(ADDRESSES[1]),
     ]
+
+
+def test_the_past_of_an_empty_store_is_filled_in_by_two_runs(store: Store, run: Run) -> None:
+    states = {minute: [Position(ADDRESSES[0], wallet=(Balance(USDC, minute),))] for minute in range(1, 5)}
+    assert backfill(JOB, replace(World(), states=states), store, [at(minute) for minute in states]) == 4
+    assert {minute: [read_position(store, ADDRESSES[0], unix_second(at(minute)))] for minute in states} == states
+    runs = "SELECT groupArray(toUnixTimestamp(at)) FROM (SELECT * FROM snapshot FINAL ORDER BY at) GROUP BY version"
+    assert sorted(row[0] for row in run(runs)) == [[unix_second(at(m)) for m in (1, 2, 3)], [unix_second(at(4))]]
