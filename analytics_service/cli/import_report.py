@@ -129,8 +129,8 @@ def plural(count: int) -> str:
 
 
 def _counted(history: str, count: int) -> str:
-    """A number of observations in words, such as `2 lend rates`."""
-    return f"{count:,} {history.replace('_', ' ')}{'' if count == 1 else 's'}"
+    """A number of observations in words, such as `2 values of lend rate`."""
+    return f"{count:,} value{'' if count == 1 else 's'} of {history.replace('_', ' ')}"
 
 
 def _conflicts(assets: Sequence[Asset]) -> Iterator[str]:

@@ -29,7 +29,7 @@ def import_group() -> None:
 def import_assets_command(file: Path, data_dir: Path | None) -> None:
     """Describe assets, also those that an import made of their symbols.
 
-    FILE is CSV with the columns symbol, address (or id, such as native;uatom) and decimals, and perhaps name. Where a
+    FILE is CSV with the columns symbol, address or asset_id (such as native;uatom), decimals, and perhaps name. Where a
     source describes the same assets, its next snapshot of prices does so again. Example:
 
     \b

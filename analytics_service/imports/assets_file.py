@@ -1,4 +1,4 @@
-"""Assets as files describe them: columns symbol, address and decimals, name if it is there, and any others."""
+"""Assets as files describe them: columns symbol, address or asset_id, decimals, name if it is there, and others."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,6 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED
 from analytics_service.store.rewrite import define
 
-_COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
 _DISPLAYED = 6
 _MAX_ASSETS = 50_000
@@ -78,10 +77,13 @@ def read_assets_file(path: Path) -> list[Asset]:
     (path,) = within_memory([path])
     table = open_table(path)
     names = [name.strip().lower() for name in table.columns]
-    if any(names.count(name) != 1 for name in _COLUMNS):
+    # Files that this service writes have ids.
+    key = "asset_id" if "asset_id" in names and "address" not in names else "address"
+    columns = ("symbol", key, "decimals")
+    if any(names.count(name) != 1 for name in columns):
         shown = ", ".join(table.columns)[:200]
-        raise ImportRefused(f"{path} has the columns {shown!r}. It needs one each of {', '.join(_COLUMNS)}.")
-    fields = [table.fields[names.index(name)] for name in (*_COLUMNS, "name") if name in names]
+        raise ImportRefused(f"{path} has the columns {shown!r}. It needs one each of {', '.join(columns)}.")
+    fields = [table.fields[names.index(name)] for name in (*columns, "name") if name in names]
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
     for block, _ in table.blocks():

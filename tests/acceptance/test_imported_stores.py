@@ -28,7 +28,7 @@ def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service
     code, output = own.done("import", "rates", str(rates), "--dry-run")
     assert code == 0, output
     assert "Read 2 rows: would write 2 new, replace 0 and reject 0.\nNothing was written." in output
-    assert f"the import writes into the data folder {own.data_dir}: 2 lend rates, 1 borrow rate." in output
+    assert f"into the data folder {own.data_dir}: 2 values of lend rate, 1 value of borrow rate." in output
     assert not own.data_dir.exists()
 
 
@@ -55,7 +55,7 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     code, output = own.done(*files, "--data-dir", str(other))
     assert code == 0, output
     assert "Read 2 rows: 2 new, 0 replaced, 0 rejected." in output
-    assert f"Written into the data folder {other}: 2 prices." in output
+    assert f"Written into the data folder {other}: 2 values of price." in output
     assert not own.data_dir.exists()
     own.data_dir = other
     assert "would write 0 new, replace 2 and" in own.done(*files, "--dry-run")[1]

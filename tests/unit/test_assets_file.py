@@ -34,6 +34,12 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_of_this_service_has_ids_in_place_of_addresses(tmp_path: Path) -> None:
+    assert read_assets(tmp_path, "asset_id,symbol,name,kind,decimals\nnative;u2,TWO,Two,regular,6\n") == [
+        Asset(AssetGroup.NATIVE, "u2", "Two", "TWO", "two", 6, 6)
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
