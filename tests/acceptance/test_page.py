@@ -779,6 +779,21 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transa
         assert moment_and_zone.items() <= query(url).items()
 
 
+def test_tiles_of_an_address_are_of_the_moment_that_its_tables_are_of(visit: Visit) -> None:
+    """One that cannot be loaded says so beside all else."""
+    page = visit.browser.open("about:blank")
+    pattern = re.compile("metric=health")
+    page.route(pattern, lambda route: failure(route, 503, "unavailable", "The store is away."))
+    visit.open(VIEWS["address"] | {"at": CLOSED["end"], "tz": "UTC"})
+    shown = page.get_by_role("table", name="Health of the borrow accounts").locator("td:nth-child(2)").all_inner_texts()
+    least = min((health for health in shown if health != "no debt"), key=float)
+    tile = page.locator(".tile", has_text="Least health")
+    expect(tile.get_by_role("alert")).to_have_text("The store is away.")
+    page.unroute(pattern)
+    tile.get_by_role("button", name="Try again").click()
+    expect(tile.locator(".value")).to_have_text(least)
+
+
 def test_an_address_shows_its_worth_and_how_a_chosen_metric_has_changed(visit: Visit) -> None:
     page = visit.open(VIEWS["address"] | {"tz": "UTC"})
     shown = page.locator(".tile")

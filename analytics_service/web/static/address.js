@@ -48,18 +48,22 @@ async function show(result, route, signal) {
     ? await unlessUnknown(get("/analytics/market/borrowers", asked, signal)) : { answer: { data: [] } };
   const assets = isOwing ? (await get("/assets", at, signal)).data : [];
   const origins = new Map(assets.map(({ asset, classification }) => [asset.id, classification.origin_asset?.id]));
-  const asOf = answer.asOf ? h("p", { class: "soft" }, `As of ${time(answer.asOf, route.tz)}.`) : null;
+  // What the address has may be older than what it is worth.
+  const { positions, ...others } = answer.dates;
+  const until = Math.max(positions, ...Object.values(others));
+  const older = positions < until ? `, with the positions of ${time(positions, route.tz)}` : "";
+  const asOf = h("p", { class: "soft" }, `As of ${time(until, route.tz)}${older}.`);
   const unlocks = ptoken.unlocks.arrangements.length
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
-        () => unlocksChart(ptoken.unlocks, route, route.at ? answer.asOf : Date.now() / 1000))
+        () => unlocksChart(ptoken.unlocks, route, route.at ? until : Date.now() / 1000))
     : null;
-  const course = worth(path, route, route.at ? answer.asOf : null, signal);
+  const course = worth(path, route, route.at ? until : null, signal);
   const events = transactions(path, at, route, signal);
   const sections = [
     ...course.parts, health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
     lending(markets.lend), staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
   ].filter((section) => section !== null);
-  result.replaceChildren(asOf ?? "", ...sections);
+  result.replaceChildren(asOf, ...sections);
   await Promise.all([course.done, unlocks?.done, events.done]);
 }
 

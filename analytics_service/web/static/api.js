@@ -20,17 +20,18 @@ export function address(path, query = {}) {
   return `${location.origin}/api/v1${path}${text ? `?${text}` : ""}`;
 }
 
-/** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), and the instant
- * of the oldest snapshot in it (`asOf`, unix seconds; null without one). */
+/** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), the instants of
+ * the snapshots in it by family (`dates`, unix seconds), and the oldest of them (`asOf`; null without one). */
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
   const begun = performance.now();
   const { response, body } = await answered(url, signal);
   const envelope = parsed(body);
   if (!response.ok || !envelope) throw failure(response, envelope);
-  const instants = [...(response.headers.get("As-Of") ?? "").matchAll(/=@(\d+)/g)].map(([, second]) => Number(second));
-  const asOf = instants.length ? Math.min(...instants) : null;
-  return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), asOf };
+  const named = [...(response.headers.get("As-Of") ?? "").matchAll(/(\w+)=@(\d+)/g)];
+  const dates = Object.fromEntries(named.map(([, family, second]) => [family, Number(second)]));
+  const asOf = named.length ? Math.min(...Object.values(dates)) : null;
+  return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), dates, asOf };
 }
 
 /** The `answer` that is awaited, or `why` the service says that there is none. */

@@ -77,9 +77,13 @@ export function bounds(route, last = null, earlier = 0) {
 
 /** The changes that lead to a range of the present length which ends at an instant (unix seconds). */
 export function rangeUpTo(second, route) {
-  const length = route.custom ? seconds(route.end) - seconds(route.start) : RANGES[route.range] * 86_400;
   const text = (at) => wall(at, route.tz).replace(" ", "T");
-  return { range: null, start: text(second - length), end: text(second) };
+  return { range: null, start: text(second - lengthOf(route)), end: text(second) };
+}
+
+/** The seconds of the range. */
+export function lengthOf(route) {
+  return route.custom ? seconds(route.end) - seconds(route.start) : RANGES[route.range] * 86_400;
 }
 
 function seconds(wallTime) {

@@ -16,10 +16,14 @@ export function familyOf(path) {
   return path.startsWith("/analytics/") ? "loans" : "markets";
 }
 
-/** The parameters of a page of history that covers the range in as many buckets as a chart can show. */
+/** As many buckets as a chart can show. */
+export function most() {
+  return innerWidth < 640 ? 100 : 200;
+}
+
+/** The parameters of a page of history that covers the range. */
 function query(range, tz, more) {
-  const points = innerWidth < 640 ? 100 : 200;
-  return { ...range, period: "auto", points, tz, format: "columns", ...more };
+  return { ...range, period: "auto", points: most(), tz, format: "columns", ...more };
 }
 
 /** A history in the range: columns (see the API) with `x`, the starts of buckets on the zone's clocks, `at`,

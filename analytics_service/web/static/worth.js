@@ -1,10 +1,11 @@
 // What an address is worth, and how that and its health have changed.
+import { ApiError } from "./api.js";
 import { line } from "./charts.js";
-import { h } from "./dom.js";
+import { failed, h } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, cut, percent, time, usd } from "./format.js";
-import { go, rangeName, rangeUpTo } from "./route.js";
-import { history, numbers } from "./series.js";
+import { go, lengthOf, rangeName } from "./route.js";
+import { history, most, numbers } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { tile } from "./tile.js";
 
@@ -24,13 +25,34 @@ const POINTS = 30;
  * seconds) if the view is of an earlier moment. */
 export function worth(path, route, until, signal) {
   const metric = Object.hasOwn(METRICS, route.metric ?? "") ? route.metric : "net-value";
-  const { start, end } = until ? rangeUpTo(until, route) : {};
-  const load = (which, more = {}) =>
-    history(`${path}/history`, route, { metric: which, ...(until ? { start, end } : {}), ...more }, signal);
-  const tiles = h("div", { class: "tiles" });
-  const chart = figure("Worth over time", () => counted((more) => load(metric, more)), (answer) => course(answer, METRICS[metric]), chooser(metric));
-  const all = Promise.all(Object.entries(METRICS).map(async ([which, shown]) => overview(await load(which, { points: POINTS }), shown, route)));
-  return { parts: [tiles, chart.panel], done: Promise.all([all.then((made) => tiles.replaceChildren(...made)), chart.done]) };
+  const load = (which, points, more = {}) =>
+    history(`${path}/history`, route, { metric: which, points, ...(until ? upTo(until, route, points) : {}), ...more }, signal);
+  const tiles = Object.values(METRICS).map(({ name }) => h("section", { class: "tile" }, h("h2", {}, name), "Loading…"));
+  const chart = figure("Worth over time", () => counted((more) => load(metric, most(), more)), (answer) => course(answer, METRICS[metric]), chooser(metric));
+  async function fill() {
+    // One after the other, because each is much work.
+    for (const [place, [which, shown]] of Object.entries(METRICS).entries()) {
+      await fillTile(tiles[place], async () => overview(await load(which, POINTS), shown, route));
+    }
+  }
+  return { parts: [h("div", { class: "tiles" }, tiles), chart.panel], done: Promise.all([fill(), chart.done]) };
+}
+
+/** Puts what is made into the place of a tile, or below its name why it cannot be made. */
+async function fillTile(place, make) {
+  try {
+    place.replaceWith(await make());
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    place.replaceChildren(place.querySelector("h2"), ...failed(error.message, () => fillTile(place, make)));
+  }
+}
+
+/** Parameters of about so many buckets up to an instant: automatic ones may end later. */
+function upTo(until, route, points) {
+  const minutes = Math.ceil(lengthOf(route) / 60 / points) || 1;
+  const width = minutes > 10_000 ? { period: "h", interval: Math.ceil(minutes / 60) } : { period: "min", interval: minutes };
+  return { start: Math.max(until - lengthOf(route), 0), end: until, ...width, points: null, limit: points + 1 };
 }
 
 /** A history with counts of observations: it is loaded once more, without what buckets repeat. */
