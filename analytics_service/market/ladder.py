@@ -1,6 +1,6 @@
 """What could be liquidated at other prices of one asset (rule 6.8)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate
@@ -46,7 +46,7 @@ def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -
     sums = _Sums(valuation, steps)
     others = valuation.book.numbers.filter(~sums.is_moving)
     stays = health_bands(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
-    moves = [health_bands(step, sums.at(step.known), [LIQUIDATION], sums.accounts) for step in steps]
+    moves = [health_bands(step, sums.at(step), [LIQUIDATION], sums.accounts) for step in steps]
     below = _together(valuation.book, stays, moves, lambda bands: (bands.band == 0).fill_null(False))
     bad = _together(valuation.book, stays, moves, lambda bands: bands.is_bad)
     return Ladder(
@@ -65,7 +65,7 @@ class _Sums:
 
     def __init__(self, valuation: Valuation, steps: Sequence[Valuation]) -> None:
         prices, groups = valuation.known, valuation.book.groups
-        moved = {name for step in steps for name, price in step.known.items() if prices.get(name) != price}
+        moved = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
         names = [valuation.asset_of(group) for group in groups]
         groups_moved = [index for index, name in enumerate(names) if name in moved]
         touched = valuation.book.items.filter(pl.col("group").is_in(groups_moved))["account"].unique()
@@ -81,11 +81,14 @@ class _Sums:
             ]
             self._moving[name] = valuation.sums_at(units).filter(self.is_moving)
 
-    def at(self, prices: Mapping[str, Decimal]) -> pl.DataFrame:
-        """The columns of `Valuation.sums` at other prices of the assets that move."""
+    def at(self, step: Valuation) -> pl.DataFrame:
+        """The columns of `Valuation.sums` at a step. They are no line in prices where a receipt token has no price,
+        because it redeems too little or too much for one."""
+        if not self._moving.keys() <= step.known.keys():
+            return step.sums.filter(self.is_moving)
         sums = self._fixed
         for name, moving in self._moving.items():
-            sums = sums + moving * float(prices[name])
+            sums = sums + moving * float(step.known[name])
         return sums
 
 

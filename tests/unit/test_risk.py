@@ -481,6 +481,9 @@ def test_an_asset_and_its_receipts_fall_together() -> None:
     assert exposures == [Exposure(ETH, D(6000), D(0)), Exposure(USD, D(0), D(2400))]
     steps = ladder_of(valuation, ETH, [D(-51), D(-50)]).steps
     assert [step.liquidatable for step in steps] == [Slice(1, D(2940), D(2400)), Slice(0, D(0), D(0))]
+    # Half of a price of 1E-18 is no price of 18 decimals: then health is unknown.
+    steps = ladder_of(replace(valuation, quoted={ETH: D("2E-18"), USD: D(1)}), ETH, [D(-50), D(0)]).steps
+    assert [step.liquidatable for step in steps] == [Slice(0, D(0), D(0)), Slice(1, D("6E-18"), D(2400))]
 
 
 def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
