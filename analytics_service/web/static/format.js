@@ -9,6 +9,8 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 export function usd(value) {
   if (value === null || value === undefined) return "–";
   const [number, sign] = [Math.abs(Number(value)), Number(value) < 0 ? "−" : ""];
+  // Such are caps that mean none.
+  if (number >= 1e15) return `${sign ? "<" : ">"}${sign}$1,000T`;
   if (number && number < 0.01) return `${sign ? ">" : "<"}${sign}$0.01`;
   return `${sign}$${(number >= 10_000 ? large : cents).format(number)}`;
 }
