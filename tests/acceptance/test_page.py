@@ -734,6 +734,20 @@ def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit:
     assert page.get_by_role("cell", name=falls_at).first.is_visible()
 
 
+def test_a_ladder_that_failed_is_loaded_again_and_told_where_the_slider_is_by_then(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    pattern = re.compile("/risk/ladder")
+    page.route(pattern, lambda route: failure(route, 503, "unavailable", "The store is away."))
+    visit.open(VIEWS["risk"])
+    panel = page.locator(".panel", has_text="Debt that falls")
+    expect(panel.get_by_role("alert")).to_have_text("The store is away.")
+    page.get_by_label("changes by").fill("-50")
+    page.unroute(pattern)
+    panel.get_by_role("button", name="Try again").click()
+    expect(page.locator("output")).to_contain_text("-50%, at $")
+    assert not [said for said in visit.browser.said if "uncaught" in said]
+
+
 def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figures_of_all(visit: Visit) -> None:
     """As the service of a follower does. Histories of risk and the health of an address are there."""
     why = "Only the positions of some addresses are known here."

@@ -105,14 +105,17 @@ async function fall(place, { by_price: exposures }, signal) {
   const tools = h("div", { class: "tools" }, h("label", {}, "Price of", select), h("label", {}, "changes by", slider), said);
   const given = { asset_id: chosen, step: STEP };
   const path = `${PATH}/risk/ladder`;
-  const loading = Promise.all([get(path, given, signal),
-    get(`${PATH}/borrowers`, { sort: "health", limit: ACCOUNTS, with_text: true }, signal)]);
-  const chart = figure("Debt that falls with a price", async () => ({ ...(await loading)[0], path, given, isHistory: false }),
-    ({ data }) => ladder(data), tools);
-  clear(place);
-  place.replaceChildren(chart.panel, listed);
-  const [{ data: { steps } }, { data: accounts, count }] = await loading;
+  let loaded = null;
+  async function load() {
+    loaded = await Promise.all([get(path, given, signal),
+      get(`${PATH}/borrowers`, { sort: "health", limit: ACCOUNTS, with_text: true }, signal)]);
+    tell();
+    return { ...loaded[0], path, given, isHistory: false };
+  }
   function tell() {
+    // The slider may be moved before.
+    if (!loaded) return;
+    const [{ data: { steps } }, { data: accounts, count }] = loaded;
     const change = Number(slider.value) / 100;
     const step = steps.find((one) => Math.abs(Number(one.change) - change) < 1e-9);
     const sign = change > 0 ? "+" : "";
@@ -120,7 +123,9 @@ async function fall(place, { by_price: exposures }, signal) {
       + `${usd(step.debt_value)} of debt and ${usd(step.collateral_value)} of collateral; bad debt ${usd(step.bad_debt)}`;
     listed.replaceChildren(falling(accounts, chosen, change, count));
   }
-  tell();
+  const chart = figure("Debt that falls with a price", load, ({ data }) => ladder(data), tools);
+  clear(place);
+  place.replaceChildren(chart.panel, listed);
   await chart.done;
 }
 
