@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
-import { change, percent, usd } from "./format.js";
+import { age, change, percent, usd } from "./format.js";
 import { current, note } from "./route.js";
 import { numbers } from "./series.js";
 import { spark } from "./spark.js";
@@ -17,7 +17,7 @@ const NOTHING = "There are no prices and no markets yet. Where jobs run, the fir
 // has (by default the same as `sort`).
 const COLUMNS = [
   { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
-  number("Price", (row) => row.price, (row) => row.priceText),
+  number("Price", (row) => row.price, price),
   { ...number("24 h", (row) => part(row.before, row.price)), cell: dayChange },
   { title: "7 days", cell: (row) => spark(row.week, `${row.symbol}, 7 days`) },
   number("Deposits", (row) => row.deposits, (row) => usd(row.deposits)),
@@ -77,6 +77,10 @@ async function load({ tz }, signal) {
     return rows.get(id);
   };
   for (const one of prices.data) Object.assign(row(one), { price: one.price.price, priceText: one.price.extra.text.price });
+  // The last price of an asset is there however old, but values nothing once it is too old.
+  for (const { asset_id: id, known, age_seconds: seconds } of (await status()).prices ?? []) {
+    if (!known && rows.has(id)) rows.get(id).lost = age(seconds);
+  }
   for (const one of merged.data) {
     const found = Object.assign(row(one.asset_info), market(one));
     if (isMissing(found.price)) Object.assign(found, valued(one));
@@ -84,7 +88,7 @@ async function load({ tz }, signal) {
   if (!merged.data.length && there.has("rates")) await addRates(rows, signal);
   if (prices.data.length) {
     const [before, week] = await Promise.all(past(prices.data, tz, signal));
-    for (const one of before) if (rows.has(one.asset)) [rows.get(one.asset).before] = one.v;
+    for (const one of before) if (rows.has(one.asset) && !rows.get(one.asset).lost) [rows.get(one.asset).before] = one.v;
     for (const one of week) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
   }
   return withAlike([...rows.values()]);
@@ -147,6 +151,10 @@ function part(whole, value, less = 1) {
 
 function isMissing(value) {
   return value === null || value === undefined;
+}
+
+function price({ priceText, lost }) {
+  return lost ? h("span", { class: "soft" }, `${priceText}, ${lost} old`) : priceText;
 }
 
 function dayChange(row) {
