@@ -1,11 +1,13 @@
 """`jobs backfill`: snapshots of the past, of one family or of all."""
 
+import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import click
 
@@ -23,10 +25,10 @@ from analytics_service.cli.options import (
 from analytics_service.cli.recompute import following, suggest
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import without_credentials
-from analytics_service.errors import SourceError
+from analytics_service.errors import AnalyticsError, SourceError
 from analytics_service.history.times import Edge
 from analytics_service.logs import tell
-from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.instants import EPOCH, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
@@ -35,6 +37,8 @@ from analytics_service.store.runs import begin
 from jobs import runner
 from jobs.again import Portion, plan, retake
 from jobs.registry import JOBS, Job
+
+log = logging.getLogger(__name__)
 
 _ALL = "all"
 # The family whose snapshots are not taken anew.
@@ -136,15 +140,39 @@ def _task(store: Store, job: Job, instants: Sequence[datetime], portions: Sequen
     return _Task(job, len(seconds - there), portions)
 
 
+class _Asked:
+    """A source, and the instant as of which it was asked last."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.at = EPOCH
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._source, name)
+        return partial(self._ask, member) if callable(member) else member
+
+    def _ask(self, method: Callable[..., Any], *instants: datetime) -> Any:
+        self.at = max(instants, default=self.at)
+        return method(*instants)
+
+
 def _failures(
     tasks: Sequence[_Task], source: Source, store: Store, instants: Sequence[datetime]
-) -> Iterator[SourceError]:
+) -> Iterator[Exception]:
     """Take the snapshots of all families; what the source cannot tell of one is said, and those of the next follow."""
     for task in tasks:
+        asked = _Asked(source)
         try:
-            _take(task, source, store, instants)
+            _take(task, cast(Source, asked), store, instants)
         except SourceError as error:
-            tell(f"{task.job.name}: {error}", is_error=True)
+            tell(f"{task.job.name}: {error} The source was asked as of {shown(asked.at)}.", is_error=True)
+            yield error
+        except AnalyticsError:
+            raise
+        # Any exception, because the source may come from another package.
+        except Exception as error:
+            at = shown(asked.at)
+            log.error("%s: asked as of %s, the source failed unexpectedly", task.job.name, at, exc_info=error)
             yield error
 
 

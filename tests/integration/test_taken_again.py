@@ -233,25 +233,32 @@ def test_all_families_are_filled_in_but_that_of_whose_past_the_source_knows_noth
     def forgotten(source: SimulatedSource, at: datetime) -> NoReturn:
         raise SourceError("The node is pruned.")
 
+    def broken(source: SimulatedSource, at: datetime) -> NoReturn:
+        raise KeyError("rpc")
+
     monkeypatch.setattr(SimulatedSource, "swaps", forgotten)
+    monkeypatch.setattr(SimulatedSource, "arrangements", broken)
     between = ["--start", "2025-01-03T00:00Z", "--end", "2025-01-03T02:00Z", "--source", "simulated:1"]
 
     def command(*more: str) -> Result:
         return CliRunner().invoke(cli, ["jobs", "backfill", "all", *between, *more], env=settings.to_environment({}))
 
-    others = [name for name in JOBS if name != "routes"]
+    lacking = ("ptoken", "routes")
+    others = [name for name in JOBS if name not in lacking]
     assert [f"{name}: 3 snapshots to take." for name in JOBS] == command("--dry-run").output.splitlines()[1:]
     first = command()
-    assert (first.exit_code, "Error: routes: The node is pruned." in first.output) == (1, True)
+    asked = "The node is pruned. The source was asked as of 2025-01-03T00:00:00Z."
+    assert (first.exit_code, f"Error: routes: {asked}" in first.output) == (1, True)
+    assert "ptoken: asked as of 2025-01-03T00:00:00Z, the source failed unexpectedly" in first.output
     assert run("SELECT family, count() FROM snapshot FINAL GROUP BY family ORDER BY 1") == [
         (name, 3) for name in sorted(others)
     ]
     monkeypatch.undo()
     again = command()
     assert again.exit_code == 0
+    counts = {name: (3, 0) if name in lacking else (0, 3) for name in JOBS}
     assert [line for line in again.output.splitlines() if " taken, " in line] == [
-        *(f"{name}: 0 snapshots taken, 3 were there already." for name in others),
-        "routes: 3 snapshots taken, 0 were there already.",
+        f"{name}: {new} snapshots taken, {there} were there already." for name, (new, there) in counts.items()
     ]
 
 
