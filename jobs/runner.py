@@ -1,14 +1,15 @@
 """Runs a job for an instant, or for all instants of a range. Complete snapshots are not taken again."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
-from analytics_service.market.instants import multiples, unix_second
+from analytics_service.market.instants import multiples, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
@@ -29,6 +30,8 @@ _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.5
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
+# Instants of a backfill one after the other of which the source cannot tell, so that it will not tell of the next.
+_GIVE_UP = 3
 # Instants of a backfill, which are listed before it begins: almost four years of minutes, in about 100 MB.
 _MAX_INSTANTS = 2_000_000
 
@@ -75,28 +78,48 @@ def backfill(
     """Take the missing snapshots of instants (whole seconds, oldest first). Returns their number.
 
     `progress` is called with the number of instants done since its last call. An interrupted backfill continues where
-    it stopped when it is run again.
+    it stopped when it is run again. SourceError, after all others, if the source cannot tell of single instants; at
+    once if that is three in a row.
     """
-    written, left_out = 0, LeftOut()
-    for first in range(0, len(instants), _CHUNK):
-        chunk = instants[first : first + _CHUNK]
-
-        def attempt(chunk: Sequence[datetime] = chunk) -> int:
-            beginning = _begin(job, store, chunk)
-            return _take(
-                job,
-                Batch(job.family, source, store, chunk, beginning.present, left_out, beginning.left),
-                "backfill",
-                beginning,
-            )
-
-        left = len(chunk)
-        while taken := retry_overtaken(attempt, ONCE):
-            written, left = written + taken, left - taken
-            progress(taken)
-        if left:
-            progress(left)
+    written, told, in_a_row, left_out = 0, 0, 0, LeftOut()
+    parts = deque((first, min(first + _CHUNK, len(instants))) for first in range(0, len(instants), _CHUNK))
+    failed: list[tuple[datetime, SourceError]] = []
+    while parts:
+        start, end = parts.popleft()
+        try:
+            for taken in _filled(job, source, store, instants[start:end], left_out):
+                written, told = written + taken, told + taken
+                progress(taken)
+            in_a_row = 0
+        except SourceError as error:
+            if end - start > 1:
+                middle = (start + end) // 2
+                parts.extendleft([(middle, end), (start, middle)])
+                continue
+            failed.append((instants[start], error))
+            in_a_row += 1
+            if in_a_row == _GIVE_UP:
+                break
+        if end > told:
+            progress(end - told)
+            told = end
+    if failed:
+        at, why = failed[0]
+        count = f"{len(failed)} of {len(instants)} snapshots cannot be taken, the first as of {shown(at)}"
+        raise SourceError(f"{why} {count}{'; others were not tried any more' if in_a_row == _GIVE_UP else ''}.")
     return written
+
+
+def _filled(job: Job, source: Source, store: Store, instants: Sequence[datetime], left_out: LeftOut) -> Iterator[int]:
+    """Take the missing snapshots of some instants, and yield the number of those that are taken together."""
+
+    def attempt() -> int:
+        beginning = _begin(job, store, instants)
+        batch = Batch(job.family, source, store, instants, beginning.present, left_out, beginning.left)
+        return _take(job, batch, "backfill", beginning)
+
+    while taken := retry_overtaken(attempt, ONCE):
+        yield taken
 
 
 def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_ends: bool = False) -> list[datetime]:

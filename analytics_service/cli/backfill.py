@@ -165,7 +165,7 @@ def _failures(
         try:
             _take(task, cast(Source, asked), store, instants)
         except SourceError as error:
-            tell(f"{task.job.name}: {error} The source was asked as of {shown(asked.at)}.", is_error=True)
+            tell(f"{task.job.name}: {error}", is_error=True)
             yield error
         except AnalyticsError:
             raise

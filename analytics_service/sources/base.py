@@ -25,7 +25,7 @@ class Sample(StrEnum):
 
 class Source(Protocol):
     """A protocol's state at an instant. Methods take aware instants, also of the past, and raise SourceError when they
-    cannot answer: `jobs backfill` then writes nothing of that family.
+    cannot answer: `jobs backfill` then leaves that snapshot, and tells of it.
 
     A source class derives from this class, and is registered as an entry point; see registry.py.
     """

@@ -141,7 +141,8 @@ def test_a_past_of_positions_that_a_source_does_not_know_is_told_while_the_servi
     with FillingPast(settings, Pruned()) as past:
         past.begin()
         until(lambda: caplog.messages)
-    assert caplog.messages == ["positions: its history could not be filled. The node is pruned."]
+    (said,) = caplog.messages
+    assert said.startswith("positions: its history could not be filled. The node is pruned. 2 of 2 snapshots ")
 
 
 def test_a_source_that_may_hang_keeps_nobody_from_what_is_there(settings: Settings, store: Store) -> None:
@@ -233,4 +234,6 @@ def test_a_history_that_cannot_be_filled_costs_no_snapshot_of_now(
     take_first_snapshots(settings, Forgetful(), store)
     assert set(read_heads(store)) == ALL
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert told == [f"{name}: its history could not be filled. The node is pruned." for name in ("rates", "markets")]
+    assert [line.partition(" snapshots ")[0] for line in told] == [
+        f"{name}: its history could not be filled. The node is pruned. 1 of 2" for name in ("rates", "markets")
+    ]

@@ -163,6 +163,26 @@ def test_a_job_may_take_fewer_instants_together() -> None:
     assert (heard, store.instants) == ([2, 2, 1], [*map(unix_second, instants)])
 
 
+@pytest.mark.parametrize(("unknown", "asked"), [({2, 7, 8}, 10), ({2, 3, 4}, 5)])
+def test_a_backfill_leaves_what_the_source_cannot_tell_until_that_is_three_in_a_row(
+    unknown: set[int], asked: int
+) -> None:
+    class Holed(SimulatedSource):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            if (at - NOON) // HOUR in unknown:
+                raise SourceError("No such block.")
+            return super().prices(at)
+
+    store = FakeStore()
+    heard: list[int] = []
+    instants = [NOON + hour * HOUR for hour in range(10)]
+    said = r"No such block\. 3 of 10 snapshots cannot be taken, the first as of 2025-03-01T14:00:00Z"
+    with pytest.raises(SourceError, match=rf"^{said}{'; others were not tried any more' if asked == 5 else ''}\.$"):
+        backfill(PRICES, Holed("1"), store, instants, heard.append)
+    known = [at for hour, at in enumerate(instants) if hour < asked and hour not in unknown]
+    assert (store.instants, sum(heard)) == ([*map(unix_second, known)], asked if asked == 10 else 4)
+
+
 def test_a_backfill_of_nothing_writes_nothing() -> None:
     store = FakeStore()
     for start, end in ((NOON + timedelta(minutes=1), NOON + timedelta(minutes=59)), (NOON + HOUR, NOON)):
