@@ -133,7 +133,8 @@ class Connection:
         self.socket.shutdown(socket.SHUT_WR)
 
     def end(self) -> None:
-        """Close the socket. What a client that is cut off has not taken is dropped; the kernel would keep its part."""
-        if self.unsent:
+        """Close the socket. What a client that is cut off has not taken is dropped: the kernel would keep its part,
+        even a whole answer if the next request waits for that to be taken."""
+        if self.unsent or self.is_ahead:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP)
         self.socket.close()
