@@ -89,10 +89,11 @@ def _in_sql(settings: Settings, asked: Asked) -> Iterator[tuple[str, Any]]:
         for family in {history.family: None for history in HISTORIES}:
             names = [history.name for history in HISTORIES if history.family == family]
             yield f"cells of {family}", rows(_CELLS, family=family, histories=names)
+        ((address,),) = rows("SELECT min(address) FROM position")
         for view in sorted({*view_names()} - HOW):
             names = {*_PARAMETER.findall(str(client.command(f"SHOW CREATE VIEW {view}")))}
             for moment in asked.moments if "time" in names else asked.moments[:1]:
-                values = {"time": f"{instant(moment):%Y-%m-%d %H:%M:%S}", "asset_id": "native;uorb"}
+                values = {"time": f"{instant(moment):%Y-%m-%d %H:%M:%S}", "asset_id": "native;uorb", "address": address}
                 arguments = ", ".join(f"{name} = '{values[name]}'" for name in sorted(names))
                 called = f"{view}({arguments})" if names else view
                 yield called, rows(f"SELECT * FROM {called} ORDER BY ALL")
