@@ -20,9 +20,13 @@ from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
 
+def _assumed(view: View, arguments: Arguments) -> dict[str, Decimal]:
+    """The requested prices by asset id. EntityNotFound if one is of no asset."""
+    return assumed(arguments["prices"] or (), view.valuation)
+
+
 def _risk(view: View, arguments: Arguments) -> risk.Risk:
-    """The risk at the requested prices. EntityNotFound if one is of no asset."""
-    prices = assumed(arguments["prices"] or (), view.valuation)
+    prices = _assumed(view, arguments)
     valuation = view.valuation_at(prices)
     threshold = arguments["threshold"] or risk.AT_RISK
     return risk.risk_of(valuation, threshold, assumed_prices(prices, view.prices, valuation.prices))
@@ -58,7 +62,8 @@ def _changes(arguments: Arguments) -> list[Decimal]:
 
 def _borrowers(view: View, arguments: Arguments) -> Borrowers:
     order, limit, offset = arguments["sort"], arguments["limit"], arguments["offset"]
-    return borrowers_of(view.valuation, order, limit, offset, arguments["address"])
+    valuation = view.valuation_at(_assumed(view, arguments))
+    return borrowers_of(valuation, order, limit, offset, arguments["address"])
 
 
 def _unlocks(view: View, arguments: Arguments) -> UnlocksDistribution:
@@ -97,7 +102,7 @@ PATHS = (
         Many(BORROWER, attrgetter("listed")),
         _borrowers,
         _BOOK,
-        (*params.BORROWERS, params.WITH_TEXT),
+        (*params.BORROWERS, params.ASSUMED_PRICES, params.WITH_TEXT),
         count=attrgetter("count"),
     ),
     StatePath(

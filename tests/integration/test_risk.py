@@ -65,15 +65,20 @@ def test_every_account_has_the_health_that_its_own_path_shows(protocol: Client, 
 
 
 def test_the_ladder_and_assumed_prices_show_the_same(protocol: Client) -> None:
-    """Orbit's receipt token follows it; both are named."""
+    """So does the list of accounts. Orbit's receipt token follows it; both are named."""
     orb = ID_OF["ORB"]
     ladder = data(protocol, "risk/ladder", f"asset_id={orb}&from=-90&to=-30&step=60")
     assert [step["change"] for step in ladder["steps"]] == ["-0.9", "-0.3"]
     for step, change in zip(ladder["steps"], ("ORB:-90%", f"{orb}:{ladder['steps'][1]['price']}"), strict=True):
         risk = data(protocol, "risk", f"prices={change}")
-        fallen = {name: step[name] for name in ("accounts", "collateral_value", "debt_value")}
-        assert fallen == {name: risk["liquidatable"][name] for name in fallen}
+        sums = {name: step[name] for name in ("accounts", "collateral_value", "debt_value")}
+        assert sums == {name: risk["liquidatable"][name] for name in sums}
         assert step["bad_debt"] == risk["bad_debt"]["value"]
+        listed = data(protocol, "borrowers", f"prices={change}&sort=health&limit=1000")
+        fallen = [one for one in listed if D(one["health"]) < 1]
+        assert fallen == listed[: step["accounts"]]
+        assert len(fallen) == step["accounts"] > 0
+        assert abs(sum(D(one["debt_value"]) for one in fallen) - D(step["debt_value"])) < D("1e-15")
         own, receipts = risk["prices"]
         assert (own["asset"]["id"], own["assumed_price"]) == (orb, step["price"])
         assert D(receipts["assumed_price"]) < D(receipts["price"])
