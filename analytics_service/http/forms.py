@@ -8,6 +8,8 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from analytics_service.config.values import INTEGER, to_integer, zone
+from analytics_service.history.grid import Period
+from analytics_service.history.times import Ago
 from analytics_service.market.assets import split_id
 from analytics_service.market.assumptions import PriceChange
 
@@ -17,6 +19,18 @@ _Word = TypeVar("_Word", bound=str)
 _DECIMAL = r"-?[0-9]{1,20}(\.[0-9]{1,18})?"
 # Limit of assumed prices in a request.
 MAX_PRICES = 50
+# Limit of changes in a request. Of each unit, as many as fit in 400 days.
+MAX_CHANGES = 5
+_LONGEST = {
+    Period.MINUTE: 576_000,
+    Period.HOUR: 9_600,
+    Period.DAY: 400,
+    Period.WEEK: 57,
+    Period.MONTH: 13,
+    Period.YEAR: 1,
+}
+# The pattern of a length of time.
+SPAN = f"[1-9][0-9]{{0,5}}({'|'.join(_LONGEST)})"
 # The pattern of a denom.
 DENOM = "[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}"
 
@@ -67,6 +81,28 @@ def _price_change(part: str) -> PriceChange:
             "such as 60000"
         )
     return PriceChange(name, Decimal(match[1]), bool(match[3]))
+
+
+def spans(value: str) -> dict[str, Ago]:
+    """Lengths of time, separated by commas, by what the caller calls them."""
+    parts = value.split(",")
+    if len(parts) > MAX_CHANGES:
+        raise ValueError(f"must be at most {MAX_CHANGES} lengths of time")
+    if repeated := next((part for part in parts if parts.count(part) > 1), None):
+        raise ValueError(f"has {repeated[:20]!r} twice")
+    return {part: _span(part) for part in parts}
+
+
+def _span(part: str) -> Ago:
+    if not re.fullmatch(SPAN, part):
+        raise ValueError(
+            f"{part[:20]!r} must be a number and a unit, such as 24h or 7d; the units are {', '.join(_LONGEST)}"
+        )
+    unit = Period(part.lstrip("0123456789"))
+    count = int(part.removesuffix(unit))
+    if count > _LONGEST[unit]:
+        raise ValueError(f"{part!r} must be at most 400 days, {_LONGEST[unit]}{unit}")
+    return Ago(count, unit)
 
 
 def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:

@@ -146,6 +146,16 @@ MOMENT = (
     ),
     _zone("IANA zone in which at is read"),
 )
+CHANGES = _text(
+    "changes",
+    forms.spans,
+    f"adds `changes` to each price: how much it has changed over each of these lengths of time, at most "
+    f"{forms.MAX_CHANGES}, separated by commas, from 1min to 400d (units min, h, d, w, m, y; from d on by tz's "
+    "calendar). Each is a fraction of the price that this path shows for `at` so long before the newest snapshot, or "
+    "before `at`; null if there was none.",
+    rf"{forms.SPAN}(,{forms.SPAN})*",
+    "24h,7d",
+)
 ASSET = (
     _text(
         "asset_id",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from operator import attrgetter
 from typing import Annotated
 
@@ -32,6 +33,14 @@ def newest_prices(prices: Iterable[Price]) -> dict[str, Price]:
 def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
     """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange if a price cannot be stored."""
     return {asset_id: kinds.Price.encode(price.usd) for asset_id, price in newest_prices(prices).items()}
+
+
+def change(before: Decimal, now: Decimal) -> Decimal | None:
+    """The change of a price as a fraction of what it was, with 6 decimals, half to even; None if it was 0."""
+    if not before:
+        return None
+    millionths = round((Fraction(now) / Fraction(before) - 1) * 10**6)
+    return Decimal(millionths).scaleb(-6)
 
 
 def known_prices(last: Iterable[Price], at: datetime, max_age: timedelta) -> dict[str, Decimal | None]:

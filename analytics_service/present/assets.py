@@ -1,5 +1,6 @@
 """Assets, their prices, swap routes, and events of addresses in responses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -9,8 +10,13 @@ from typing import Annotated
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.kinds import Price, Time
-from analytics_service.present.renderings import PRICE, SPEC, STRING, declared, variant
+from analytics_service.present import text
+from analytics_service.present.renderings import PRICE, RATIO, SPEC, STRING, declared, variant
+from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, within
+
+# By the length of time as the request has it; None without an earlier price.
+Changes = Mapping[str, Decimal | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,7 @@ class Quote:
 
     price: Annotated[Decimal, Price("USD for one standard unit, from the protocol's price oracle")]
     last_updated_at: Annotated[datetime, Time("When the oracle last stated it")]
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,24 @@ _INFO_FIELDS = (
     Field("metadata", ASSET_METADATA, "How it is named and counted.", source=""),
 )
 ASSET_INFO = Shape.of("AssetInfo", "An asset.", *_INFO_FIELDS)
-ASSET_PRICE = Shape.of("AssetPrice", "What an asset costs.", *declared(Quote))
+_CHANGES = Rendering(
+    {"type": "object", "additionalProperties": or_null(schema_of(RATIO))},
+    lambda changes, _: {span: None if part is None else text.plain(part) for span, part in changes.items()},
+    lambda changes, _: {span: text.NONE if part is None else text.percent(part) for span, part in changes.items()},
+    text_schema={"type": "object", "additionalProperties": {"type": "string"}},
+)
+ASSET_PRICE = Shape.of(
+    "AssetPrice",
+    "What an asset costs.",
+    *declared(Quote),
+    Field(
+        "changes",
+        _CHANGES,
+        "With the parameter of this name: the change over each length of time, as a fraction of the earlier price; "
+        "null where there was none.",
+        sometimes=True,
+    ),
+)
 PRICED_ASSET = Shape.of(
     "PricedAsset",
     "An asset and what it costs.",

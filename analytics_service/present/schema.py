@@ -1,12 +1,13 @@
 """JSON Schema (OpenAPI 3.1) of response objects, derived from their declarations."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from analytics_service.present.renderings import PRICE, RATIO, USD
 from analytics_service.present.shapes import Alternatives, Field, Many, Node, Rendering, Shape
 
 Schema = dict[str, object]
+_TEXT: Schema = {"type": "string"}
 
 
 def schema_of(node: Node) -> Schema:
@@ -31,7 +32,7 @@ class Components:
             if objects.setdefault(node.name, node) is not node:
                 raise ValueError(f"two response objects are called {node.name}; rename one")
         self.schemas: dict[str, Schema] = {}
-        self._uses = Counter(names for node in objects.values() for names in _texts(node).values())
+        self._uses = Counter(tuple(texts) for node in objects.values() for texts in _texts(node).values())
         for name, node in objects.items():
             self.add(name, self._definition(node))
 
@@ -49,15 +50,13 @@ class Components:
             members = {variant: self._variant(node, variant) for variant in _texts(node)}
             extra = {"description": "Variants; null unless asked for.", **exactly(members)}
             properties["extra"] = self.add(f"{node.name}Extra", extra)
-        rare = {field.name for field in node.fields if field.sometimes}
-        required = [name for name in properties if name not in rare]
-        return {"description": node.help, **exactly(properties), "required": required}
+        return {"description": node.help, **exactly(properties, _rare(node))}
 
     def _variant(self, shape: Shape, variant: str) -> Schema:
         """A variant of an object, which has texts of its own."""
-        name, names = f"{shape.name}{camel(variant)}", _texts(shape)[variant]
+        name, texts, rare = f"{shape.name}{camel(variant)}", _texts(shape)[variant], _rare(shape)
         if variant == "text":
-            return self._text(name, names, "with_text is")
+            return self._text(name, texts, "with_text is", rare)
         if variant == "percent":
             properties = {
                 field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.variants[variant]
@@ -66,17 +65,16 @@ class Components:
             properties = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.variants[variant]}
             price = {**schema_of(PRICE), "description": "USD for one standard unit, as used here."}
             properties["price"] = or_null(price)
-        text = self._text(f"{name}Text", names, f"with_{variant} and with_text are")
+        text = self._text(f"{name}Text", texts, f"with_{variant} and with_text are")
         extra = self.add(f"{name}Extra", exactly({"text": text}))
         help: Schema = {"description": f"Null unless with_{variant} is true."}
         return help | or_null(self.add(name, help | exactly({**properties, "extra": extra})))
 
-    def _text(self, name: str, names: tuple[str, ...], flags: str) -> Schema:
+    def _text(self, name: str, texts: Mapping[str, object], flags: str, rare: Collection[str] = ()) -> Schema:
         help: Schema = {"description": f"Null unless {flags} true."}
-        texts = exactly({field: {"type": "string"} for field in names})
-        if self._uses[names] > 1:
-            return help | or_null(self.add("".join(map(camel, names)) + "Text", texts))
-        return help | or_null(self.add(name, help | texts))
+        if self._uses[tuple(texts)] > 1:
+            return help | or_null(self.add("".join(map(camel, texts)) + "Text", exactly(texts, rare)))
+        return help | or_null(self.add(name, help | exactly(texts, rare)))
 
 
 def camel(name: str) -> str:
@@ -84,12 +82,12 @@ def camel(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-def exactly(properties: Mapping[str, object]) -> Schema:
-    """An object with all of these properties and no others."""
+def exactly(properties: Mapping[str, object], rare: Collection[str] = ()) -> Schema:
+    """An object with all of these properties, of which `rare` ones may be missing, and no others."""
     return {
         "type": "object",
         "properties": dict(properties),
-        "required": [*properties],
+        "required": [name for name in properties if name not in rare],
         "additionalProperties": False,
     }
 
@@ -126,15 +124,23 @@ def _property(field: Field) -> Schema:
     return {**schema, "description": field.help + unit}
 
 
-def _texts(node: Shape | Alternatives) -> dict[str, tuple[str, ...]]:
-    """The variants of an object, with the names of the texts in each."""
+def _texts(node: Shape | Alternatives) -> dict[str, dict[str, object]]:
+    """The variants of an object, with the schemas of the texts in each by their names."""
     if isinstance(node, Alternatives):
         return {}
-    prices = {"value": ("price",)}
+    prices = {"value": {"price": _TEXT}}
     return {
-        variant: (*(field.name for field in fields), *prices.get(variant, ()))
+        variant: {**{field.name: _text_schema(field.of) for field in fields}, **prices.get(variant, {})}
         for variant, fields in node.variants.items()
     }
+
+
+def _text_schema(node: Node) -> Mapping[str, object]:
+    return node.text_schema if isinstance(node, Rendering) else _TEXT
+
+
+def _rare(shape: Shape) -> set[str]:
+    return {field.name for field in shape.fields if field.sometimes}
 
 
 def _described(kind: Rendering, field: Field, how: str) -> Schema:

@@ -4,7 +4,7 @@ The function that writes an object is built once for each combination of variant
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from decimal import Decimal
@@ -101,7 +101,7 @@ class Rendering(Renderable):
     """How a field's value is rendered: its JSON, its schema and, optionally, its text.
 
     With `value`, there is a USD value in `extra.value`; with `part`, a fraction of the object's `amount` in
-    `extra.percent`.
+    `extra.percent`. `text_schema` is that of the text, if it is none.
     """
 
     schema: "Mapping[str, object] | Node"
@@ -109,6 +109,7 @@ class Rendering(Renderable):
     text: Write | None = None
     value: bool = False
     part: bool = False
+    text_schema: Mapping[str, object] = dataclass_field(default_factory=lambda: {"type": "string"})
 
     @property
     def bare(self) -> "Rendering":
@@ -130,8 +131,8 @@ class Field:
 
     `source` says where the value comes from: an attribute of the record (dots reach into nested records; None means
     the field's own name), the record itself (an empty string), or a function of the record. Amounts in a `receipt`
-    field are in units of the receipt token. An `optional` field may be null. A `sometimes` field may be missing; only
-    objects that are already encoded have such fields.
+    field are in units of the receipt token. An `optional` field may be null. A `sometimes` field is
+    missing where it has no value.
     """
 
     name: str
@@ -188,6 +189,10 @@ class Shape(Renderable):
         }
         return {name: fields[name] for name in fields if fields[name] or (name == "text" and self.extra)}
 
+    @property
+    def _rare(self) -> frozenset[str]:
+        return frozenset(field.name for field in self.fields if field.sometimes)
+
     def derive(self, name: str, **changes: "str | Node") -> "Shape":
         """This object under another name. Each change gives a field a new name (a string) or another shape."""
         return replace(self, name=name, fields=tuple(_changed(field, changes.get(field.name)) for field in self.fields))
@@ -198,7 +203,7 @@ class Shape(Renderable):
             makers = {"text": self._texts, "percent": self._percent, "value": self._value}
             extra = [(name, _itself, makers[name](flags) if getattr(flags, name) else _null) for name in self.variants]
             fields.append(("extra", _itself, _object(extra)))
-        body = _object(fields)
+        body = _object(fields, rare=self._rare)
         if self.asset is None:
             return body
         asset_of = attrgetter(self.asset)
@@ -206,7 +211,8 @@ class Shape(Renderable):
 
     def _texts(self, flags: Flags) -> Write:
         kinds = ((field, field.of.text) for field in self.variants["text"] if isinstance(field.of, Rendering))
-        return _object([(field.name, field.get, field.scoped(write)) for field, write in kinds if write], text.NONE)
+        texts = [(field.name, field.get, field.scoped(write)) for field, write in kinds if write]
+        return _object(texts, text.NONE, self._rare)
 
     def _percent(self, flags: Flags) -> Write:
         parts = [(field.name, field.get) for field in self.variants["percent"]]
@@ -282,15 +288,19 @@ def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
     return tuple(field.within(source) for field in fields)
 
 
-def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None) -> Write:
-    """A function that renders an object of named values. A missing value becomes `absent`."""
+def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None, rare: Collection[str] = ()) -> Write:
+    """A function that renders an object of named values. A missing value becomes `absent`, unless its name is rare:
+    then it is left out."""
     plan = tuple(fields)
 
     def write(record: Any, scope: Scope) -> dict[str, object]:
         body = {}
         for name, get, put in plan:
             value = get(record)
-            body[name] = absent if value is None else put(value, scope)
+            if value is not None:
+                body[name] = put(value, scope)
+            elif name not in rare:
+                body[name] = absent
         return body
 
     return write

@@ -4,6 +4,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.market.assets import Asset
 from analytics_service.market.positions import SwapContract
+from analytics_service.market.prices import change
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, SWAP_TARGETS, PricedAsset, Quote
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.shapes import Many
@@ -19,7 +20,15 @@ def _assets(view: View, arguments: Arguments) -> list[Asset]:
 
 
 def _prices(view: View, arguments: Arguments) -> list[PricedAsset]:
-    return [PricedAsset(view.assets[asset_id], Quote(*quote)) for asset_id, quote in view.quotes.items()]
+    """Every price, and its changes from earlier views. An asset without a price there has none."""
+    spans = arguments["changes"]
+    before = {span: view.quotes for span, view in arguments["earlier"].items()} if spans else {}
+    priced = []
+    for asset_id, (price, at) in view.quotes.items():
+        quotes = {span: before[span].get(asset_id) if span in before else None for span in spans or ()}
+        changes = {span: change(quote[0], price) if quote else None for span, quote in quotes.items()}
+        priced.append(PricedAsset(view.assets[asset_id], Quote(price, at, changes if spans else None)))
+    return priced
 
 
 def _contract(view: View, arguments: Arguments) -> SwapContract:
@@ -56,7 +65,7 @@ PATHS = (
         Many(PRICED_ASSET),
         _prices,
         ("prices",),
-        (params.WITH_TEXT,),
+        (params.CHANGES, params.WITH_TEXT),
     ),
     *(
         StatePath(f"ptoken/{part}", summary, shape, lambda view, arguments: view.ptoken, ("ptoken",), VALUED)

@@ -101,7 +101,11 @@ class Current(SnapshotPath):
         if arguments.get("symbol") is not None:
             (asset_id,) = ids_of([arguments["symbol"]], view.assets, "symbol")
             arguments = {**arguments, "asset_id": asset_id}
-        return self._declared.record(view, arguments)
+        if not arguments.get("changes"):
+            return self._declared.record(view, arguments)
+        record = self._declared.record(view, {**arguments, "earlier": self._earlier(view, arguments)})
+        view.require_unchanged(self.families)
+        return record
 
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
         """The record in the path's shape. A list has a count."""
@@ -124,6 +128,20 @@ class Current(SnapshotPath):
         # Markets determine the prices of receipt tokens. Paths without receipt tokens need no snapshot of markets.
         has_markets = "markets" in self.made_from(view, arguments)
         return Scope(flags, view.assets, view.prices if has_markets else view.quoted)
+
+    def _earlier(self, view: View, arguments: Arguments) -> dict[str, View]:
+        """The views of the moments before the one that is shown, by the length of time between, where the family had
+        anything by then."""
+        (family,) = self.families
+        shown_at = arguments["moment"].at if arguments["moment"] else view.head(family).newest
+        zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
+        earlier: dict[str, View] = {}
+        for name, span in arguments["changes"].items():
+            at = span.second(zone, shown_at, Edge.AT)
+            then = self._shared.views.past(Moment(at, late=now < self.settled_at(at)), self.families)
+            if then.has(family):
+                earlier[name] = then
+        return earlier
 
     def _moment(self, arguments: Arguments) -> Moment | None:
         if arguments["at"] is None:

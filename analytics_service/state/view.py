@@ -205,14 +205,14 @@ class View:
     def _read_book(self) -> Book:
         return book_of(self._read("positions", lambda head: read_borrowing(self._store, head.at)), self.markets)
 
-    def _has(self, family: str) -> bool:
+    def has(self, family: str) -> bool:
         """Whether there is a snapshot of a family to read."""
         return self.heads.has(family) and not _is_empty(self.heads.head(family))
 
     @Part
     def has_token(self) -> bool:
         """Whether the protocol has a token: without a snapshot of it, whether the rules of markets name one."""
-        if self._has("ptoken") or not self._has("markets"):
+        if self.has("ptoken") or not self.has("markets"):
             return True
         return self.config.ptoken != NO_CONFIG.ptoken
 

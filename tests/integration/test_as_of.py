@@ -206,7 +206,7 @@ class Prices:
     def get(self, at: object, path: str = PRICES, **headers: str) -> Result:
         """An answer after a look at the ledger."""
         self.heads.look()
-        return ask(self.client, f"{path}?", at, **headers)
+        return ask(self.client, path, at, **headers)
 
     def price(self, at: object) -> tuple[str, str]:
         """The price of the asset, and which snapshot it is from."""
@@ -253,6 +253,47 @@ def test_an_answer_is_closed_ten_minutes_later_if_later_snapshots_have_followed(
         assert (again.headers["etag"], again.headers["as-of"]) == (before.headers["etag"], before.headers["as-of"])
         known = {"If-None-Match": before.headers["etag"]}
         assert prices.get(at, **known).status_code == 304
+
+
+def test_changes_are_from_what_the_path_shows_so_long_before(prices: Prices, store: Store) -> None:
+    """The clocks of New York go forward on the 9th: its day before noon of the 9th, UTC, began an hour later."""
+    day = NOON + 8 * 86_400
+    snapshots(store, {day - 86_400: "8", day - 82_800: "4", day - 90: "3", day: "2"})
+    prices.now = day + 90
+    for at in (None, day):
+        answer = prices.get(at, f"{PRICES}?changes=90min,1min,24h,1d,4w&tz=America/New_York&with_text=true")
+        assert answer.status_code == 200, answer.text
+        quote = answer.json["data"][0]["price"]
+        # 2 after 4, 3, 8, 4 and nothing.
+        expected = {"90min": "-0.5", "1min": "-0.333333", "24h": "-0.75", "1d": "-0.5", "4w": None}
+        assert quote["changes"] == expected
+        texts = {"90min": "-50.00%", "1min": "-33.33%", "24h": "-75.00%", "1d": "-50.00%", "4w": "N/A"}
+        assert quote["extra"]["text"]["changes"] == texts
+        for span in ("90min", "1min", "24h"):
+            seconds = {"90min": 5400, "1min": 60, "24h": 86_400}[span]
+            before, _ = prices.price(day - seconds)
+            assert float(quote["changes"][span]) == pytest.approx(2 / float(before) - 1, abs=5e-7)
+    assert prices.price(day - 82_800) == ("4", f"prices=@{day - 82_800}")
+    assert "changes" not in prices.get(None).json["data"][0]["price"]
+    # A correction of the past changes an answer that is kept.
+    backfill(JOBS["prices"], Quoting({day - 3600: "5"}), store, [instant(day - 3600)])
+    assert prices.get(None, f"{PRICES}?changes=30min").json["data"][0]["price"]["changes"] == {"30min": "-0.6"}
+
+
+def test_malformed_changes_are_refused(protocol: Client) -> None:
+    for changes, why in (
+        ("24h,24h", "twice"),
+        ("24", "a number and a unit"),
+        ("0d", "a number and a unit"),
+        ("1s", "units are min, h, d, w, m, y"),
+        ("401d", "at most 400 days, 400d"),
+        ("2y", "at most 400 days, 1y"),
+        ("1h,2h,3h,4h,5h,6h", "at most 5"),
+        ("", "a number and a unit"),
+    ):
+        answer = protocol.simulate_get(PRICES, query_string=f"changes={changes}")
+        message = expect_error(answer, 400, "query_parameter_invalid", "client")
+        assert message.startswith("Query parameter changes") and why in message
 
 
 def test_a_closed_answer_stays_in_memory_whatever_comes_later(prices: Prices, store: Store) -> None:

@@ -21,7 +21,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.prices import Price, known_prices, quoted
+from analytics_service.market.prices import Price, change, known_prices, quoted
 from analytics_service.market.rates import apy, net_rate
 from analytics_service.market.shares import origin_equivalent, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
@@ -357,3 +357,10 @@ def test_a_price_is_refused_as_such_in_a_batch(usd: str) -> None:
 def test_the_greatest_price_fits_into_a_batch() -> None:
     (row,) = price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(BELOW_LIMIT))]).rows()
     assert row == ("price", "native;a", 1735689600, D(BELOW_LIMIT))
+
+
+def test_a_change_is_a_fraction_of_the_earlier_price_with_six_decimals_half_to_even() -> None:
+    ties = (("2000000", "2000001", "0"), ("2000000", "2000003", "0.000002"))
+    for before, now, expected in (("8", "2", "-0.75"), ("3", "4", "0.333333"), *ties):
+        assert change(D(before), D(now)) == D(expected)
+    assert change(D(0), D(1)) is None
