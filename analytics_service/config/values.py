@@ -29,7 +29,7 @@ _SOCKET = re.compile(rf"{_UNIX}/[!-9;-~]{{1,106}}")
 # The path before /api/v1.
 _BASE = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?(?<!/api/v1)(?<!/api/v1/)")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*A-Z]+")
 _DATABASE = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 _DATABASES = frozenset({"information_schema", "service_log", "system"})
 
@@ -61,7 +61,7 @@ def origins(value: str) -> str:
     if value != "*" and not all(_ORIGIN.fullmatch(origin.strip()) for origin in value.split(",")):
         raise ValueError(
             "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
-            "case, and without a slash at the end"
+            "case, without a slash at the end, and without * within: name each origin"
         )
     return value
 
@@ -100,11 +100,14 @@ def to_integer(digits: str) -> int | None:
 
 
 def zone(value: str) -> str:
-    """The name of a zone or link of the IANA database."""
-    name = _zones().get(value.replace(" ", "_").lower())
-    if name != value:
-        raise ValueError(f"must be the name of an IANA time zone, such as {name or 'America/New_York'}")
-    return value
+    """The name of a zone or link of the IANA database, which may be given in any case. In a query, a plus sign that is
+    not percent-encoded arrives as a space."""
+    lower = value.lower()
+    name = _zones().get(lower.replace(" ", "+"))
+    if name is None:
+        like = _zones().get(lower.replace(" ", "_"), "America/New_York")
+        raise ValueError(f"must be the name of an IANA time zone, such as {like}")
+    return name
 
 
 @cache

@@ -15,13 +15,16 @@ from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
 from analytics_service.market.instants import MILLISECONDS, unix_second
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-_TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?"
+# JavaScript's toISOString() always writes milliseconds.
+_NO_FRACTION = r"(?:\.0{1,9})?"
+_TIME = rf"([0-9]{{2}}):([0-9]{{2}})(?::([0-9]{{2}}){_NO_FRACTION})?"
 # In a query, a plus sign that is not percent-encoded arrives as a space.
 _OFFSET = r"(Z|[+ -][0-9]{2}:?[0-9]{2})?"
 _DAY = re.compile(_DATE)
 _WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
 _AGO = re.compile(r"now(?:-([0-9]{1,9})(min|h|d|w|m|y))?")
 _FRACTION = re.compile(rf"(?:-?[0-9]*|{_DATE}T{_TIME})[.,][0-9]*{_OFFSET}")
+_SECONDS = re.compile(f"({INTEGER}){_NO_FRACTION}")
 _LIMITS = f"must be from 0 to {MAX_SECOND}"
 FORMS = (
     "unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
@@ -33,8 +36,8 @@ SCHEMA: dict[str, object] = {
         {"type": "integer", "minimum": 0, "maximum": MAX_SECOND},
         {
             "type": "string",
-            "pattern": "^([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+ -][0-9]{2}:?[0-9]{2})?)?"
-            "|now(-[0-9]{1,9}(min|h|d|w|m|y))?)$",
+            "pattern": "^([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.0{1,9})?)?"
+            "(Z|[+ -][0-9]{2}:?[0-9]{2})?)?|now(-[0-9]{1,9}(min|h|d|w|m|y))?)$",
         },
     ]
 }
@@ -136,8 +139,8 @@ class Ago(TimeForm):
 
 def parse_time(value: str) -> TimeForm:
     """A time as a caller wrote it. ValueError says what is allowed."""
-    if re.fullmatch(INTEGER, value):
-        return _unix(value)
+    if match := _SECONDS.fullmatch(value):
+        return _unix(match[1])
     if match := _DAY.fullmatch(value):
         return Day(_datetime(*match.groups()).date())
     if match := _WALL.fullmatch(value):

@@ -41,6 +41,9 @@ def parse_params(
     declared = [param.name for param in in_query]
     for unknown in (name for name in raw if name not in declared):
         allowed = f"it takes {', '.join(declared)}" if declared else "it takes none"
+        # Some clients write lists like this: asset_ids[]=A&asset_ids[]=B.
+        if (name := unknown.partition("[")[0]) in declared:
+            allowed = f"give {name} once, without brackets, and write commas between values"
         raise RequestError(
             "query_parameter_unknown", f"Query parameter {shortened(unknown)} is unknown here: {allowed}."
         )
@@ -69,10 +72,22 @@ def _value(param: Param, raw: Mapping[str, list[str]]) -> Any:
         raise RequestError("query_parameter_invalid", f"Only one of {both} may be given.")
     if len(values) > 1:
         times = f"{len(values)} times, as {shortened(', '.join(values))}"
-        raise RequestError("query_parameter_invalid", f"Query parameter {param.name} is given {times}: give it once.")
+        commas = ", with commas between values" if _is_list(param, values) else ""
+        raise RequestError(
+            "query_parameter_invalid", f"Query parameter {param.name} is given {times}: give it once{commas}."
+        )
     try:
         return param.parse(values[0])
     except ValueError as error:
         raise RequestError(
             "query_parameter_invalid", f"Query parameter {param.name}={shortened(values[0])}: {error}."
         ) from None
+
+
+def _is_list(param: Param, values: Sequence[str]) -> bool:
+    """Whether the parameter takes these values in one list."""
+    try:
+        param.parse(",".join(values))
+    except ValueError:
+        return False
+    return True

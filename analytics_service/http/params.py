@@ -58,7 +58,7 @@ def _text(name: str, parse: Callable[[str], Any], help: str, pattern: str, *exam
 
 def _zone(help: str) -> Param:
     help = f"{help}: by default the service's own, which is UTC unless its operator chose another."
-    return _text("tz", forms.time_zone, help, "[A-Za-z0-9_+/-]+", "America/New_York")
+    return _text("tz", forms.time_zone, help, "[A-Za-z0-9_+/ -]+", "America/New_York")
 
 
 def _address(name: str, help: str, *, required: bool = True) -> Param:

@@ -389,7 +389,7 @@ def parse_zone(text: str) -> str:
 
 def _is_zone(name: str) -> bool:
     with suppress(ValueError):
-        return bool(named_zone(name))
+        return named_zone(name) == name
     return False
 
 

@@ -46,6 +46,13 @@ def test_an_unknown_parameter_is_refused(protocol: Client, path: str) -> None:
     assert "with_texts" in expect_error(answer, 400, "query_parameter_unknown", "client")
 
 
+def test_a_list_in_brackets_is_told_to_be_written_with_commas(protocol: Client) -> None:
+    answer = get(protocol, PRICES, f"{HISTORY}&symbols[]=ETH&symbols[]=BTC")
+    message = expect_error(answer, 400, "query_parameter_unknown", "client")
+    assert "'symbols[]'" in message
+    assert "give symbols once, without brackets, and write commas between values" in message
+
+
 @pytest.mark.parametrize(("path", "name"), REQUIRED)
 def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path: str, name: str) -> None:
     others = [part for part in ROUTES[path].query.split("&") if not part.startswith(f"{name}=")]
@@ -73,7 +80,8 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (f"{HISTORY}&interval=", ["interval=''"]),
         (f"{HISTORY}&limit=0", ["limit='0'"]),
         (f"{HISTORY}&limit=10001", ["limit='10001'", "from 1 to 10000"]),
-        (f"{HISTORY}&limit=5&limit=6", ["limit", "2 times"]),
+        (f"{HISTORY}&limit=5&limit=6", ["limit", "2 times", "give it once."]),
+        (f"{HISTORY}&symbols=ETH&symbols=BTC", ["symbols", "2 times", "give it once, with commas between values."]),
         (f"{HISTORY}&limit={'9' * 200}", ["limit='999", "..."]),
         (f"{HISTORY}&limit={'0' * 5_000}", ["limit='000", "must be from 1 to 10000."]),
         (f"{HISTORY}&offset=-1", ["offset='-1'"]),
@@ -121,9 +129,15 @@ def test_where_an_asset_id_is_taken_a_symbol_is(protocol: Client) -> None:
     assert "Only one of" in message_of(protocol, LOOKUPS[0], f"{ASSET}&symbol=ORB")
 
 
-def test_zones_and_links_of_the_iana_database_are_accepted(two_assets: Client) -> None:
+def test_zones_and_links_of_the_iana_database_are_accepted_in_any_case(two_assets: Client) -> None:
     for zone in ("Asia/Kathmandu", "US/Pacific", "EST5EDT", "Etc/GMT%2B12"):
-        assert get(two_assets, PRICES, f"{HISTORY}&tz={zone}").status_code == 200, zone
+        names = (zone, zone.lower(), zone.upper())
+        named, *others = (get(two_assets, PRICES, f"{HISTORY}&tz={name}") for name in names)
+        assert named.status_code == 200, zone
+        assert {other.headers["etag"] for other in others} == {named.headers["etag"]}, zone
+    plain, plus = (get(two_assets, PRICES, f"{HISTORY}&tz=Etc/GMT{sign}5&format=csv") for sign in ("%2B", "+"))
+    assert "-05:00" in plain.text
+    assert plus.content == plain.content
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,9 @@ def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -
     validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
     numbers = {"integer", "boolean"} & {schema.get("type") for schema in (param.schema, *param.schema.get("anyOf", ()))}  # type: ignore[attr-defined]
     words = ("now", "now-7d", "2026-01-31", "2026-01-31T12:00 05:30", "auto", "min", "ETH,btc", "", "true", "d", "x")
-    others = ("none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC")
-    for text in (*words, *others, *map(str, (-1, 0, 1, 200, 10_000, 10_001, 2**32 - 1, 2**32))):
+    others = ("none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "utc", "Etc/GMT 1")
+    spelled = ("2026-01-31T12:00:00.000Z",)
+    for text in (*words, *others, *spelled, *map(str, (-1, 0, 1, 200, 10_000, 10_001, 2**32 - 1, 2**32))):
         try:
             parsed = param.parse(text)
         except ValueError:

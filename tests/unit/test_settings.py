@@ -99,6 +99,7 @@ MALFORMED = [
     # The last two are files in the system's folder of zones.
     ("TZ", ["Mars/Olympus", "localtime", "Factory"]),
     ("CORS_ORIGINS", ["a.example", "https://a.example/", "https://A.example", "*,https://a.example"]),
+    ("CORS_ORIGINS", ["https://*.a.example", "https://a.example,http://localhost:*"]),
     ("API_KEYS_FILE", [""]),
     ("RATE_LIMIT", ["600", "0/60", "600/0", "1000001/60", "600/86401"]),
     ("TRUSTED_PROXIES", ["10.0.0.1/8", "10.0.0.1,"]),
