@@ -32,6 +32,7 @@ from analytics_service.resources.history import HistoryPath
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
+from analytics_service.state.values import ValueReader, chosen_values
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, PRICES
@@ -138,7 +139,8 @@ def create_app(
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
     _add(app, routes)
-    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, store, settings.source))
+    values = ValueReader(store, shared.views, chosen_values(settings))
+    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, store, settings.source, values))
     report = operations.Operations(settings, store, monitor, instruments.workers, clock)
     report_path = health.Operational("The state of every part of the service.", OPERATIONS, report.record)
     app.operators = _operators(

@@ -160,7 +160,9 @@ OPERATIONS = Shape.of(
         f"The newest of them, at most {MOST_DOUBTS}.",
         lambda status: status.doubts[:MOST_DOUBTS],
     ),
-    Field("imports", Many(_IMPORT), "The newest imports and backfills."),
+    Field(
+        "imports", Many(_IMPORT), "The newest 20 imports and backfills. A backfill counts once for each 500 snapshots."
+    ),
     Field("corrections", Many(_CORRECTION), "Corrections of history that are going on."),
     Field("tables", Many(_TABLE), "Tables, those with most bytes first."),
 )

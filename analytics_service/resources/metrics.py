@@ -1,4 +1,4 @@
-"""/metrics: the workers' measurements, the state of the store, and the runs of jobs, for Prometheus."""
+"""/metrics: the workers' measurements, the state of the store, the runs of jobs, and values, for Prometheus."""
 
 import logging
 import platform
@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from analytics_service.config.settings import service_version
@@ -19,12 +19,17 @@ from analytics_service.market.doubts import Doubtful
 from analytics_service.market.share import Share
 from analytics_service.state.health import Family, Monitor, Status
 from analytics_service.state.operations import with_scheduled
+from analytics_service.state.values import NOTHING, Chosen, Newest, ValueReader
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import History
 
 log = logging.getLogger(__name__)
 
 # Assets with a gauge of their own: those with the oldest prices.
 _MOST_ASSETS = 500
+# The end of a metric's name, by what a history's values are.
+_UNITS = {"price": "usd", "usd": "usd", "apr": "ratio", "ratio": "ratio"}
+_ACCOUNT = ("address", "account_index")
 
 
 class Metrics(Live):
@@ -46,8 +51,9 @@ class Gauges(Collector):
     """Gauges whose values are computed for each scrape: what runs here, and how the store, its snapshots and the
     scheduled runs of the last day are, whatever host the scheduler runs on."""
 
-    def __init__(self, monitor: Monitor, store: Store, source: str | None) -> None:
+    def __init__(self, monitor: Monitor, store: Store, source: str | None, values: ValueReader) -> None:
         self._monitor = monitor
+        self._values = values
         self._store = store
         self._source = source or ""
         self._reading: Share[Sequence[Family]] = Share()
@@ -88,6 +94,8 @@ class Gauges(Collector):
         yield from (age, fresh, ahead, complete)
         yield from _figures(status)
         yield from self._runs(status)
+        if self._values.chosen != NOTHING:
+            yield from _protocol(self._values.chosen, self._values.newest() if status.reachable else Newest())
 
     def _runs(self, status: Status) -> Iterator[Metric]:
         rows = _gauge("analytics_job_rows", "Rows of the newest scheduled snapshot.", "job")
@@ -124,6 +132,33 @@ def _figures(status: Status) -> Iterator[Metric]:
     for what in Doubtful:
         doubts.add_metric([what], counts[what])
     yield doubts
+
+
+def name_of(history: History) -> str:
+    """The name of the metric that shows a history, in Prometheus' base units. That of a counter gets `_total`, too."""
+    unit = _UNITS.get(history.value)
+    return "_".join(["analytics", history.slug.replace("-", "_"), *([unit] if unit else [])])
+
+
+def _protocol(chosen: Chosen, newest: Newest) -> Iterator[Metric]:
+    """The values of the protocol. What is unknown has no sample."""
+    known = _gauge("analytics_value_known", "Whether a value of a history is known at its newest snapshot.", "history")
+    for history in chosen.histories:
+        values = newest.observed.get(history.name, {})
+        known.add_metric([history.slug], bool(values))
+        labels = ["asset", "symbol"] if history.by_asset else []
+        family = CounterMetricFamily if history.cumulative else GaugeMetricFamily
+        metric = family(name_of(history), f"{history.meaning}.", labels=labels)
+        for asset_id, value in values.items():
+            of = [asset_id, newest.assets[asset_id].symbol] if history.by_asset else []
+            metric.add_metric(of, float(value))
+        yield metric
+    health = _gauge(
+        "analytics_health_ratio", "Health of a borrow account with debt; below 1 it can be liquidated.", *_ACCOUNT
+    )
+    for account, value in newest.health.items():
+        health.add_metric(account, float(value))
+    yield from (known, health)
 
 
 def _gauge(name: str, help: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:

@@ -52,10 +52,12 @@ from analytics_service.store.markets import (
 )
 from analytics_service.store.observations import read_last_prices, read_latest
 from analytics_service.store.positions import (
+    borrowing_of,
     knows_all,
     read_activity,
     read_borrowing,
     read_example_address,
+    read_items,
     read_position,
 )
 from analytics_service.store.schema import TABLES
@@ -184,8 +186,16 @@ class View:
         if not self._knows_all:
             raise EntityNotFound(f"{_OF_SOME} so nothing can be said of all borrow accounts. {_ASK}")
         heads = self.heads_of(("positions", "markets"))
-        terms = Terms(self.assets, self.markets, self.config, self.ptoken)
-        return Valuation(self._books.get(heads, self._read_book), terms, self.quoted)
+        return Valuation(self._books.get(heads, self._read_book), self._terms, self.quoted)
+
+    def valuation_of(self, addresses: Sequence[str]) -> Valuation:
+        """The borrow accounts of some (lower-case) addresses, valued at the prices."""
+        items = self._read("positions", lambda head: read_items(self._store, addresses, head.at))
+        return Valuation(book_of(borrowing_of(items), self.markets), self._terms, self.quoted)
+
+    @property
+    def _terms(self) -> Terms:
+        return Terms(self.assets, self.markets, self.config, self.ptoken)
 
     @Part
     def _knows_all(self) -> bool:

@@ -15,6 +15,7 @@ from analytics_service.errors import SettingError
 WELL_FORMED: dict[str, tuple[str, object]] = {
     "BIND": ("[::1]:65535", "[::1]:65535"),
     "METRICS_BIND": ("0.0.0.0:9000", "0.0.0.0:9000"),
+    "METRICS_VALUES": ("price, debt-at-risk", ("price", "debt-at-risk")),
     "WORKERS": ("512", 512),
     "THREADS": ("256", 256),
     "SOURCE": ("simulated:seven", "simulated:seven"),
@@ -65,6 +66,7 @@ MALFORMED = [
     # The last one is longer than the paths of sockets are.
     ("BIND", ["unix:http.sock", "unix:/run/a b.sock", f"unix:/{107 * 'a'}"]),
     ("METRICS_BIND", ["None"]),
+    ("METRICS_VALUES", ["", "price,", "price tvl"]),
     ("THREADS", ["0", "257"]),
     ("SOURCE", ["simulate", "simulated:", "none:1", "http:", "https://", "https://host:0", "ftp://host"]),
     ("SOURCE", ["https://user:pw@host", "https://host/?a=b", "https://host#", "https://host//base"]),

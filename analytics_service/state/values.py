@@ -1,0 +1,156 @@
+"""The values of the protocol that /metrics shows: the newest of histories, and the health of some addresses.
+
+Values of histories are those that the newest snapshots observed. So none is computed for a scrape, and what was unknown
+at a snapshot is missing rather than old.
+"""
+
+import difflib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from itertools import islice
+
+from cachetools import LRUCache
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import AnalyticsError, NoSnapshot, SettingError
+from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import Asset
+from analytics_service.market.share import Share
+from analytics_service.market.sums import TOTAL, Sums
+from analytics_service.state.view import View, Views
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES, LOANS, PRICES, History
+from analytics_service.store.observations import read_observed_at
+from analytics_service.store.sums import read_last_sums
+
+log = logging.getLogger(__name__)
+
+_ALL = "all"
+_MOST_ADDRESSES = 50
+# Series of one history.
+_MOST_SERIES = 2_000
+# The families that health is made from.
+_BOOK = ("positions", "markets", "prices", "ptoken")
+# More than there are families with histories.
+_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The histories and the (lower-case) addresses whose values are shown."""
+
+    histories: Sequence[History] = ()
+    addresses: Sequence[str] = ()
+
+
+NOTHING = Chosen()
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest values: `observed` by history and asset, TOTAL for the sum over all, and the `health` of accounts with
+    debt by address and index. What is unknown is missing. `assets` are those that have not ended."""
+
+    observed: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    health: Sums = field(default_factory=dict)
+    assets: Mapping[str, Asset] = field(default_factory=dict)
+
+
+def chosen_values(settings: Settings) -> Chosen:
+    """The values that the settings name. SettingError for what is neither a history nor an address."""
+    by_name = {history.slug: history for history in HISTORIES}
+    names: set[str] = set()
+    addresses: dict[str, None] = {}
+    for word in settings.metrics_values:
+        name = word.replace("_", "-")
+        if name == _ALL or name in by_name:
+            names |= {*by_name} if name == _ALL else {name}
+            continue
+        try:
+            addresses[parse_address(word)] = None
+        except ValueError:
+            raise _unusable(settings, _neither(word, [*by_name])) from None
+    if len(addresses) > _MOST_ADDRESSES:
+        raise _unusable(settings, f"it must have at most {_MOST_ADDRESSES} addresses, and has {len(addresses)}")
+    return Chosen(tuple(history for history in HISTORIES if history.slug in names), tuple(addresses))
+
+
+def _neither(word: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word.replace("_", "-"), names, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"{word[:100]!r} is neither an address nor one of {_ALL}, {', '.join(names)}{hint}"
+
+
+def _unusable(settings: Settings, reason: str) -> SettingError:
+    return SettingError(f"ANALYTICS_METRICS_VALUES={str(settings.metrics_values)[:80]} is not usable: {reason}.")
+
+
+class ValueReader:
+    """Reads the chosen values, once for each newest snapshot."""
+
+    def __init__(self, store: Store, views: Views, chosen: Chosen) -> None:
+        self.chosen = chosen
+        self._store = store
+        self._views = views
+        self._kept: Share[Sums] = Share(LRUCache(_KEPT))
+
+    def newest(self) -> Newest:
+        """The newest values. Those that cannot be read now are left out."""
+        try:
+            view = self._views.newest()
+            assets = {asset_id: asset for asset_id, asset in view.described.items() if not asset.ended_at}
+        except AnalyticsError as error:
+            log.warning("Metrics lack all values of the protocol: %s", error)
+            return Newest()
+        values: dict[tuple[str, str], Decimal] = {}
+        for family in {history.family: None for history in self.chosen.histories}:
+            values.update(self._read(view, (family,), partial(self._observed, view, family)))
+        observed = {history.name: _series(history, values, assets) for history in self.chosen.histories}
+        health = self._read(view, _BOOK, partial(self._health, view)) if self.chosen.addresses else {}
+        return Newest(observed, health, assets)
+
+    def _read(self, view: View, families: Sequence[str], read: Callable[[], Sums]) -> Sums:
+        """What is read of some families, again only after their snapshots; nothing if it cannot be read."""
+        try:
+            return self._kept.get((families, view.heads_of(filter(view.heads.has, families))), read)
+        except NoSnapshot:
+            return {}
+        except AnalyticsError as error:
+            log.warning("Metrics lack values made from %s: %s", ", ".join(families), error)
+            return {}
+
+    def _observed(self, view: View, family: str) -> Sums:
+        """What is known of a family's histories at its newest snapshot, by history and asset."""
+        at = view.head(family).at
+        if family == PRICES.family:
+            return {(PRICES.name, asset_id): usd for asset_id, usd in view.quoted.items() if usd is not None}
+        # Sums are observed when events change them, all others at each snapshot.
+        if family == LOANS.family:
+            values = read_last_sums(self._store, at)
+        else:
+            rows = read_observed_at(self._store, family, [at]).select("history", "asset_id", "value")
+            values = {(name, asset_id): value for name, asset_id, value in rows.iter_rows()}
+        view.require_unchanged([family])
+        return values
+
+    def _health(self, view: View) -> Sums:
+        """The health of the accounts of the chosen addresses that have debt, if it is known."""
+        valuation = view.valuation_of(self.chosen.addresses)
+        accounts = enumerate(valuation.book.accounts.iter_rows())
+        known = {
+            (address, str(index)): valuation.values(account).health(view.config).result
+            for account, (address, index) in accounts
+            if account not in valuation.unknown
+        }
+        return {account: health for account, health in known.items() if health.is_finite()}
+
+
+def _series(history: History, values: Sums, assets: Mapping[str, Asset]) -> dict[str, Decimal]:
+    """The values of a history that has not ended; those of assets where it has them, because a metric's series are
+    added up."""
+    names = assets if history.by_asset else [TOTAL]
+    known = ((name, values[history.name, name]) for name in names if (history.name, name) in values)
+    return dict(islice(known, _MOST_SERIES))

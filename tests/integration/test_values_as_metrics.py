@@ -1,0 +1,112 @@
+"""The values of the protocol on /metrics (ANALYTICS_METRICS_VALUES): those of the newest snapshots, or none."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config.settings import Settings
+from analytics_service.config.values import names
+from analytics_service.market.events import Action, Event
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.doubles import LOCAL, FreshHeads, WatchedStore
+from tests.integration.databases import database
+from tests.integration.routes import Client
+from tests.integration.test_missing_prices import ALICE, BOB, CAROL, FAMILIES, SOURCE, A, B, X, instant_of
+from tests.samples import samples
+
+SHOWN = ("price", "loans-originated", "tvl", "net-tvl", "debt", "utilization", "debt-at-risk", "bad-debt")
+# No job takes rates here.
+CHOSEN = names(f"{','.join(SHOWN)},lend_rate,{BOB},{CAROL.upper().replace('X', 'x')}")
+LOAN = Event("1", Action.BORROW, A, ALICE, instant_of(0), 3, Decimal(6), Decimal(2), 0, tx_hash="1")
+Scrape = Callable[[], dict[str, float]]
+
+
+@pytest.fixture
+def watched(settings: Settings) -> Iterator[WatchedStore]:
+    """A store in which prices are unknown after an hour."""
+    settings = replace(settings, price_max_age=3600, metrics_values=CHOSEN)
+    with database(settings), closing(WatchedStore(settings)) as watched:
+        yield watched
+
+
+@pytest.fixture
+def scrape(settings: Settings, watched: WatchedStore) -> Scrape:
+    """What a service shows."""
+    settings = replace(settings, metrics_values=CHOSEN)
+    app = create_app(settings, watched, lambda: instant_of(4) + timedelta(seconds=30), FreshHeads(watched))
+    client = Client(app.operators, headers=LOCAL)
+    return lambda: samples(client.simulate_get("/metrics").text)
+
+
+def take(watched: WatchedStore, number: int) -> None:
+    for family in (*FAMILIES, "loans"):
+        run_once(JOBS[family], replace(SOURCE, events_=[LOAN]), watched, instant_of(number))
+
+
+def of(metric: str, asset_id: str) -> str:
+    return f'analytics_{metric}{{asset="{asset_id}",symbol="{asset_id.partition(";")[2].upper()}"}}'
+
+
+def health(address: str) -> str:
+    return f'analytics_health_ratio{{account_index="0",address="{address}"}}'
+
+
+def known(shown: dict[str, float]) -> set[str]:
+    prefix = 'analytics_value_known{history="'
+    return {name.removeprefix(prefix)[:-2] for name, value in shown.items() if name.startswith(prefix) and value}
+
+
+OF_X = [of(metric, X) for metric in ("price_usd", "debt_usd")]
+SUMS = [f"analytics_{name}_usd" for name in ("tvl", "net_tvl", "debt_at_risk", "bad_debt")]
+
+
+def test_values_are_those_of_the_newest_snapshots(watched: WatchedStore, scrape: Scrape) -> None:
+    """2000 USD of a, 700 of b and 450 of x are locked; 500 of b and 30 of x are owed. Alice, Carol and Dan are at risk,
+    and what Dan has posted never had a price. Bob's second account owes nothing."""
+    take(watched, 0)
+    shown = scrape()
+    assert [shown[of("price_usd", asset_id)] for asset_id in (A, B, X)] == [2, 1, 3]
+    assert [shown[of("debt_usd", asset_id)] for asset_id in (B, X)] == [500, 30]
+    assert [shown[of("utilization_ratio", asset_id)] for asset_id in (B, X)] == [pytest.approx(5 / 7), 0.1]
+    assert [shown[name] for name in SUMS] == [3150, 2620, 170, 40]
+    assert shown[of("loans_originated_usd_total", A)] == 6
+    assert [shown[health(address)] for address in (BOB, CAROL)] == [1.2, pytest.approx(16 / 15)]
+    assert sum(name.startswith("analytics_health_ratio") for name in shown) == 2
+    assert known(shown) == {*SHOWN}
+    assert not any("lend_rate_ratio" in name for name in shown)
+
+
+def test_what_is_unknown_has_no_sample(watched: WatchedStore, scrape: Scrape) -> None:
+    """The price of x is two hours old."""
+    for number in (0, 4):
+        take(watched, number)
+    shown = scrape()
+    assert not shown.keys() & {*OF_X, *SUMS, health(BOB), health(CAROL)}
+    assert known(shown) == {"price", "loans-originated", "debt", "utilization"}
+    assert (shown[of("price_usd", A)], shown[of("utilization_ratio", X)]) == (2, 0.1)
+
+
+def test_scrapes_read_each_snapshot_once_and_leave_values_out_without_the_store(
+    watched: WatchedStore, scrape: Scrape
+) -> None:
+    take(watched, 0)
+    shown = scrape()
+    read = ("observed_between", "last_sums", "position_items")
+    before = [watched.queries[name] for name in read]
+    assert scrape() == shown
+    assert [watched.queries[name] for name in read] == before
+    run_once(JOBS["markets"], SOURCE, watched, instant_of(1))
+    scrape()
+    # Of the histories of markets, and of health, which is made from markets, too.
+    assert [watched.queries[name] - times for name, times in zip(read, before, strict=True)] == [1, 0, 1]
+    watched.away = True
+    away = scrape()
+    assert away["analytics_store_up"] == 0
+    assert known(away) == set()
+    assert not away.keys() & {of("price_usd", A), *SUMS, health(BOB)}
