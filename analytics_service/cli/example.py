@@ -15,6 +15,7 @@ from analytics_service.sources.sql.views import VIEWS
 _ENV = "env"
 _FILES = {
     "grafana": "grafana.json",
+    "grafana-protocol": "grafana-protocol.json",
     "nginx": "nginx.conf",
     "prometheus-rules": "prometheus-rules.yml",
     "source-views": "source-views.sql",
@@ -45,7 +46,8 @@ def example(name: str, folder: Path | None) -> None:
 
     `systemd` is a unit for `up` or `serve`, `systemd-jobs` one for `jobs run`, and `env` the settings file of both.
     `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy, `prometheus-rules` has alerts,
-    `grafana` is a dashboard. `source` is a Python package with a source of snapshots, and `source-views` has the SQL of
+    `grafana` is a dashboard of the service, `grafana-protocol` one of the values that ANALYTICS_METRICS_VALUES names.
+    `source` is a Python package with a source of snapshots, and `source-views` has the SQL of
     one that reads ClickHouse. Examples:
 
     \b

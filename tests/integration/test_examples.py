@@ -20,7 +20,7 @@ from analytics_service.http.answer import failure
 from analytics_service.http.errors import CASES
 from tests.processes import free_port, until
 from tests.unit.test_cli import run
-from tests.unit.test_examples import panels, printed
+from tests.unit.test_examples import BOARDS, panels, printed
 
 _NGINX = """
 pid {folder}/nginx.pid;
@@ -55,6 +55,11 @@ _BAD = {
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="skipped",{_OF}}}': "0+1x60",
     f'analytics_history_gaps{{family="prices",{_OF}}}': "3x60",
+    f'analytics_price_usd{{asset="native;a",symbol="A",{_OF}}}': "8x10 10x20 8.9x30",
+    f"analytics_debt_at_risk_usd{{{_OF}}}": "1000001x60",
+    f'analytics_utilization_ratio{{asset="native;a",symbol="A",{_OF}}}': "0.951x60",
+    f'analytics_health_ratio{{address="0xa",account_index="0",{_OF}}}': "1.09x60",
+    f'analytics_value_known{{history="tvl",{_OF}}}': "0x60",
 }
 _GOOD = {
     f"up{{{_OF}}}": "1x60",
@@ -72,6 +77,11 @@ _GOOD = {
     f'analytics_job_runs_total{{exported_job="prices",outcome="done",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "1x60",
     f'analytics_history_gaps{{family="prices",{_OF}}}': "0x60",
+    f'analytics_price_usd{{asset="native;a",symbol="A",{_OF}}}': "8x10 10x20 9.1x30",
+    f"analytics_debt_at_risk_usd{{{_OF}}}": "1000000x60",
+    f'analytics_utilization_ratio{{asset="native;a",symbol="A",{_OF}}}': "0.95x60",
+    f'analytics_health_ratio{{address="0xa",account_index="0",{_OF}}}': "1.1x60",
+    f'analytics_value_known{{history="tvl",{_OF}}}': "1x60",
 }
 
 
@@ -93,10 +103,10 @@ def accepted(program: str, *arguments: str) -> str:
 def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(printed("prometheus-rules"))
-    assert "SUCCESS: 13 rules found" in accepted("promtool", "check", "rules", str(rules))
+    assert "SUCCESS: 18 rules found" in accepted("promtool", "check", "rules", str(rules))
 
 
-@pytest.mark.parametrize(("series", "firing"), [(_BAD, 13), (_GOOD, 0)], ids=["bad", "good"])
+@pytest.mark.parametrize(("series", "firing"), [(_BAD, 18), (_GOOD, 0)], ids=["bad", "good"])
 def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
     tmp_path: Path, series: dict[str, str], firing: int
 ) -> None:
@@ -124,9 +134,10 @@ def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
     assert "SUCCESS" in accepted("promtool", "test", "rules", str(tmp_path / "test.yml"))
 
 
-def test_prometheus_accepts_the_queries_of_the_dashboard(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", BOARDS)
+def test_prometheus_accepts_the_queries_of_a_dashboard(tmp_path: Path, name: str) -> None:
     lines = ["groups:", "- name: dashboard", "  rules:"]
-    targets = [target["expr"] for panel in panels() for target in panel["targets"]]
+    targets = [target["expr"] for panel in panels(name) for target in panel["targets"]]
     for number, expression in enumerate(targets):
         query = expression.replace("$__rate_interval", "1m")
         lines += [f"  - record: panel_{number}", f"    expr: '{query}'"]

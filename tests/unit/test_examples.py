@@ -15,11 +15,14 @@ import pytest
 
 import analytics_service
 from analytics_service.config.settings import Settings, table
+from analytics_service.resources.metrics import name_of
+from analytics_service.store.histories import HISTORIES
 from tests.unit.test_cli import run
 
 _PACKAGE = Path(analytics_service.__file__).parent
 # The modules that declare metrics.
 _DECLARING = ("http/instruments.py", "resources/metrics.py")
+BOARDS = ("grafana", "grafana-protocol")
 # What Prometheus appends to the names of counters and histograms.
 _SUFFIX = re.compile(r"_(total|bucket|count|sum)$")
 _NAME = re.compile(r"\banalytics_[a-z_]+")
@@ -31,8 +34,8 @@ def printed(name: str) -> str:
     return result.output
 
 
-def panels() -> list[dict[str, Any]]:
-    board: dict[str, Any] = json.loads(printed("grafana"))
+def panels(name: str) -> list[dict[str, Any]]:
+    board: dict[str, Any] = json.loads(printed(name))
     return list(board["panels"])
 
 
@@ -51,15 +54,16 @@ def test_the_settings_file_has_every_setting_with_its_default_and_its_help() -> 
 
 def test_all_alerts_say_what_is_wrong_and_what_to_do() -> None:
     alerts = printed("prometheus-rules").split("- alert: ")[1:]
-    assert len(alerts) == 13
+    assert len(alerts) == 18
     for alert in alerts:
         assert re.search(r"severity: (critical|warning)\n", alert)
         assert all(f"{part}: " in alert for part in ("expr", "summary", "description"))
 
 
-def test_the_panels_of_the_dashboard_lie_side_by_side_and_use_its_variables() -> None:
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_panels_of_a_dashboard_lie_side_by_side_and_use_its_variables(name: str) -> None:
     taken: set[tuple[int, int]] = set()
-    for panel in panels():
+    for panel in panels(name):
         assert panel["datasource"]["uid"] == "${datasource}"
         assert all('instance=~"$instance"' in target["expr"] for target in panel["targets"])
         at = panel["gridPos"]
@@ -67,10 +71,10 @@ def test_the_panels_of_the_dashboard_lie_side_by_side_and_use_its_variables() ->
         assert taken.isdisjoint(cells)
         assert max(x for x, _ in cells) < 24
         taken |= cells
-    assert len({panel["id"] for panel in panels()}) == len(panels())
+    assert len({panel["id"] for panel in panels(name)}) == len(panels(name))
 
 
-@pytest.mark.parametrize("name", ["prometheus-rules", "grafana"])
+@pytest.mark.parametrize("name", ["prometheus-rules", *BOARDS])
 def test_every_metric_that_is_asked_for_is_declared(name: str) -> None:
     declared = {
         node.value
@@ -78,6 +82,7 @@ def test_every_metric_that_is_asked_for_is_declared(name: str) -> None:
         for node in ast.walk(ast.parse((_PACKAGE / module).read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAME.fullmatch(node.value)
     }
+    declared |= {name_of(history) for history in HISTORIES}
     asked_for = set(_NAME.findall(printed(name))) - {"analytics_service"}
     assert asked_for
     assert {_SUFFIX.sub("", metric) for metric in asked_for} <= declared
