@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 _ALL = "all"
 _MOST_ADDRESSES = 50
-# Series of one history.
+# Series of one metric.
 _MOST_SERIES = 2_000
 # The families that health is made from.
 _BOOK = ("positions", "markets", "prices", "ptoken")
@@ -140,12 +140,12 @@ class ValueReader:
         """The health of the accounts of the chosen addresses that have debt, if it is known."""
         valuation = view.valuation_of(self.chosen.addresses)
         accounts = enumerate(valuation.book.accounts.iter_rows())
-        known = {
-            (address, str(index)): valuation.values(account).health(view.config).result
+        known = (
+            ((address, str(index)), valuation.values(account).health(view.config).result)
             for account, (address, index) in accounts
             if account not in valuation.unknown
-        }
-        return {account: health for account, health in known.items() if health.is_finite()}
+        )
+        return dict(islice(((account, health) for account, health in known if health.is_finite()), _MOST_SERIES))
 
 
 def _series(history: History, values: Sums, assets: Mapping[str, Asset]) -> dict[str, Decimal]:

@@ -82,14 +82,18 @@ def test_values_are_those_of_the_newest_snapshots(watched: WatchedStore, scrape:
     assert not any("lend_rate_ratio" in name for name in shown)
 
 
-def test_what_is_unknown_has_no_sample(watched: WatchedStore, scrape: Scrape) -> None:
-    """The price of x is two hours old."""
+def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrape: Scrape) -> None:
+    """The price of x is two hours old. Later x is not listed any more, and 2000 USD of a and 700 of b are left."""
     for number in (0, 4):
         take(watched, number)
     shown = scrape()
     assert not shown.keys() & {*OF_X, *SUMS, health(BOB), health(CAROL)}
     assert known(shown) == {"price", "loans-originated", "debt", "utilization"}
     assert (shown[of("price_usd", A)], shown[of("utilization_ratio", X)]) == (2, 0.1)
+    take(watched, 10)
+    shown = scrape()
+    assert shown["analytics_tvl_usd"] == 2700
+    assert [name for name in shown if name.endswith('symbol="X"}') and "price_age" not in name] == []
 
 
 def test_scrapes_read_each_snapshot_once_and_leave_values_out_without_the_store(
