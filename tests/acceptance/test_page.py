@@ -33,6 +33,7 @@ CLOSED = {
 }
 MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
+IS_WHOLE = "(link) => link.getBoundingClientRect().right <= link.closest('nav').getBoundingClientRect().right"
 
 
 class Visit:
@@ -124,13 +125,13 @@ def old(browser: Browser, imported: Service) -> Iterator[Visit]:
 
 def source(page: Page, chart: int = 0) -> str:
     """The address that a chart says its numbers are from."""
-    return page.locator(".panel:has(.chart)").nth(chart).locator(".source code").first.inner_text()
+    return page.locator(".panel:has(.chart)").nth(chart).locator(".source code").first.text_content() or ""
 
 
 def numbers(page: Page, chart: int = 0) -> list[list[str]]:
     """The table of numbers under a chart, row by row."""
     panel = page.locator(".panel:has(.chart)").nth(chart)
-    panel.locator("summary").click()
+    panel.get_by_text("Numbers", exact=True).click()
     return [row.split("\t") for row in panel.locator("tbody").inner_text().split("\n")]
 
 
@@ -144,6 +145,9 @@ def test_every_view_is_complete_silent_and_without_barriers(visit: Visit, view: 
         assert barriers(page) == []
         assert page.get_by_text("SIMULATED", exact=True).is_visible()
         assert page.locator(".notice.bad").count() == 0
+    # On a phone the header is one line.
+    assert page.locator("header").evaluate("(header) => header.offsetHeight") < 50
+    assert page.get_by_role("link", name="Address", exact=True).evaluate(IS_WHOLE)
     # Nothing comes from elsewhere.
     assert {urlsplit(url).netloc for url in visit.browser.asked} == {visit.service.bind}
 
@@ -169,6 +173,7 @@ def test_numbers_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(v
     assert numbers(page) == shown
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = page.locator(".panel:has(.chart)").first
+    panel.get_by_text(re.compile("^Request")).click()
     parquet = panel.get_by_role("link", name="Parquet").get_attribute("href")
     expected = {
         "curl": f'curl "{source(page)}"',
@@ -182,7 +187,7 @@ def test_numbers_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(v
     assert {**query(source(page)), "format": "parquet"} == query(str(parquet))
 
 
-def test_a_brush_over_a_chart_sets_the_range_of_the_whole_page_until_going_back(visit: Visit) -> None:
+def test_a_brush_over_a_chart_sets_the_range_of_the_whole_page_until_a_double_click(visit: Visit) -> None:
     page = visit.open(ASSET)
     box = page.locator(".chart").first.bounding_box()
     assert box is not None
@@ -198,10 +203,13 @@ def test_a_brush_over_a_chart_sets_the_range_of_the_whole_page_until_going_back(
             "start": shown["start"],
             "end": shown["end"],
         }
+    page.locator(".chart").first.dblclick()
+    page.wait_for_url(lambda url: query(url)["start"] == CLOSED["start"])
+    visit.wait(page)
+    assert query(source(page))["start"] == CLOSED["start"]
     page.go_back()
     visit.wait(page)
-    assert query(page.url)["start"] == CLOSED["start"]
-    assert query(source(page))["start"] == CLOSED["start"]
+    assert query(page.url)["start"] == query(source(page))["start"] == shown["start"]
     # The library writes midnight as a date, which would mean the end of the day to the API.
     brushed = {"xaxis.range[0]": "2026-01-02 12:30:00.1234", "xaxis.range[1]": "2026-01-04"}
     page.locator(".chart").first.evaluate("(chart, brushed) => { chart.emit('plotly_relayout', brushed); }", brushed)
@@ -243,6 +251,44 @@ def test_the_bucket_that_is_not_over_is_told_and_another_zone_shows_the_same_ins
     zone = ZoneInfo("America/New_York")
     expected = [datetime.fromtimestamp(t, zone).strftime("%Y-%m-%d %H:%M:%S") for t in visit.data(url)["t"]]
     assert [row[0] for row in numbers(page)] == expected
+
+
+def test_what_is_missing_is_a_gap_and_an_asset_has_one_colour_in_all_charts(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+
+    def with_gaps(route: Route) -> None:
+        answer = route.fetch().json()
+        for series in answer["data"]["series"]:
+            series["v"] = [None if place in (0, 1, 50) else "1" for place in range(len(answer["data"]["t"]))]
+        route.fulfill(json=answer)
+
+    page.route(re.compile("/markets/history/deposits.*period=auto"), with_gaps)
+    page.goto(visit.url({"tz": "UTC"} | CLOSED))
+    visit.wait(page)
+    drawn = "(chart) => chart.data"
+    charts = [page.locator(f"#chart-{name}-by-asset").evaluate(drawn) for name in ("deposits", "debt")]
+    first = charts[0][0]["name"]
+    buckets = len(visit.data(source(page, 1))["t"])
+    assert [len(trace["x"]) for trace in charts[0] if trace["name"] == first] == [48, buckets - 51]
+    colors = [{trace["name"]: trace["fillcolor"] for trace in traces} for traces in charts]
+    both = colors[0].keys() & colors[1].keys() - {"Others"}
+    assert len(both) > 2
+    assert all(colors[0][name] == colors[1][name] for name in both)
+    assert len({*colors[0].values()}) == len(colors[0])
+
+
+def test_candles_lie_in_the_middle_of_their_buckets_and_going_back_scrolls_back(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    drawn = page.locator(".chart").first.evaluate("(chart) => chart.data[0].x")
+    times = visit.data(source(page))["t"]
+    middle = datetime.fromtimestamp((times[0] + times[1]) / 2, UTC)
+    assert drawn[0] == middle.strftime("%Y-%m-%d %H:%M:%S")
+    page.evaluate("() => new Promise((done) => { onscrollend = done; scrollTo(0, 500); }).then(() => null)")
+    page.get_by_role("link", name="All markets").evaluate("(link) => link.click()")
+    expect(page.get_by_role("table")).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.wait_for_function("scrollY === 500")
 
 
 def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again(visit: Visit) -> None:
@@ -622,6 +668,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
     assert sent >= {"Bearer wrong", "Bearer right"}
     assert "right" not in page.url
     assert page.evaluate("localStorage.length") == 0
+    page.get_by_text(re.compile("^Request")).first.click()
     page.get_by_role("link", name="CSV").first.click()
     expect(page.get_by_role("alert")).to_have_text("CSV could not be saved: Too many requests.")
     with page.expect_download() as saving:
@@ -727,6 +774,13 @@ def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit:
         assert f": {accounts} account" in told
         assert re.search(r", at \$([\d,]+\.\d\d|0\.\d{4,}): .* with \$([\d,]+\.\d\d|[\d.]+[KM]) of debt", told)
     page.get_by_label("changes by").fill("-95")
+    # The chart marks the price, and tells the numbers at the cursor.
+    ladder = page.locator("#chart-debt-that-falls-with-a-price")
+    assert ladder.evaluate("(chart) => chart.layout.shapes.map(({x0}) => x0)") == [-0.95]
+    ladder.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#chart-debt-that-falls-with-a-price ~ .readout")).to_contain_text("Change -90.00% · Price $")
     falling = page.locator(".panel", has_text="Accounts that fall").locator("tbody tr")
     assert falling.count() > 0
     falls_at = falling.first.locator("td").nth(5).inner_text()
@@ -875,14 +929,20 @@ def test_an_unknown_asset_is_an_error_beside_a_link_to_all_markets(
     expect(page.get_by_role("table")).to_be_visible()
 
 
-def test_colours_follow_the_address_then_the_system(visit: Visit) -> None:
+def test_colours_and_zone_follow_the_address_then_what_was_chosen_before(visit: Visit) -> None:
     """The button offers the other colours."""
     page = visit.open(VIEWS["markets"], color_scheme="dark")
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
-    page = visit.open(VIEWS["markets"] | {"theme": "light"}, color_scheme="dark")
+    page = visit.open(VIEWS["markets"] | {"theme": "light", "tz": "UTC"}, color_scheme="dark")
+    entries = page.evaluate("history.length")
     page.get_by_role("button", name="Dark colours").click()
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
-    assert query(page.url)["theme"] == "dark"
+    assert "theme" not in query(page.url)
+    assert page.evaluate("history.length") == entries
+    page.get_by_label("Zone").select_option("Asia/Tokyo")
+    page = visit.open({}, color_scheme="light")
+    expect(page.get_by_role("button", name="Light colours")).to_be_visible()
+    assert query(source(page))["tz"] == "Asia/Tokyo"
 
 
 def failure(route: Route, status: int, kind: str, message: str) -> None:

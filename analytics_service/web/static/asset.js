@@ -140,9 +140,10 @@ function loans(path, id, route, signal) {
 function daily(answer) {
   const [{ v: sums }] = answer.series;
   const values = sums.slice(1).map((sum, place) => (sum === null ? null : Number(sum) - Number(sums[place] ?? 0)));
-  const days = { ...answer, t: answer.t.slice(1), x: answer.x.slice(1) };
+  const [t, starts, x] = [answer.t, answer.starts, answer.x].map((column) => column.slice(1));
+  const days = { ...answer, t, starts, x };
   const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
   const marker = { color: colorOf("--series-1") };
-  const bars = { x: days.x, y: values, width: widths, offset: 0, name: "Loans", type: "bar", hoverinfo: "skip", marker };
+  const bars = { x: days.x, y: values, width: widths, name: "Loans", type: "bar", hoverinfo: "skip", marker };
   return overTime(days, [bars], [{ name: "loans", values, calculated: true, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }

@@ -1,6 +1,6 @@
 // Charts by plotly.js. A crosshair is shared by all charts of a view.
 import { h } from "./dom.js";
-import { go } from "./route.js";
+import { zoom, zoomOut } from "./route.js";
 import { spark } from "./spark.js";
 
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
@@ -43,9 +43,11 @@ export function candles(name, x, series) {
   return [{ x, open, high, low, close, name, type: "candlestick", hoverinfo: "skip", ...sides }];
 }
 
-/** Draws traces into a box. `spec` has `traces`. Charts over time also have `x`, and `read(place)`, the crosshair's
- * text for a bucket. Optional are `place` (the bucket shown first), `zoomable` (false if the chart's range is not that
- * of the page), `openFrom` and `openTo` (the bucket that has not ended), `log`, and settings of `xaxis` and `yaxis`. */
+/** Draws traces into a box. `spec` has `traces` and `table`, the columns and rows of their numbers. Charts over time
+ * also have `x`, where the buckets lie on the axis, `starts`, when they begin, if they lie elsewhere, and `read(place)`,
+ * the crosshair's text for a bucket; by default it is the table's row. Optional are `place` (what is shown first; a
+ * chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom` and `openTo` (the bucket that has not
+ * ended), `log`, and settings of `xaxis` and `yaxis`. */
 export async function draw(box, readout, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
@@ -55,17 +57,33 @@ export async function draw(box, readout, spec) {
   // The view may have been left by now. A chart that is not purged stays in memory.
   if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
-  const chart = { box, hair, readout, spec, place: null, anchor: null };
+  const x = placesOf(spec);
+  const chart = { box, hair, readout, spec, x, times: isOverTime(spec) ? spec.starts ?? x : null, place: null, anchor: null };
   shown.add(chart);
-  if (!spec.x) return;
   box.append(hair);
   follow(chart);
-  readout.textContent = spec.read(Math.max(spec.place ?? spec.x.length - 1, 0));
+  const first = spec.place ?? (chart.times ? x.length - 1 : -1);
+  if (first >= 0) readout.textContent = read(chart, first);
   // A brush over a chart is a range for the whole page.
   box.on("plotly_relayout", (change) => {
     const [start, end] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
     if (start !== undefined) zoom(start, end);
   });
+  // The library goes on with the chart after the event, and a chart of another range takes its place.
+  if (isZoomable(spec)) box.on("plotly_doubleclick", () => setTimeout(zoomOut));
+}
+
+/** Marks another place in the chart of a panel, once it is drawn. */
+export function mark(panel, place) {
+  const chart = [...shown].find(({ box }) => panel.contains(box));
+  if (!chart) return;
+  globalThis.Plotly.relayout(chart.box, { shapes: [markOf(chart.x[place])] });
+  point(chart, place);
+}
+
+function markOf(x) {
+  const line = { color: colorOf("--ink"), width: 1.5 };
+  return { type: "line", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line };
 }
 
 /** A copy in which every text stands for itself: the library reads HTML in texts, and symbols may be anything. */
@@ -74,15 +92,18 @@ function literal(parts) {
   return JSON.parse(JSON.stringify(parts), escaped);
 }
 
-function zoom(start, end) {
-  // The library writes midnight as a date, which would mean the end of that day to the API.
-  const second = (wall) => (wall.length > 10 ? wall : `${wall} 00:00:00`).replace(" ", "T").slice(0, 19);
-  go({ range: null, start: second(start), end: second(end) });
-}
-
 /** A range is chosen on charts of the page's own range only. */
 function isZoomable(spec) {
-  return Boolean(spec.x) && spec.zoomable !== false;
+  return isOverTime(spec) && spec.zoomable !== false;
+}
+
+function isOverTime({ xaxis }) {
+  return xaxis?.type === "date";
+}
+
+/** Where the rows of a chart's table lie on its axis. */
+function placesOf({ x, traces }) {
+  return x ?? traces[0].x;
 }
 
 /** A finger that moves over a chart scrolls the page. */
@@ -91,6 +112,7 @@ function isBrushable(spec) {
 }
 
 function layout(spec) {
+  const { openFrom, openTo, place } = spec;
   const [ink, line, paper] = ["--ink", "--line", "--paper"].map(colorOf);
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, color: ink };
   const band = { type: "rect", yref: "paper", y0: 0, y1: 1, fillcolor: colorOf("--warn"), opacity: 0.16, line: { width: 0 } };
@@ -104,21 +126,21 @@ function layout(spec) {
     hovermode: false,
     barmode: "stack",
     showlegend: spec.traces.filter((trace) => trace.showlegend !== false).length > 1,
-    legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
+    legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0, tracegroupgap: 0 },
     xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...(spec.xaxis ?? {}) },
     // Labels of values that hardly differ are long.
     yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, automargin: true, ...(spec.yaxis ?? {}) },
-    shapes: spec.openFrom === undefined ? [] : [{ ...band, x0: spec.openFrom, x1: spec.openTo }],
+    shapes: [...(openFrom ? [{ ...band, x0: openFrom, x1: openTo }] : []),
+      ...(place === undefined || isOverTime(spec) ? [] : [markOf(placesOf(spec)[place])])],
   };
 }
 
 // The crosshair: by pointer, by touch and by the arrow keys.
 function follow(chart) {
   const { box } = chart;
-  box.addEventListener("pointermove", (event) => pointAll(chart, nearest(chart, event.clientX)));
-  box.addEventListener("pointerdown", (event) => pointAll(chart, nearest(chart, event.clientX)));
+  for (const kind of ["pointermove", "pointerdown"]) box.addEventListener(kind, (event) => pointAll(chart, nearest(chart, event)));
   box.addEventListener("keydown", (event) => {
-    const last = chart.spec.x.length - 1;
+    const last = chart.x.length - 1;
     const place = chart.place ?? last;
     const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
     if (to !== undefined) {
@@ -134,42 +156,50 @@ function follow(chart) {
 /** Zooming without a pointer: Enter begins a range at the crosshair, and a second Enter ends it. */
 function choose(chart, place) {
   if (!isZoomable(chart.spec)) return;
-  const { x } = chart.spec;
+  const { times } = chart;
   if (chart.anchor === null || chart.anchor === place) {
     chart.anchor = place;
-    chart.readout.textContent = `${x[place]}: start of the range. Move on and press Enter to zoom, Escape to leave it.`;
-  } else zoom(x[Math.min(chart.anchor, place)], x[Math.max(chart.anchor, place)]);
+    chart.readout.textContent = `${times[place]}: start of the range. Move on and press Enter to zoom, Escape to leave it.`;
+  } else zoom(times[Math.min(chart.anchor, place)], times[Math.max(chart.anchor, place)]);
 }
 
+/** Moves the crosshair of a chart, and with it those of all charts over time if it is one. */
 function pointAll(chart, place) {
-  const at = chart.spec.x[place];
-  for (const one of shown) if (one.spec.x) point(one, one === chart ? place : lastUpTo(one.spec.x, at));
+  const at = chart.times?.[place];
+  for (const one of shown) {
+    if (one === chart) point(one, place);
+    else if (at && one.times) point(one, lastUpTo(one.times, at));
+  }
 }
 
 function point(chart, place) {
   if (place < 0) return;
-  const { left, width, begin, end } = plotArea(chart);
-  const part = (moment(chart.spec.x[place]) - begin) / (end - begin);
+  const { xaxis, _size: { t: top, h: height } } = chart.box._fullLayout;
+  const pixel = xaxis.d2p(chart.x[place]);
   chart.place = place;
-  chart.hair.hidden = part < 0 || part > 1;
-  chart.hair.style.left = `${left + part * width}px`;
-  chart.readout.textContent = chart.spec.read(place);
+  chart.hair.hidden = pixel < 0 || pixel > xaxis._length;
+  Object.assign(chart.hair.style, { left: `${xaxis._offset + pixel}px`, top: `${top}px`, height: `${height}px` });
+  chart.readout.textContent = read(chart, place);
 }
 
-function nearest(chart, clientX) {
-  const { left, width, begin, end } = plotArea(chart);
-  const wanted = begin + ((clientX - chart.box.getBoundingClientRect().left - left) / width) * (end - begin);
-  const { x } = chart.spec;
-  const before = Math.max(lastUpTo(x, new Date(wanted).toISOString().slice(0, 19).replace("T", " ")), 0);
-  const isLaterNearer = before + 1 < x.length && moment(x[before + 1]) - wanted < wanted - moment(x[before]);
-  return before + (isLaterNearer ? 1 : 0);
+/** What is said of a place: what the chart itself says, or the row of its table, where `read` of a column is shorter. */
+function read({ spec }, place) {
+  const { columns, rows } = spec.table;
+  return spec.read?.(place) ?? columns.map((column) => `${column.title} ${(column.read ?? column.cell)(rows[place])}`).join(" · ");
 }
 
-function plotArea({ box }) {
-  const [begin, end] = box.layout.xaxis.range.map((bound) => moment(String(bound)));
-  // The margins are as wide as the labels need.
-  const { l: left, w: width } = box._fullLayout._size;
-  return { left, width, begin, end };
+/** The place that is drawn nearest to the pointer: of dots in both directions, of anything else along the axis. */
+function nearest({ box, spec, x }, { clientX, clientY }) {
+  const { xaxis, yaxis } = box._fullLayout;
+  const { left, top } = box.getBoundingClientRect();
+  const dots = spec.traces.filter(({ mode }) => mode === "markers");
+  const away = (value, place) => {
+    const across = xaxis.d2p(value) + xaxis._offset + left - clientX;
+    const down = dots.map(({ y }) => yaxis.d2p(y[place]) + yaxis._offset + top - clientY);
+    return Math.min(...(dots.length ? down.map((one) => Math.hypot(across, one)) : [Math.abs(across)]).filter(Number.isFinite));
+  };
+  const distances = x.map(away);
+  return distances.indexOf(Math.min(...distances));
 }
 
 /** The place of the last one of ascending times up to a time; -1 before the first. Times of one format compare as
@@ -179,19 +209,14 @@ function lastUpTo(times, time) {
   return (after < 0 ? times.length : after) - 1;
 }
 
-/** Milliseconds of what a clock shows, counted as if it were UTC: only differences matter. */
-function moment(wall) {
-  return Date.parse(`${wall.replace(" ", "T")}${wall.length > 10 ? "" : "T00:00"}Z`);
-}
-
-/** A colour of the style sheet as it is in the present theme. */
-export function colorOf(variable) {
+/** A colour as it is in the present theme: a variable of the style sheet, or any that CSS has. */
+export function colorOf(color) {
   const probe = h("span");
-  probe.style.color = `var(${variable})`;
+  probe.style.color = color.startsWith("--") ? `var(${color})` : color;
   document.body.append(probe);
-  const color = getComputedStyle(probe).color;
+  const computed = getComputedStyle(probe).color;
   probe.remove();
-  return color;
+  return computed;
 }
 
 const LIBRARY = document.documentElement.dataset.charts;

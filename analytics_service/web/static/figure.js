@@ -1,6 +1,7 @@
 // A chart in its panel, with where its numbers are from.
 import { address, apiKey, ApiError, asksForKeys, failure } from "./api.js";
 import { ahead, draw } from "./charts.js";
+import { numbered } from "./colors.js";
 import { copyButton, failed, h, notice, saveAs, table } from "./dom.js";
 import { bytes, time, wall } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
@@ -19,10 +20,12 @@ export function figure(title, load, spec, tools = null) {
     h("h2", { id: `${id}-title` }, title, ending), tools, box, readout, below);
   async function fill() {
     try {
-      const answers = [await load()].flat();
+      // A chart is drawn also if the assets cannot be listed; it numbers its own.
+      const [loaded] = await Promise.all([load(), numbered().catch(() => null)]);
+      const answers = [loaded].flat();
       const drawn = spec(...answers);
       ending.textContent = endOf(answers);
-      below.replaceChildren(...answers.map(source), ...(drawn ? [rows(title, drawn)] : []));
+      below.replaceChildren(...(drawn ? [rows(title, drawn)] : []), sources(answers));
       if (drawn) await draw(box, readout, drawn);
       else box.replaceChildren(...empty(answers[0]));
     } catch (error) {
@@ -50,8 +53,16 @@ function empty({ asOf, t }) {
   return [notice(text), h("p", {}, h("button", { type: "button", onclick: show }, "Show the newest data"))];
 }
 
-/** Where the numbers of a chart are from: the address, as code, as files, and what it cost. */
-function source({ url, path, given, bytes: size, ms, isHistory = true }) {
+/** Where the numbers of a chart are from, in a line that can be opened. */
+function sources(answers) {
+  const sum = (key) => answers.reduce((all, answer) => all + answer[key], 0);
+  const name = answers.length === 1 ? "Request" : `${answers.length} requests`;
+  const cost = h("span", { class: "number" }, ` · ${bytes(sum("bytes"))} · ${sum("ms").toFixed(0)} ms`);
+  return h("details", {}, h("summary", {}, name, cost), answers.map(source));
+}
+
+/** Where numbers are from: the address, as code, and as files. */
+function source({ url, path, given, isHistory = true }) {
   const file = (format) => address(path, { ...given, format });
   const header = asksForKeys() ? `"Authorization": "Bearer YOUR_KEY"` : null;
   const options = header ? `, storage_options={${header}}` : "";
@@ -63,7 +74,7 @@ function source({ url, path, given, bytes: size, ms, isHistory = true }) {
   // Only histories come as files.
   const files = [copyButton("Copy as pandas", pandas), copyButton("Copy as Polars", polars),
     fileLink("CSV", file("csv")), fileLink("Parquet", file("parquet"))];
-  return h("div", {}, h("p", {}, h("code", {}, url), ` · ${bytes(size)} · ${ms.toFixed(0)} ms`),
+  return h("div", {}, h("p", {}, h("code", {}, url)),
     h("div", { class: "tools" }, copyButton("Copy as curl", curl), isHistory ? files : null));
 }
 

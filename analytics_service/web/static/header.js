@@ -1,8 +1,8 @@
 // The header: the origin and age of the data, and the settings of all charts.
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
-import { age } from "./format.js";
-import { current, follow, go, link, RANGES } from "./route.js";
+import { age, time } from "./format.js";
+import { current, follow, go, link, rangeName, RANGES, useZone } from "./route.js";
 import { status } from "./status.js";
 import { themeButton } from "./theme.js";
 
@@ -25,12 +25,15 @@ export function header(element, reload, looked) {
     onclick: () => go({ range, start: null, end: null }) }, range.replace(/(\d+)(\D)/, "$1 $2"))]);
   const custom = customRange();
   const zone = zonePicker();
-  const theme = themeButton((chosen) => go({ theme: chosen }));
+  const theme = themeButton(reload);
   const refresh = h("button", { type: "button", onclick: reload }, "Refresh");
   const buttons = h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button));
-  element.replaceChildren(
-    h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, sources, nav, chips),
-    h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme.button, refresh));
+  // On a phone the settings are folded away, so that the header is one line.
+  const shown = h("summary", {});
+  const settings = h("details", { class: "settings", onkeydown: ({ key }) => key === "Escape" && (settings.open = false) },
+    shown, h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme.button, refresh, sources, chips));
+  element.replaceChildren(h("div", {},
+    h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), nav, simulated, settings));
   const look = watching(chips, simulated, sources, looked);
   look();
   return { update, look };
@@ -45,6 +48,9 @@ export function header(element, reload, looked) {
     }
     for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
     buttons.hidden = custom.details.hidden = route.view === WITHOUT_RANGE;
+    settings.open = false;
+    shown.textContent = buttons.hidden ? "More" : route.custom ? "Custom" : rangeName(route);
+    shown.setAttribute("aria-label", `Settings: ${shown.textContent}`);
     custom.update(route);
     if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
     zone.value = route.tz;
@@ -53,7 +59,7 @@ export function header(element, reload, looked) {
 
 function zonePicker() {
   const zones = [...new Set([current().tz, "UTC", ...Intl.supportedValuesOf("timeZone")])];
-  return h("select", { onchange: (event) => go({ tz: event.target.value }) },
+  return h("select", { onchange: (event) => useZone(event.target.value) },
     zones.map((zone) => h("option", { value: zone }, zone.replaceAll("_", " "))));
 }
 
@@ -103,5 +109,5 @@ function chip({ family, newest, age_seconds: seconds, fresh, interval_seconds: i
   const text = newest === null ? "none yet" : age(seconds);
   const [look, state] = !fresh ? ["chip late", ", late"]
     : interval === null ? ["chip still", ", not scheduled"] : ["chip", ", fresh"];
-  return h("li", { class: look, title: newest ?? "" }, `${family} ${text}`, h("span", { class: "hidden" }, state));
+  return h("li", { class: look, title: newest ? time(Date.parse(newest) / 1000, current().tz) : "" }, `${family} ${text}`, h("span", { class: "hidden" }, state));
 }

@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { assetLink, assetName, assets, marketsLink, picker, withAlike } from "./assets.js";
 import { line } from "./charts.js";
+import { assetColor } from "./colors.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, percent, price, usd, wall } from "./format.js";
@@ -116,7 +117,7 @@ function lines(answer, rows, drawn) {
   const readings = rows.map((row, place) =>
     ({ name: assetName(row), values: drawn(answer.series[place], row), calculated: true, format: percent }));
   const traces = readings.flatMap(({ name, values }, place) =>
-    line(name, answer.x, values, `--series-${place + 1}`, answer.series[place].n));
+    line(name, answer.x, values, assetColor(rows[place].id), answer.series[place].n));
   return overTime(answer, traces, readings, { yaxis: PERCENT });
 }
 

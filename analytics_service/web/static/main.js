@@ -10,7 +10,7 @@ import { markets } from "./markets.js";
 import { overview } from "./overview.js";
 import { renewing } from "./renewing.js";
 import { risk } from "./risk.js";
-import { current, onChange } from "./route.js";
+import { current, onChange, scrolled } from "./route.js";
 import { forget } from "./series.js";
 import { systemIsDark } from "./theme.js";
 
@@ -21,7 +21,8 @@ let running = new AbortController();
 const renewal = renewing(main, (place) => VIEWS[current().view](place, current(), running.signal));
 const { update, look } = header(document.getElementById("header"), () => show(), renewal.looked);
 
-async function show(changes = {}) {
+/** Draws the view of the URL. It stays scrolled to where it was, or is to be, unless another one is opened. */
+async function show({ view, scroll = view ? 0 : scrollY } = {}) {
   running.abort();
   running = new AbortController();
   const { signal } = running;
@@ -37,7 +38,8 @@ async function show(changes = {}) {
   // Focus on something that is replaced would go back to the top of the document.
   const hadFocus = main.contains(document.activeElement);
   main.replaceChildren(place);
-  if (changes.view || hadFocus) main.focus({ preventScroll: !changes.view });
+  if (view || hadFocus) main.focus({ preventScroll: !view });
+  scrollOnceThere(scroll, signal);
   try {
     await VIEWS[route.view](place, route, signal);
   } catch (error) {
@@ -45,6 +47,19 @@ async function show(changes = {}) {
     if (error.kind === "unauthorized") askForKey(error.message);
     else tell(error);
   }
+}
+
+/** Scrolls to where the page is not yet as high, once it is, unless the viewer does something meanwhile. */
+function scrollOnceThere(top, signal) {
+  const watcher = new ResizeObserver(() => {
+    if (document.documentElement.scrollHeight - innerHeight < top) return;
+    scrollTo({ top, behavior: "instant" });
+    watcher.disconnect();
+  });
+  if (top > 0) watcher.observe(document.body);
+  const stop = () => watcher.disconnect();
+  for (const kind of ["wheel", "touchmove", "keydown"]) addEventListener(kind, stop, { once: true, passive: true, signal });
+  signal.addEventListener("abort", stop);
 }
 
 function title({ view }) {
@@ -74,4 +89,4 @@ function askForKey(why = "This service requires an API key.") {
 
 onChange(show);
 systemIsDark.addEventListener("change", () => show());
-show();
+show({ scroll: scrolled() });

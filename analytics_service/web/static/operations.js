@@ -7,7 +7,7 @@ import { headline, sections, time } from "./operations_sections.js";
 import { systemIsDark, themeButton } from "./theme.js";
 
 const EVERY = 10_000;
-const theme = themeButton(changeTheme);
+const theme = themeButton();
 
 let shown = null;
 let shownAt = 0;
@@ -44,13 +44,6 @@ function patchChildren(id, children) {
   const fresh = node.cloneNode(false);
   fresh.append(...children.filter((child) => child !== null));
   patch(node, fresh);
-}
-
-function changeTheme(chosen) {
-  const url = new URL(location.href);
-  url.searchParams.set("theme", chosen);
-  history.replaceState(null, "", url);
-  theme.update();
 }
 
 systemIsDark.addEventListener("change", theme.update);

@@ -1,6 +1,6 @@
 // Who could be liquidated: accounts by health, now and at other prices of one asset, and debt at risk over time.
 import { get, unlessUnknown } from "./api.js";
-import { clear, colorOf, line } from "./charts.js";
+import { clear, colorOf, line, mark } from "./charts.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { cut, percent, price, short, usd } from "./format.js";
@@ -64,8 +64,8 @@ function histogram({ histogram: ranges }) {
   const columns = [
     { title: "Health", cell: name },
     { title: "Accounts", number: true, cell: ({ accounts }) => accounts },
-    { title: "Debt", number: true, cell: (range) => range.debt_value },
-    { title: "Collateral", number: true, cell: (range) => range.collateral_value },
+    { title: "Debt", number: true, cell: (range) => range.debt_value, read: (range) => usd(range.debt_value) },
+    { title: "Collateral", number: true, cell: (range) => range.collateral_value, read: (range) => usd(range.collateral_value) },
   ];
   return { traces: [bars], xaxis: { type: "category", title: { text: "Health, from" }, automargin: true }, yaxis: DOLLARS, table: { columns, rows: ranges } };
 }
@@ -122,26 +122,28 @@ async function fall(place, { by_price: exposures }, signal) {
     said.textContent = `${sign}${slider.value}%, at ${price(step.price)}: ${number(step.accounts)} could be liquidated, with `
       + `${usd(step.debt_value)} of debt and ${usd(step.collateral_value)} of collateral; bad debt ${usd(step.bad_debt)}`;
     listed.replaceChildren(falling(accounts, chosen, change, count));
+    mark(chart.panel, steps.indexOf(step));
   }
-  const chart = figure("Debt that falls with a price", load, ({ data }) => ladder(data), tools);
+  const chart = figure("Debt that falls with a price", load, ({ data }) => ladder(data, Number(slider.value)), tools);
   clear(place);
   place.replaceChildren(chart.panel, listed);
   await chart.done;
 }
 
-function ladder({ steps }) {
+function ladder({ steps }, chosen) {
   const x = numbers(steps.map(({ change }) => change));
   const traces = [["Debt", "debt_value", "--bad"], ["Collateral", "collateral_value", "--series-1"], ["Bad debt", "bad_debt", "--warn"]]
     .flatMap(([name, field, color]) => line(name, x, numbers(steps.map((step) => step[field])), color));
   const columns = [
     { title: "Change", number: true, cell: ({ change }) => percent(change) },
-    { title: "Price", number: true, cell: ({ price }) => price },
+    { title: "Price", number: true, cell: (step) => step.price, read: (step) => price(step.price) },
     { title: "Accounts", number: true, cell: ({ accounts }) => accounts },
-    { title: "Debt", number: true, cell: (step) => step.debt_value },
-    { title: "Collateral", number: true, cell: (step) => step.collateral_value },
-    { title: "Bad debt", number: true, cell: (step) => step.bad_debt },
+    { title: "Debt", number: true, cell: (step) => step.debt_value, read: (step) => usd(step.debt_value) },
+    { title: "Collateral", number: true, cell: (step) => step.collateral_value, read: (step) => usd(step.collateral_value) },
+    { title: "Bad debt", number: true, cell: (step) => step.bad_debt, read: (step) => usd(step.bad_debt) },
   ];
-  return { traces, xaxis: { ...PERCENT, title: { text: "Change of the price" } }, yaxis: DOLLARS, table: { columns, rows: steps } };
+  const place = x.findIndex((change) => Math.abs(100 * change - chosen) < 1e-9);
+  return { traces, place, xaxis: { ...PERCENT, title: { text: "Change of the price" } }, yaxis: DOLLARS, table: { columns, rows: steps } };
 }
 
 /** The accounts that are liquidated on the way to a change of the price, first those that fall first. */

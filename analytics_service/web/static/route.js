@@ -1,4 +1,5 @@
-// The page's URL holds all that it shows: the view, the range, the zone, the theme.
+// The page's URL holds all that it shows: the view, the range, the zone. An entry of the browser's history also has where
+// the page is scrolled to, and the ranges that were zoomed into.
 import { wall } from "./format.js";
 
 // Days of each range that ends now, or where the data ends.
@@ -7,6 +8,7 @@ const VIEWS = ["overview", "markets", "risk", "asset", "address"];
 const DEFAULTS = { view: "overview", range: "7d" };
 // These stay when another view is opened; everything else belongs to one view.
 const SHARED = ["range", "start", "end", "tz", "theme"];
+const ZONE = "zone";
 const listeners = [];
 
 /** The route in the page's URL, with defaults for missing parts. `custom` tells whether `start` and `end` count. */
@@ -33,10 +35,16 @@ export function link(changes) {
 // The query of the URL that is shown. A link to a place within the page does not change it.
 let shown = location.search;
 
-/** Goes to the URL with some changes. */
-export function go(changes) {
-  history.pushState(null, "", link(changes));
+/** Goes to the URL with some changes. What was zoomed into is left with another range. */
+export function go(changes, zoomed = "start" in changes ? null : history.state?.zoomed) {
+  history.pushState({ zoomed }, "", link(changes));
   tell(changes);
+}
+
+/** Uses a zone from now on, also on later visits, unless their URL has one. */
+export function useZone(tz) {
+  localStorage.setItem(ZONE, tz);
+  go({ tz });
 }
 
 function tell(changes) {
@@ -44,10 +52,25 @@ function tell(changes) {
   for (const listener of listeners) listener(changes);
 }
 
+/** Goes to a part of the range, from and up to times as the charting library writes them; `zoomOut` goes back. */
+export function zoom(start, end) {
+  // It writes midnight as a date, which would mean the end of that day to the API.
+  const second = (wall) => (wall.length > 10 ? wall : `${wall} 00:00:00`).replace(" ", "T").slice(0, 19);
+  const given = new URLSearchParams(location.search);
+  const before = Object.fromEntries(["range", "start", "end"].map((name) => [name, given.get(name)]));
+  go({ range: null, start: second(start), end: second(end) }, { before, zoomed: history.state?.zoomed });
+}
+
+/** Goes back to the range that was zoomed into last, if any. */
+export function zoomOut() {
+  const { before, zoomed } = history.state?.zoomed ?? {};
+  if (before) go(before, zoomed);
+}
+
 /** Records a change that is already shown in the URL, but not in the browser's history, where going back would undo it
  * letter by letter. */
 export function note(changes) {
-  history.replaceState(null, "", link(changes));
+  history.replaceState(history.state, "", link(changes));
   shown = location.search;
 }
 
@@ -55,7 +78,16 @@ export function note(changes) {
 export function onChange(listener) {
   listeners.push(listener);
 }
-addEventListener("popstate", () => location.search === shown || tell({}));
+addEventListener("popstate", () => location.search === shown || tell({ scroll: scrolled() }));
+
+// What the browser does by itself comes too early, before the view is drawn.
+history.scrollRestoration = "manual";
+addEventListener("scrollend", () => history.replaceState({ ...history.state, scroll: scrollY }, ""));
+
+/** How far the page was scrolled at this entry of the browser's history. */
+export function scrolled() {
+  return history.state?.scroll ?? 0;
+}
 
 /** A link within the page that other programs may still open elsewhere. */
 export function follow(event) {
@@ -101,6 +133,8 @@ function isTime(text) {
 }
 
 function ownZone() {
+  const chosen = localStorage.getItem(ZONE);
+  if (chosen && isZone(chosen)) return chosen;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return zone && zone !== "Etc/Unknown" ? zone : "UTC";
 }

@@ -26,8 +26,8 @@ function query(range, tz, more) {
   return { ...range, period: "auto", points: most(), tz, format: "columns", ...more };
 }
 
-/** A history in the range: columns (see the API) with `x`, the starts of buckets on the zone's clocks, `at`,
- * which puts any second there, and what `get` tells of the request. If the range reaches the end of data that ended long
+/** A history in the range: columns (see the API) with `starts`, the first seconds of buckets on the zone's clocks, `x`,
+ * their middles, where charts draw what is of a bucket, `at`, which puts any second there, and what `get` tells of the request. If the range reaches the end of data that ended long
  * ago, `last` is that instant. The range may begin some days earlier. */
 export async function history(path, route, more = {}, signal = null, earlier = 0) {
   const newest = await ended(familyOf(path), path);
@@ -36,7 +36,8 @@ export async function history(path, route, more = {}, signal = null, earlier = 0
   const { t, series, range } = answer.data;
   const at = (second) => wall(second, route.tz);
   const last = newest !== null && newest <= range.end ? newest : null;
-  return { ...answer, path, given, t, x: t.map(at), series, range, at, last };
+  const x = t.map((second, place) => at(((t[place + 1] ?? range.end + 1) + second) / 2));
+  return { ...answer, path, given, t, starts: t.map(at), x, series, range, at, last };
 }
 
 /** The same, with the last value of each bucket as `v` and the count of its observations as `n`. */

@@ -1,5 +1,6 @@
 // What charts over time have in common: the range, the open bucket, the crosshair's text, the table of numbers.
 import { colorOf } from "./charts.js";
+import { assetColor } from "./colors.js";
 import { usd } from "./format.js";
 import { hasValues, numbers, total } from "./series.js";
 
@@ -14,18 +15,19 @@ export const MOST = 7;
  * they are numbers, and formatted in the table too. `more` goes to `draw` of charts.js. */
 export function overTime(answer, traces, readings, more = {}) {
   if (!readings.some(({ values, counts }) => !counts && hasValues(values))) return null;
-  const { x, range } = answer;
+  const { x, starts, range } = answer;
   const end = range.end + 1;
-  const open = end * 1000 > Date.now() ? { openFrom: x.at(-1), openTo: answer.at(end) } : {};
-  const when = (place) => `${x[place].slice(0, 16)}${x[place] === open.openFrom ? ", not over yet" : ""}`;
+  const open = end * 1000 > Date.now() ? { openFrom: starts.at(-1), openTo: answer.at(end) } : {};
+  const when = (place) => `${starts[place].slice(0, 16)}${starts[place] === open.openFrom ? ", not over yet" : ""}`;
   const said = (place) => readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ");
-  const columns = [{ title: "From", cell: (place) => x[place] },
+  const columns = [{ title: "From", cell: (place) => starts[place] },
     ...readings.map(({ name, values, format, calculated }) =>
       ({ title: name, number: true, cell: (place) => (calculated ? format(values[place]) : values[place]) }))];
   return {
     x,
+    starts,
     traces,
-    xaxis: { type: "date", range: [x[0], answer.at(end)] },
+    xaxis: { type: "date", range: [starts[0], answer.at(end)] },
     read: (place) => `${when(place)} · ${said(place)}`,
     table: { columns, rows: x.map((_, place) => place) },
     ...open,
@@ -33,19 +35,34 @@ export function overTime(answer, traces, readings, more = {}) {
   };
 }
 
-/** Areas on each other, one for each asset, the largest first; the smallest are one area. */
+/** Areas on each other, one for each asset, the largest first; the smallest are one area. Where no asset has a value
+ * there is a gap. */
 export function stacked(answer) {
   const worth = (series) => Number(series.v.findLast((value) => value !== null) ?? 0);
   const sorted = answer.series.filter(({ v }) => hasValues(v)).sort((one, other) => worth(other) - worth(one));
-  const areas = sorted.slice(0, MOST).map((series) => ({ name: series.symbol ?? series.asset, y: numbers(series.v) }));
+  const areas = sorted.slice(0, MOST).map(({ asset, symbol, v }) =>
+    ({ name: symbol ?? asset, y: numbers(v), color: assetColor(asset) }));
   const rest = sorted.slice(MOST);
-  if (rest.length) areas.push({ name: "Others", y: total({ t: answer.t, series: rest }) });
-  const traces = areas.map(({ name, y }, place) => area(name, answer.x, y, `--series-${place + 1}`));
+  if (rest.length) areas.push({ name: "Others", y: total({ t: answer.t, series: rest }), color: "--series-8" });
+  const stretches = filled(total({ t: answer.t, series: sorted }));
+  const traces = areas.flatMap((one) => stretches.map((stretch, number) => area(one, answer.x, stretch, number)));
   const readings = sorted.map(({ symbol, asset, v }) => ({ name: symbol ?? asset, values: v, format: usd }));
   return overTime(answer, traces, readings, { yaxis: DOLLARS });
 }
 
-function area(name, x, y, color) {
+/** The stretches of a column without nulls, as pairs of places: from, and up to. */
+function filled(column) {
+  const isThere = (place) => (column[place] ?? null) !== null;
+  const begins = column.map((_, place) => place).filter((place) => isThere(place) && !isThere(place - 1));
+  return begins.map((begin) => {
+    const length = column.slice(begin).indexOf(null);
+    return [begin, length < 0 ? column.length : begin + length];
+  });
+}
+
+/** One stretch of an area. The library would draw a gap as zero, so each stretch is a stack of its own. */
+function area({ name, y, color }, x, [from, to], number) {
   const line = { width: 0.5, color: colorOf(color) };
-  return { x, y, name, type: "scatter", mode: "lines", stackgroup: "one", line, fillcolor: colorOf(color), hoverinfo: "skip" };
+  return { x: x.slice(from, to), y: y.slice(from, to), name, type: "scatter", mode: "lines", stackgroup: `stretch ${number}`,
+    line, fillcolor: colorOf(color), hoverinfo: "skip", legendgroup: name, showlegend: number === 0 };
 }
