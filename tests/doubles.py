@@ -130,7 +130,8 @@ class LedgerStore(Store):
 
     `heads` are by family, and `open` the families that are being rewritten; `silent` are versions of unfinished
     rewrites without a heartbeat, by family. `migrations` are those that were applied, and `job_runs` what schedulers
-    that run told last, the newest first. `on_look` is called when the ledger is read.
+    that run told last, the newest first. Rewrites were announced at `rewritten_at`. `on_look` is called when the ledger
+    is read.
     """
 
     def __init__(self, *families: str) -> None:
@@ -138,6 +139,7 @@ class LedgerStore(Store):
         self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in families or ("prices",)}
         self.open: set[str] = set()
         self.silent: dict[str, list[int]] = {}
+        self.rewritten_at = 0
         self.away = False
         self.migrations: Sequence[Migration] = shipped()
         self.job_runs: Sequence[JobRun] = ()
@@ -188,7 +190,8 @@ class LedgerStore(Store):
             for version in range(1, head.rewrites + 1):
                 is_open = family in self.open and version == head.rewrites
                 is_silent = version in self.silent.get(family, [])
-                rewrites.append(("rewrite", family, version if is_open else 0, 1, is_silent, 0, 0, [], NOON))
+                kind = ("rewrite", family, version if is_open else 0)
+                rewrites.append((*kind, 1, is_silent, self.rewritten_at, 0, [], NOON))
         return pl.DataFrame(rewrites + heads, schema=_LEDGER, orient="row")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -11,7 +12,7 @@ import orjson
 from xxhash import xxh3_128_digest
 
 from analytics_service.http.coding import Coding
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import instant, unix_second
 
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
@@ -88,7 +89,11 @@ class Answer:
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes."""
+    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes.
+
+    HTTPPreconditionFailed if the request is for another version of the answer only.
+    """
+    _require_version(req, answer)
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
     # Falcon's `req.if_none_match` takes `"*"` and tags without quotes for matches, and takes three times as long.
@@ -97,10 +102,26 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
         resp.status = falcon.HTTP_304
     else:
         resp.set_headers(answer.content_headers)
+        # Caching proxies pass on ranges only of answers that say so.
+        resp.set_header("Accept-Ranges", "bytes")
         resp.data = answer.body
         # Readers of tables fetch files in ranges. Nobody else sends this header.
         if "HTTP_RANGE" in req.env and req.method == "GET" and req.get_header("If-Range") in (None, answer.etag):
             _send_part(resp, answer.body, req.env["HTTP_RANGE"])
+
+
+def _require_version(req: falcon.Request, answer: Answer) -> None:
+    """Check If-Match or, without it, If-Unmodified-Since (RFC 9110, 13.2.2)."""
+    modified, is_version = answer.validators.modified, True
+    if (if_match := req.env.get("HTTP_IF_MATCH")) is not None:
+        tags = [tag.strip() for tag in if_match.split(",")]
+        is_version = "*" in tags or answer.etag in tags
+    elif modified is not None and (since := req.env.get("HTTP_IF_UNMODIFIED_SINCE")) is not None:
+        # Malformed dates are ignored.
+        with suppress(ValueError):
+            is_version = modified <= unix_second(falcon.http_date_to_dt(since, obs_date=True))
+    if not is_version:
+        raise falcon.HTTPPreconditionFailed
 
 
 def _send_part(resp: falcon.Response, body: bytes, byte_range: str) -> None:

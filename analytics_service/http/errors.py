@@ -55,6 +55,7 @@ CASES = {
     "query_parameter_unknown": Case(HTTPStatus.BAD_REQUEST, "client"),
     "entity_not_found": Case(HTTPStatus.NOT_FOUND, "user"),
     "content_type_unsupported": Case(HTTPStatus.NOT_ACCEPTABLE, "client"),
+    "precondition_failed": Case(HTTPStatus.PRECONDITION_FAILED, "client"),
     "request_malformed": Case(HTTPStatus.BAD_REQUEST, "client"),
     "uri_too_long": Case(HTTPStatus.REQUEST_URI_TOO_LONG, "client"),
     "headers_too_large": Case(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "client"),
@@ -63,6 +64,7 @@ CASES = {
 }
 _MESSAGES = {
     "request_malformed": "The request is malformed: it must follow HTTP/1.1.",
+    "precondition_failed": "The answer is another one than If-Match or If-Unmodified-Since asks for.",
     "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
     "headers_too_large": "The request's headers are too long or too many.",
     "internal": "The service failed unexpectedly. The reason is in its log, with this answer's X-Request-ID.",
@@ -151,6 +153,8 @@ def _from_falcon(
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         _answer(resp, "method_not_allowed", f"{req.method[:20]} is not allowed; GET, HEAD and OPTIONS are.")
         resp.set_headers(error.headers or {})
+    elif error.status_code == HTTPStatus.PRECONDITION_FAILED:
+        _answer(resp, "precondition_failed", _MESSAGES["precondition_failed"])
     elif error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
         _answer(resp, "request_malformed", _MESSAGES["request_malformed"])
     else:

@@ -151,7 +151,7 @@ class SnapshotPath(Resource):
             tag=tag_of(body),
             state=heads,
             as_of=tuple(sorted(as_of.items())),
-            modified=min(max(as_of.values()), schedule.now()) if as_of else None,
+            modified=min(max(*as_of.values(), self._rewritten_at(heads)), schedule.now()) if as_of else None,
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
             closes_at=self._closes_at(view, arguments, heads),
             next=resolved.next,
@@ -195,9 +195,13 @@ class SnapshotPath(Resource):
 
     def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
         """The same, and some time after the last rewrite: another one may follow soon, as when a past is filled in."""
-        closes_at, rewritten = self.closes_at(view, arguments), self._shared.views.newest().heads.rewritten
-        last = max((rewritten.get(head.family, 0) for head in heads), default=0)
-        return None if closes_at is None else max(closes_at, last + _SETTLING_SECONDS)
+        closes_at = self.closes_at(view, arguments)
+        return None if closes_at is None else max(closes_at, self._rewritten_at(heads) + _SETTLING_SECONDS)
+
+    def _rewritten_at(self, heads: tuple[Head, ...]) -> int:
+        """When any of the families was rewritten last, unix seconds; 0 if none was."""
+        rewritten = self._shared.views.newest().heads.rewritten
+        return max((rewritten.get(head.family, 0) for head in heads), default=0)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """The unix second from which no snapshot will change the answer; None if any later snapshot may."""

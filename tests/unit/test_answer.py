@@ -62,7 +62,7 @@ def test_an_answer_and_its_304_have_the_validators_and_caching_headers(tags: str
     }
     if tags is None:
         headers |= {"content-encoding": "gzip", "content-length": str(len(GZIP.encode(BODY)))}
-        headers |= {"content-type": "application/json", "x-more": "1"}
+        headers |= {"content-type": "application/json", "x-more": "1", "accept-ranges": "bytes"}
     body = b"" if tags else GZIP.encode(BODY)
     assert (got.status_code, got.content, dict(got.headers)) == (304 if tags else 200, body, headers)
 
@@ -94,7 +94,7 @@ def test_a_range_of_bytes_is_a_206_that_says_where_it_is(wanted: str, begin: int
     got = sent(Answer(Validators("abc"), IDENTITY, body), Range=wanted)
     assert (got.status_code, got.content) == (206, body[begin:end])
     assert got.headers["content-range"] == f"bytes {begin}-{end - 1}/2000"
-    assert got.headers["etag"] == '"abc"'
+    assert (got.headers["etag"], got.headers["accept-ranges"]) == ('"abc"', "bytes")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,7 @@ def test_a_head_with_a_range_tells_of_the_whole_answer() -> None:
     got = sent(Answer(Validators("abc"), IDENTITY, BODY), method="HEAD", Range="bytes=0-9")
     assert (got.status_code, got.content, got.headers["content-length"]) == (200, b"", "2000")
     assert "content-range" not in got.headers
+    assert got.headers["accept-ranges"] == "bytes"
 
 
 def test_a_range_of_another_answer_is_the_whole_of_this_one() -> None:
@@ -118,3 +119,32 @@ def test_a_range_of_another_answer_is_the_whole_of_this_one() -> None:
     assert sent(answer, Range="bytes=0-9", If_Range='"abc"').status_code == 206
     assert sent(answer, Range="bytes=0-9", If_Range='"old"').status_code == 200
     assert sent(answer, Range="bytes=0-9", If_None_Match='"abc"').status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"If-Match": '"x", "abc"'}, 200),
+        ({"If-Match": "*"}, 200),
+        ({"If-Match": '"old"'}, 412),
+        ({"If-Match": ""}, 412),
+        # Its comparison is strong (RFC 9110, 13.1.1).
+        ({"If-Match": 'W/"abc"'}, 412),
+        ({"If-Unmodified-Since": "Sun, 01 Mar 2026 12:00:00 GMT"}, 200),
+        ({"If-Unmodified-Since": "Sun, 01 Mar 2026 11:59:59 GMT"}, 412),
+        ({"If-Unmodified-Since": "yesterday"}, 200),
+        # If-Match comes first, and then the others.
+        ({"If-Match": '"abc"', "If-Unmodified-Since": "Sun, 01 Mar 2026 11:59:59 GMT"}, 200),
+        ({"If-Match": '"old"', "If-None-Match": '"abc"'}, 412),
+        ({"If-Match": '"abc"', "If-None-Match": '"abc"'}, 304),
+        ({"If-Match": '"abc"', "Range": "bytes=0-9"}, 206),
+    ],
+)
+def test_a_request_for_another_version_is_a_412(headers: dict[str, str], status: int) -> None:
+    answer = Answer(Validators("abc", modified=NOON), IDENTITY, BODY)
+    assert sent(answer, **headers).status_code == status
+
+
+def test_an_answer_without_a_date_is_never_too_new() -> None:
+    headers = {"If-Unmodified-Since": "Sun, 01 Mar 2026 11:59:59 GMT"}
+    assert sent(Answer(Validators("abc"), IDENTITY, BODY), **headers).status_code == 200

@@ -164,6 +164,16 @@ def test_as_of_has_the_instant_of_every_family_that_the_answer_is_made_from() ->
     assert (again.status_code, again.headers["as-of"]) == (304, answer.headers["as-of"])
 
 
+def test_last_modified_moves_with_a_correction() -> None:
+    """Now is 12 seconds after noon."""
+    service = Service()
+    service.ledger.rewritten_at = NOON + 7
+    service.ledger.change("prices", rewrites=1)
+    answer = service.get()
+    assert answer.headers["as-of"] == f"prices=@{NOON}, ptoken=@{NOON}"
+    assert answer.headers["last-modified"] == falcon.dt_to_http(datetime.fromtimestamp(NOON + 7, UTC))
+
+
 def test_last_modified_is_never_in_the_future() -> None:
     """Now is 12 seconds after noon."""
     answer = Service(ledger_store().change("prices", at=NOON + 60)).get()
