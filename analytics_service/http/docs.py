@@ -147,7 +147,8 @@ def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
         (
             "In Grafana with the Infinity data source, type CSV; `time` is a Timestamp, `symbol` a String and `v` a "
             'Number, of which the transformation "Prepare time series" makes a line for each symbol:',
-            f"{_BASE}{_HISTORY}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&period=auto&format=csv",
+            f"{_BASE}{_HISTORY}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&tz=$__timezone&period=auto"
+            "&format=csv",
         ),
         (
             "In Google Sheets, for a service that the internet reaches; Excel (Data, From Web) and LibreOffice (Sheet, "

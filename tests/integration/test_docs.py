@@ -130,7 +130,7 @@ def test_the_lines_for_other_tools_read_a_history_of_this_service(simulated: Sim
         of_polars, of_pandas, of_grafana, of_sheets = tool_lines(address)
         by_polars, by_pandas = read_by(of_polars), read_by(of_pandas)
         end = simulated.noon
-        chart = of_grafana.replace("${__from:date:seconds}", str(end - 86_400))
+        chart = of_grafana.replace("${__from:date:seconds}", str(end - 86_400)).replace("$__timezone", "utc")
         chart = chart.replace("${__to:date:seconds}", str(end))
         (sheet,) = re.fullmatch(r'=IMPORTDATA\("(.*)"\)', of_sheets).groups()  # type: ignore[union-attr]
         rows = {
