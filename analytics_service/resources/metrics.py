@@ -150,7 +150,7 @@ def _protocol(chosen: Chosen, newest: Newest) -> Iterator[Metric]:
         family = CounterMetricFamily if history.cumulative else GaugeMetricFamily
         metric = family(name_of(history), f"{history.meaning}.", labels=labels)
         for asset_id, value in values.items():
-            of = [asset_id, newest.assets[asset_id].symbol] if history.by_asset else []
+            of = [asset_id, newest.symbols[asset_id]] if history.by_asset else []
             metric.add_metric(of, float(value))
         yield metric
     health = _gauge(

@@ -6,7 +6,7 @@ at a snapshot is missing rather than old.
 
 import difflib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -17,9 +17,8 @@ from cachetools import LRUCache
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, NoSnapshot, SettingError
 from analytics_service.market.addresses import parse_address
-from analytics_service.market.assets import Asset
 from analytics_service.market.share import Share
-from analytics_service.market.sums import TOTAL, Sums
+from analytics_service.market.sums import TOTAL
 from analytics_service.state.view import View, Views
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, LOANS, PRICES, History
@@ -36,6 +35,7 @@ _MOST_SERIES = 2_000
 _BOOK = ("positions", "markets", "prices", "ptoken")
 # More than there are families with histories.
 _KEPT = 16
+_Values = Mapping[tuple[str, str], Decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ NOTHING = Chosen()
 @dataclass(frozen=True, slots=True)
 class Newest:
     """The newest values: `observed` by history and asset, TOTAL for the sum over all, and the `health` of accounts with
-    debt by address and index. What is unknown is missing. `assets` are those that have not ended."""
+    debt by address and index. What is unknown is missing. `symbols` are those of assets that have not ended."""
 
     observed: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
-    health: Sums = field(default_factory=dict)
-    assets: Mapping[str, Asset] = field(default_factory=dict)
+    health: _Values = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
 
 def chosen_values(settings: Settings) -> Chosen:
@@ -95,24 +95,24 @@ class ValueReader:
         self.chosen = chosen
         self._store = store
         self._views = views
-        self._kept: Share[Sums] = Share(LRUCache(_KEPT))
+        self._kept: Share[_Values] = Share(LRUCache(_KEPT))
 
     def newest(self) -> Newest:
         """The newest values. Those that cannot be read now are left out."""
         try:
             view = self._views.newest()
-            assets = {asset_id: asset for asset_id, asset in view.described.items() if not asset.ended_at}
+            symbols = {asset_id: asset.symbol for asset_id, asset in view.described.items() if not asset.ended_at}
         except AnalyticsError as error:
             log.warning("Metrics lack all values of the protocol: %s", error)
             return Newest()
         values: dict[tuple[str, str], Decimal] = {}
         for family in {history.family: None for history in self.chosen.histories}:
             values.update(self._read(view, (family,), partial(self._observed, view, family)))
-        observed = {history.name: _series(history, values, assets) for history in self.chosen.histories}
+        observed = {history.name: _series(history, values, symbols) for history in self.chosen.histories}
         health = self._read(view, _BOOK, partial(self._health, view)) if self.chosen.addresses else {}
-        return Newest(observed, health, assets)
+        return Newest(observed, health, symbols)
 
-    def _read(self, view: View, families: Sequence[str], read: Callable[[], Sums]) -> Sums:
+    def _read(self, view: View, families: Sequence[str], read: Callable[[], _Values]) -> _Values:
         """What is read of some families, again only after their snapshots; nothing if it cannot be read."""
         try:
             return self._kept.get((families, view.heads_of(filter(view.heads.has, families))), read)
@@ -122,7 +122,7 @@ class ValueReader:
             log.warning("Metrics lack values made from %s: %s", ", ".join(families), error)
             return {}
 
-    def _observed(self, view: View, family: str) -> Sums:
+    def _observed(self, view: View, family: str) -> _Values:
         """What is known of a family's histories at its newest snapshot, by history and asset."""
         at = view.head(family).at
         if family == PRICES.family:
@@ -136,7 +136,7 @@ class ValueReader:
         view.require_unchanged([family])
         return values
 
-    def _health(self, view: View) -> Sums:
+    def _health(self, view: View) -> _Values:
         """The health of the accounts of the chosen addresses that have debt, if it is known."""
         valuation = view.valuation_of(self.chosen.addresses)
         accounts = enumerate(valuation.book.accounts.iter_rows())
@@ -148,9 +148,9 @@ class ValueReader:
         return dict(islice(((account, health) for account, health in known if health.is_finite()), _MOST_SERIES))
 
 
-def _series(history: History, values: Sums, assets: Mapping[str, Asset]) -> dict[str, Decimal]:
-    """The values of a history that has not ended; those of assets where it has them, because a metric's series are
-    added up."""
-    names = assets if history.by_asset else [TOTAL]
+def _series(history: History, values: _Values, ids: Iterable[str]) -> dict[str, Decimal]:
+    """The values of a history: those of assets where it has them, else the total. A metric has no total
+    beside its parts, because its series are added up."""
+    names = ids if history.by_asset else [TOTAL]
     known = ((name, values[history.name, name]) for name in names if (history.name, name) in values)
     return dict(islice(known, _MOST_SERIES))
