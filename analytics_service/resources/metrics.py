@@ -95,7 +95,7 @@ class Gauges(Collector):
         yield from _figures(status)
         yield from self._runs(status)
         if self._values.chosen != NOTHING:
-            yield from _protocol(self._values.chosen, self._values.newest() if status.reachable else Newest())
+            yield from _protocol(self._values.chosen, self._values.newest(status.at) if status.reachable else Newest())
 
     def _runs(self, status: Status) -> Iterator[Metric]:
         rows = _gauge("analytics_job_rows", "Rows of the newest scheduled snapshot.", "job")

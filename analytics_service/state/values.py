@@ -1,13 +1,14 @@
 """The values of the protocol that /metrics shows: the newest of histories, and the health of some addresses.
 
 Values of histories are those that the newest snapshots observed. So none is computed for a scrape, and what was unknown
-at a snapshot is missing rather than old.
+at a snapshot is missing rather than old. How old snapshots are, other metrics tell.
 """
 
 import difflib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import islice
@@ -17,6 +18,7 @@ from cachetools import LRUCache
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, NoSnapshot, SettingError
 from analytics_service.market.addresses import parse_address
+from analytics_service.market.instants import instant
 from analytics_service.market.share import Share
 from analytics_service.market.sums import TOTAL
 from analytics_service.state.view import View, Views
@@ -97,8 +99,9 @@ class ValueReader:
         self._views = views
         self._kept: Share[_Values] = Share(LRUCache(_KEPT))
 
-    def newest(self) -> Newest:
-        """The newest values. Those that cannot be read now are left out."""
+    def newest(self, at: datetime) -> Newest:
+        """The newest values at an instant, without those that cannot be read then, and without any whose snapshot is
+        older than a price may be."""
         try:
             view = self._views.newest()
             symbols = {asset_id: asset.symbol for asset_id, asset in view.described.items() if not asset.ended_at}
@@ -107,15 +110,19 @@ class ValueReader:
             return Newest()
         values: dict[tuple[str, str], Decimal] = {}
         for family in {history.family: None for history in self.chosen.histories}:
-            values.update(self._read(view, (family,), partial(self._observed, view, family)))
+            values.update(self._read(view, at, (family,), partial(self._observed, view, family)))
         observed = {history.name: _series(history, values, symbols) for history in self.chosen.histories}
-        health = self._read(view, _BOOK, partial(self._health, view)) if self.chosen.addresses else {}
+        health = self._read(view, at, _BOOK, partial(self._health, view)) if self.chosen.addresses else {}
         return Newest(observed, health, symbols)
 
-    def _read(self, view: View, families: Sequence[str], read: Callable[[], _Values]) -> _Values:
-        """What is read of some families, again only after their snapshots; nothing if it cannot be read."""
+    def _read(self, view: View, at: datetime, families: Sequence[str], read: Callable[[], _Values]) -> _Values:
+        """What is read of some families, again only after their snapshots; nothing if these are too old, or if it
+        cannot be read."""
         try:
-            return self._kept.get((families, view.heads_of(filter(view.heads.has, families))), read)
+            heads = view.heads_of(filter(view.heads.has, families))
+            if any(at - instant(head.newest) > self._store.price_max_age for head in heads):
+                return {}
+            return self._kept.get((families, heads), read)
         except NoSnapshot:
             return {}
         except AnalyticsError as error:

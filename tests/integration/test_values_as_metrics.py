@@ -1,9 +1,8 @@
-"""The values of the protocol on /metrics (ANALYTICS_METRICS_VALUES): those of the newest snapshots, or none."""
+"""The values of the protocol on /metrics (ANALYTICS_METRICS_VALUES): those of new snapshots, or none."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -17,14 +16,14 @@ from jobs.runner import run_once
 from tests.doubles import LOCAL, FreshHeads, WatchedStore
 from tests.integration.databases import database
 from tests.integration.routes import Client
-from tests.integration.test_missing_prices import ALICE, BOB, CAROL, FAMILIES, SOURCE, A, B, X, instant_of
+from tests.integration.test_missing_prices import ALICE, BOB, CAROL, EVERY, FAMILIES, NOON, SOURCE, A, B, X, instant_of
 from tests.samples import samples
 
 SHOWN = ("price", "loans-originated", "tvl", "net-tvl", "debt", "utilization", "debt-at-risk", "bad-debt")
 # No job takes rates here.
 CHOSEN = names(f"{','.join(SHOWN)},lend_rate,{BOB},{CAROL.upper().replace('X', 'x')}")
 LOAN = Event("1", Action.BORROW, A, ALICE, instant_of(0), 3, Decimal(6), Decimal(2), 0, tx_hash="1")
-Scrape = Callable[[], dict[str, float]]
+Scrape = Callable[[float], dict[str, float]]
 
 
 @pytest.fixture
@@ -37,11 +36,17 @@ def watched(settings: Settings) -> Iterator[WatchedStore]:
 
 @pytest.fixture
 def scrape(settings: Settings, watched: WatchedStore) -> Scrape:
-    """What a service shows."""
-    settings = replace(settings, metrics_values=CHOSEN)
-    app = create_app(settings, watched, lambda: instant_of(4) + timedelta(seconds=30), FreshHeads(watched))
+    """What a service shows at an instant of the source."""
+    now = instant_of(0)
+    app = create_app(replace(settings, metrics_values=CHOSEN), watched, lambda: now, FreshHeads(watched))
     client = Client(app.operators, headers=LOCAL)
-    return lambda: samples(client.simulate_get("/metrics").text)
+
+    def scrape(number: float) -> dict[str, float]:
+        nonlocal now
+        now = NOON + number * EVERY
+        return samples(client.simulate_get("/metrics").text)
+
+    return scrape
 
 
 def take(watched: WatchedStore, number: int) -> None:
@@ -70,7 +75,7 @@ def test_values_are_those_of_the_newest_snapshots(watched: WatchedStore, scrape:
     """2000 USD of a, 700 of b and 450 of x are locked; 500 of b and 30 of x are owed. Alice, Carol and Dan are at risk,
     and what Dan has posted never had a price. Bob's second account owes nothing."""
     take(watched, 0)
-    shown = scrape()
+    shown = scrape(0)
     assert [shown[of("price_usd", asset_id)] for asset_id in (A, B, X)] == [2, 1, 3]
     assert [shown[of("debt_usd", asset_id)] for asset_id in (B, X)] == [500, 30]
     assert [shown[of("utilization_ratio", asset_id)] for asset_id in (B, X)] == [pytest.approx(5 / 7), 0.1]
@@ -86,12 +91,12 @@ def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrap
     """The price of x is two hours old. Later x is not listed any more, and 2000 USD of a and 700 of b are left."""
     for number in (0, 4):
         take(watched, number)
-    shown = scrape()
+    shown = scrape(4)
     assert not shown.keys() & {*OF_X, *SUMS, health(BOB), health(CAROL)}
     assert known(shown) == {"price", "loans-originated", "debt", "utilization"}
     assert (shown[of("price_usd", A)], shown[of("utilization_ratio", X)]) == (2, 0.1)
     take(watched, 10)
-    shown = scrape()
+    shown = scrape(10)
     assert shown["analytics_tvl_usd"] == 2700
     assert [name for name in shown if name.endswith('symbol="X"}') and "price_age" not in name] == []
 
@@ -100,17 +105,28 @@ def test_scrapes_read_each_snapshot_once_and_leave_values_out_without_the_store(
     watched: WatchedStore, scrape: Scrape
 ) -> None:
     take(watched, 0)
-    shown = scrape()
+    shown = scrape(0)
     read = ("observed_between", "last_sums", "position_items")
     before = [watched.queries[name] for name in read]
-    assert scrape() == shown
+    assert scrape(0) == shown
     assert [watched.queries[name] for name in read] == before
     run_once(JOBS["markets"], SOURCE, watched, instant_of(1))
-    scrape()
+    scrape(1)
     # Of the histories of markets, and of health, which is made from markets, too.
     assert [watched.queries[name] - times for name, times in zip(read, before, strict=True)] == [1, 0, 1]
     watched.away = True
-    away = scrape()
+    away = scrape(1)
     assert away["analytics_store_up"] == 0
     assert known(away) == set()
     assert not away.keys() & {of("price_usd", A), *SUMS, health(BOB)}
+
+
+def test_values_of_old_snapshots_are_left_out(watched: WatchedStore, scrape: Scrape) -> None:
+    """Prices are unknown after an hour, and all else with them; markets have a newer snapshot."""
+    take(watched, 0)
+    run_once(JOBS["markets"], SOURCE, watched, instant_of(1))
+    assert known(scrape(2)) == {*SHOWN}
+    shown = scrape(2.1)
+    assert known(shown) == {"tvl", "net-tvl", "debt", "utilization"}
+    assert shown["analytics_tvl_usd"] == 3150
+    assert not any(name.startswith("analytics_health_ratio") for name in shown)
