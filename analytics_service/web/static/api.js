@@ -4,6 +4,12 @@ const PATIENCE = 15_000;
 // How often a request is made again that the service was too busy for.
 const RETRIES = 2;
 const KEY = "api-key";
+// What a visitor is told, and can do, where the API's own words are for those who call it or run it.
+const WORDS = {
+  unavailable: "The service cannot answer at the moment. Try again in a minute.",
+  rate_limited: "That was more than the service allows at a time. Try again in a minute.",
+  internal: "The service has failed. Try again; if that does not help, tell those who run it.",
+};
 
 /** What the API answered instead of data, or that it did not answer. */
 export class ApiError extends Error {
@@ -46,8 +52,14 @@ export async function unlessUnknown(asked) {
 
 /** The error of an answer without data, from its envelope if it has one. */
 export function failure(response, envelope) {
-  const { kind = "internal", message = `The service answered ${response.status}.` } = envelope?.error ?? {};
-  return new ApiError(kind, message);
+  const { kind = "internal", message } = envelope?.error ?? {};
+  return new ApiError(kind, WORDS[kind] ?? forVisitors(message));
+}
+
+/** A message of the API without the names of parameters: a visitor has given none. */
+function forVisitors(message) {
+  return message.replace(/^(Query parameter )?\w+='(.*?)': must be/, "“$2” cannot be used. It must be")
+    .replace(/^\w+: (\w)/, (_, first) => first.toUpperCase());
 }
 
 /** The milliseconds of a request that began at an instant of the page's clock, without those that its answer waited for

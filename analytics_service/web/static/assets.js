@@ -40,7 +40,7 @@ export function assetName({ id, symbol, isAlike }) {
 /** A link to the view of an asset, by default with its name. */
 export function assetLink(row, text = null) {
   const name = text ?? (row.isAlike ? [row.symbol, h("span", { class: "soft" }, ` ${short(row.id)}`)] : assetName(row));
-  return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id }, name);
+  return h("a", { href: link({ view: "asset", asset: row.isAlike || !row.symbol ? row.id : row.symbol }), onclick: follow, title: row.id }, name);
 }
 
 /** A link to the table of all assets. */

@@ -45,7 +45,7 @@ function endOf(answers) {
 
 /** What is shown instead of a chart without values: where the newest ones are. */
 function empty({ asOf, t }) {
-  if (asOf === null || t.length === 0) return [notice("There is no data up to the end of this range.")];
+  if (asOf === null || t.length === 0) return [notice("There is no data up to the end of this range. Choose a later one.")];
   if (asOf >= t[0]) return [notice("There is no data in this range.")];
   const route = current();
   const show = () => go(rangeUpTo(asOf, route));

@@ -1,6 +1,6 @@
 // Numbers and times for people. What must be exact is shown as the API wrote it.
 
-const large = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
+const large = new Intl.NumberFormat("en", { notation: "compact", minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const small = new Intl.NumberFormat("en", { minimumSignificantDigits: 4, maximumSignificantDigits: 4 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];

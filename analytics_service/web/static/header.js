@@ -8,6 +8,8 @@ import { themeButton } from "./theme.js";
 
 const VIEWS = { overview: "Overview", markets: "Markets", risk: "Risk", address: "Address" };
 const REFRESH = 15_000;
+// Those whose seconds the API takes.
+const YEARS = { min: "1970-01-02T00:00:00", max: "2106-02-06T00:00:00" };
 
 // A view that shows one moment, whatever the range.
 const WITHOUT_RANGE = "markets";
@@ -65,7 +67,7 @@ function zonePicker() {
 
 /** The form of a range of one's own, on the clocks of the zone. */
 function customRange() {
-  const field = (name) => h("input", { type: "datetime-local", name, required: true, step: "1" });
+  const field = (name) => h("input", { type: "datetime-local", name, required: true, step: "1", ...YEARS });
   const [start, end, fault] = [field("start"), field("end"), h("span", { class: "bad", role: "alert" })];
   const form = h("form", { onsubmit: submit }, h("label", {}, "From", start), h("label", {}, "to", end),
     h("button", {}, "Show"), fault);

@@ -31,8 +31,7 @@ async function show({ view, scroll = view ? 0 : scrollY } = {}) {
   renewal.begin(route);
   clear();
   forget();
-  const shown = { address: route.address, asset: route.asset }[route.view];
-  document.title = [title(route), ...(shown ? [short(shown)] : []), "Lending market data"].join(" · ");
+  entitle(title(route), { address: route.address, asset: route.asset }[route.view]);
   if (asksForKeys() && !apiKey()) return askForKey();
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
   // Focus on something that is replaced would go back to the top of the document.
@@ -42,6 +41,8 @@ async function show({ view, scroll = view ? 0 : scrollY } = {}) {
   scrollOnceThere(scroll, signal);
   try {
     await VIEWS[route.view](place, route, signal);
+    // By now the view knows the name of what it shows.
+    entitle(place.querySelector("h1").textContent, route.view === "address" ? route.address : null);
   } catch (error) {
     if (signal.aborted) return;
     if (error.kind === "unauthorized") askForKey(error.message);
@@ -60,6 +61,10 @@ function scrollOnceThere(top, signal) {
   const stop = () => watcher.disconnect();
   for (const kind of ["wheel", "touchmove", "keydown"]) addEventListener(kind, stop, { once: true, passive: true, signal });
   signal.addEventListener("abort", stop);
+}
+
+function entitle(name, id) {
+  document.title = [name, ...(id ? [short(id)] : []), "Lending market data"].join(" · ");
 }
 
 function title({ view }) {

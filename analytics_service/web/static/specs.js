@@ -19,13 +19,16 @@ export function overTime(answer, traces, readings, more = {}) {
   const end = range.end + 1;
   const open = end * 1000 > Date.now() ? { openFrom: starts.at(-1), openTo: answer.at(end) } : {};
   const when = (place) => `${starts[place].slice(0, 16)}${starts[place] === open.openFrom ? ", not over yet" : ""}`;
-  const said = (place) => readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ");
+  const hasValue = (place) => readings.some(({ values, counts }) => !counts && (values[place] ?? null) !== null);
+  const said = (place) => (hasValue(place) ? readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ")
+    : "no data");
   const columns = [{ title: "From", cell: (place) => starts[place] },
     ...readings.map(({ name, values, format, calculated }) =>
       ({ title: name, number: true, cell: (place) => (calculated ? format(values[place]) : values[place]) }))];
   return {
     x,
     starts,
+    place: x.findLastIndex((_, place) => hasValue(place)),
     traces,
     xaxis: { type: "date", range: [starts[0], answer.at(end)] },
     read: (place) => `${when(place)} · ${said(place)}`,
