@@ -33,7 +33,7 @@ FORMS = (
 # The same for the schemas of parameters.
 SCHEMA: dict[str, object] = {
     "anyOf": [
-        {"type": "integer", "minimum": 0, "maximum": MAX_SECOND},
+        {"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_SECOND},
         {
             "type": "string",
             "pattern": "^([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.0{1,9})?)?"

@@ -227,8 +227,8 @@ def _object(name: str, schema: Schema) -> str:
 
 
 def _body(schema: Schema) -> str:
-    if "oneOf" in schema:
-        return f"<p>One of {', '.join(map(_type, schema['oneOf']))}.</p>"
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        return f"<p>One of {', '.join(map(_type, choices))}.</p>"
     rows = [
         (f"<code>{escape(name)}</code>", _type(field), _inline(field.get("description", "")))
         for name, field in schema["properties"].items()

@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document, derived from the declarations of routes, parameters and response objects."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -45,7 +46,18 @@ Each client is allowed {requests:,} requests in {seconds:,} s below `/api/v1`. `
 left, and further requests get a 429, whose `Retry-After` says how many seconds to wait.
 """
 _MEDIA = "application/json"
-_NULL: Object = {"type": "null"}
+# What is always null. Generators know no type that has no other value.
+_NULL: Object = {"description": "Always null.", "type": ["object", "null"], "const": None}
+_TAGS = {
+    "analytics": "Risk, borrowers, loans and liquidations of the whole protocol.",
+    "assets": "Assets, their prices, and the history of these.",
+    "markets": "Lend and borrow markets, their rules, sums and histories.",
+    "ptoken": "The protocol token: its state, staking and unlocks.",
+    "swap": "Routes of swaps.",
+    "users": "What an address has, had and did.",
+    "status": "How old data is, and where it is from.",
+    "operations": "Probes.",
+}
 _KEY = "ApiKey"
 _GUARD_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
 
@@ -107,6 +119,7 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
     paths = {
         path: _item(path, resource, components, refusals if is_guarded(path) else []) for path, resource in described
     }
+    _distinguish_words(components)
     unchanged = HTTPStatus.NOT_MODIFIED
     responses = {
         _name(unchanged): {"description": unchanged.phrase, "headers": _headers(refusals)},
@@ -114,9 +127,17 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Lending market data", "version": "1", "description": about},
-        "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in tags],
+        "info": {
+            "title": "Lending market data",
+            "version": "1",
+            "description": about,
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        },
+        # Relative to the document, so that it holds below any path of a proxy.
+        "servers": [{"url": "../.."}],
+        # Of operations that say nothing else.
+        "security": [],
+        "tags": [{"name": tag, "description": _TAGS[tag]} for tag in tags],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.schemas.items())),
@@ -129,6 +150,16 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
         },
     }
+
+
+def _distinguish_words(components: Components) -> None:
+    """Name the words of enumerations that share one: in Go all of them are constants of one package."""
+    listed: dict[str, Any] = {name: schema for name, schema in components.schemas.items() if "enum" in schema}
+    uses = Counter(word for schema in listed.values() for word in schema["enum"])
+    for name, schema in listed.items():
+        if any(uses[word] > 1 for word in schema["enum"]):
+            names = (f"{name}_{word}" if uses[word] > 1 else word for word in schema["enum"])
+            schema["x-enum-varnames"] = [name.upper().replace("-", "_") for name in names]
 
 
 def published(value: Any) -> Any:
@@ -198,7 +229,8 @@ def _success(resource: Resource, components: Components, refusals: Sequence[HTTP
     choices = resource.shape.choices.values() if isinstance(resource.shape, ByShape) else [resource.shape]
     lists = [isinstance(choice, Many) for choice in choices]
     data: Any = schema_of(resource.shape)
-    fields = envelope(data, _NULL, {"type": "integer", "const": 200}, {"type": "string", "const": "OK"})
+    null = components.add("Nothing", _NULL)
+    fields = envelope(data, null, {"type": "integer", "const": 200}, {"type": "string", "const": "OK"})
     count = {"count": {"type": "integer", "minimum": 0}} if any(lists) else {}
     schema = {**exactly(fields | count), "required": [*fields, *(count if all(lists) else ())]}
     name = data.get("items", data)["$ref"].rpartition("/")[2] + ("List" if "items" in data else "")
@@ -259,7 +291,8 @@ def _failures(components: Components, refusals: Sequence[HTTPStatus]) -> Object:
         "scope": {"type": "string", "enum": sorted({case.scope for case in cases.values()})},
         "message": {"type": "string", "description": "What is wrong, and what is allowed."},
     }
-    body = exactly(envelope(_NULL, components.add("Error", exactly(error)), {"type": "integer"}, {"type": "string"}))
+    null, error = components.add("Nothing", _NULL), components.add("Error", exactly(error))
+    body = exactly(envelope(null, error, {"type": "integer"}, {"type": "string"}))
     schema = components.add("Failure", body)
     limits = {name: _reference("headers", name) for name in _limit_headers(refusals)}
     failures: Object = {}

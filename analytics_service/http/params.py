@@ -30,7 +30,9 @@ MAX_STEPS = 400
 
 def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **options: Any) -> Param:
     examples = {} if example is None else {"examples": [example]}
-    schema = {"type": "integer", "minimum": low, "maximum": high, **examples}
+    # Generators take an integer without a format for one of 32 bits.
+    size = {"format": "int64"} if high >= 2**31 else {}
+    schema = {"type": "integer", **size, "minimum": low, "maximum": high, **examples}
     return Param(name, forms.integer(low, high), help, schema=schema, **options)
 
 

@@ -53,21 +53,23 @@ def variant(name: str) -> Field:
 MEMBER_CLASS = Rendering({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))
 STRING = Rendering({"type": "string"}, _unscoped(str))
 BOOLEAN = Rendering({"type": "boolean"}, _unscoped(bool))
-NUMBER = Rendering({"type": "integer"}, _unscoped(int))
+# Generators take an integer without a format for one of 32 bits.
+_INT64 = {"type": "integer", "format": "int64"}
+NUMBER = Rendering(_INT64, _unscoped(int))
 # A number that may have more bits than orjson encodes. JSON has no limit.
 LARGE_NUMBER = Rendering(
-    NUMBER.schema, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number)))
+    {"type": "integer"}, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number)))
 )
 # A position in an order: a number whose text is its digits.
-INDEX = Rendering({"type": "integer"}, _unscoped(int), _unscoped(str))
+INDEX = Rendering(_INT64, _unscoped(int), _unscoped(str))
 TIME = Rendering(
     {"title": "time", "type": "string", "format": "date-time", "examples": ["2025-03-01T12:00:00Z"]},
     _unscoped(shown),
     _unscoped(text.time),
 )
-DURATION = Rendering({"type": "integer", "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
+DURATION = Rendering({**_INT64, "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
 NANOSECONDS = Rendering(
-    {"type": "integer"},
+    _INT64,
     _unscoped(int),
     lambda value, _: text.duration(Decimal(value) / _NANOS),
 )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from analytics_service.present.renderings import PRICE, RATIO, USD
-from analytics_service.present.shapes import Alternatives, Field, Many, Node, Rendering, Shape
+from analytics_service.present.shapes import Alternatives, Field, Many, Node, OneOf, Rendering, Shape
 
 Schema = dict[str, object]
 _TEXT: Schema = {"type": "string"}
@@ -44,7 +44,9 @@ class Components:
 
     def _definition(self, node: Shape | Alternatives) -> Schema:
         if isinstance(node, Alternatives):
-            return {"description": node.help, "oneOf": [schema_of(choice) for choice in node.choices.values()]}
+            # Two generations of one object have names in common. They exclude each other, but linters cannot tell.
+            one_of = "oneOf" if isinstance(node, OneOf) else "anyOf"
+            return {"description": node.help, one_of: [schema_of(choice) for choice in node.choices.values()]}
         properties = {field.name: _property(field) for field in node.fields}
         if node.variants:
             members = {variant: self._variant(node, variant) for variant in _texts(node)}

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,12 @@ from analytics_service.sources.simulated import RICH_ADDRESS
 from tests.integration.routes import NOON, ROUTES, Client, get
 from tests.integration.servers import listening
 
-# Where .ci/run has installed openapi-typescript and TypeScript.
+# Where .ci/run has installed openapi-typescript, TypeScript and Redocly's linter.
 _NODE_TOOLS = os.environ.get("CLIENT_NODE_TOOLS")
+# Of the package openapi-generator-cli, which needs Java.
+_GENERATOR = shutil.which("openapi-generator-cli")
+# Debian's golang-gopkg-validator.v2-dev, which the generated client imports.
+_GO_PACKAGES = Path("/usr/share/gocode")
 # Of a generated client, whatever the document: its packages, types and errors.
 _OWN_FILES = 20
 _USE = """\
@@ -58,13 +63,8 @@ def test_a_python_client_is_small_and_passes_mypy(folder: Path, python_client: P
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("flags", [(), ("with_text", "with_value", "with_percent")], ids=["plain", "all"])
-def test_python_models_hold_every_answer(
-    python_client: Path, protocol: Client, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(python_client.parent)
-    models = importlib.import_module("generated_client.models")
-    document = json.loads((python_client.parent / "openapi.json").read_bytes())
+def answers(document: Any, protocol: Client, flags: tuple[str, ...]) -> Iterator[tuple[str, str, Any]]:
+    """The name of the schema, the path and the answer of every operation, with these flags where it takes them."""
     templates = {
         path.replace(RICH_ADDRESS, "{address}").replace("/accounts/0", "/accounts/{index}"): path for path in ROUTES
     }
@@ -73,8 +73,18 @@ def test_python_models_hold_every_answer(
         taken = {parameter["name"] for parameter in operation["parameters"]}
         query = ROUTES[path].query
         query = "&".join([query, *(f"{flag}=true" for flag in flags if flag in taken and flag not in query)])
-        answer: Any = get(protocol, path, query).json
-        name = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        yield schema["$ref"].rpartition("/")[2], path, get(protocol, path, query).json
+
+
+@pytest.mark.parametrize("flags", [(), ("with_text", "with_value", "with_percent")], ids=["plain", "all"])
+def test_python_models_hold_every_answer(
+    python_client: Path, protocol: Client, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(python_client.parent)
+    models = importlib.import_module("generated_client.models")
+    document = json.loads((python_client.parent / "openapi.json").read_bytes())
+    for name, path, answer in answers(document, protocol, flags):
         # The models parse times, and write UTC in their own way.
         held = json.loads(json.dumps(getattr(models, name).from_dict(answer).to_dict()).replace("+00:00", "Z"))
         assert held == answer, path
@@ -98,6 +108,60 @@ def test_a_typescript_client_passes_tsc(folder: Path) -> None:
     (folder / "use.ts").write_text(_USE, "utf-8")
     done = subprocess.run([tools / "tsc", "--noEmit", "--strict", "use.ts"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with redocly")
+def test_the_document_follows_the_rules_that_redocly_recommends(folder: Path) -> None:
+    command = [Path(str(_NODE_TOOLS)) / "node_modules" / ".bin" / "redocly", "lint", "--format=json", "openapi.json"]
+    environment = {**os.environ, "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "REDOCLY_TELEMETRY": "off"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert json.loads(done.stdout)["totals"] == {"errors": 0, "warnings": 0, "ignored": 0}
+
+
+def generated(folder: Path, language: str) -> Path:
+    """The folder of a client that openapi-generator has generated."""
+    into = folder / language
+    command = [str(_GENERATOR), "generate", "-i", "openapi.json", "-g", language, "-o", str(into)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return into
+
+
+def passes(command: list[str | Path], folder: Path, **environment: str) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(_GENERATOR is None, reason="`pip install openapi-generator-cli`, and Java")
+class TestOpenApiGenerator:
+    def test_its_python_models_hold_every_answer(
+        self, folder: Path, protocol: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Lists of markets are the exception: with `anyOf` it forgets alternatives within their items."""
+        monkeypatch.syspath_prepend(generated(folder, "python"))
+        models = importlib.import_module("openapi_client.models")
+        document = json.loads((folder / "openapi.json").read_bytes())
+        lists = {name for name in document["components"]["schemas"] if name.endswith("MarketListResponse")}
+        for name, path, answer in answers(document, protocol, ("with_text", "with_value", "with_percent")):
+            held = getattr(models, name).from_dict(answer).to_json().replace("+00:00", "Z")
+            assert name in lists or json.loads(held) == answer, path
+        answer = protocol.simulate_get("/api/v1/nothing").json
+        assert json.loads(models.Failure.from_dict(answer).to_json()) == answer
+
+    @pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with TypeScript")
+    def test_its_typescript_client_passes_tsc(self, folder: Path) -> None:
+        into = generated(folder, "typescript-fetch")
+        options = ["--noEmit", "--strict", "--target", "es2020", "--moduleResolution", "node", "--lib", "es2020,dom"]
+        passes([Path(str(_NODE_TOOLS)) / "node_modules" / ".bin" / "tsc", *options, "index.ts"], into)
+
+    @pytest.mark.skipif(
+        not (shutil.which("go") and _GO_PACKAGES.exists()), reason="apt's golang-go, golang-gopkg-validator.v2-dev"
+    )
+    def test_its_go_client_passes_vet(self, folder: Path) -> None:
+        path = folder / "gopath" / "src" / "client"
+        shutil.copytree(generated(folder, "go"), path, ignore=shutil.ignore_patterns("test"))
+        passes(["go", "vet", "."], path, GO111MODULE="off", GOPATH=f"{folder / 'gopath'}:{_GO_PACKAGES}")
 
 
 @pytest.fixture(scope="module")
