@@ -142,14 +142,15 @@ def name_of(history: History) -> str:
 
 def _protocol(chosen: Chosen, newest: Newest) -> Iterator[Metric]:
     """The values of the protocol. What is unknown has no sample."""
-    known = _gauge("analytics_value_known", "Whether a value of a history is known at its newest snapshot.", "history")
+    known = _gauge("analytics_value_known", "Whether a sum over all assets is known at its newest snapshot.", "history")
     for history in chosen.histories:
-        values = newest.observed.get(history.name, {})
-        known.add_metric([history.slug], bool(values))
+        values = newest.observed.get(history.name)
+        if values is not None and not history.by_asset:
+            known.add_metric([history.slug], bool(values))
         labels = ["asset", "symbol"] if history.by_asset else []
         family = CounterMetricFamily if history.cumulative else GaugeMetricFamily
         metric = family(name_of(history), f"{history.meaning}.", labels=labels)
-        for asset_id, value in values.items():
+        for asset_id, value in (values or {}).items():
             of = [asset_id, newest.symbols[asset_id]] if history.by_asset else []
             metric.add_metric(of, float(value))
         yield metric

@@ -53,8 +53,9 @@ NOTHING = Chosen()
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest values: `observed` by history and asset, TOTAL for the sum over all, and the `health` of accounts with
-    debt by address and index. What is unknown is missing. `symbols` are those of assets that have not ended."""
+    """The newest values: `observed` by history and asset, TOTAL for the sum over all, of histories with snapshots, and
+    the `health` of accounts with debt by address and index. What is unknown is missing. `symbols` are those of assets
+    that have not ended."""
 
     observed: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     health: _Values = field(default_factory=dict)
@@ -111,7 +112,8 @@ class ValueReader:
         values: dict[tuple[str, str], Decimal] = {}
         for family in {history.family: None for history in self.chosen.histories}:
             values.update(self._read(view, at, (family,), partial(self._observed, view, family)))
-        observed = {history.name: _series(history, values, symbols) for history in self.chosen.histories}
+        there = (history for history in self.chosen.histories if view.heads.has(history.family))
+        observed = {history.name: _series(history, values, symbols) for history in there}
         health = self._read(view, at, _BOOK, partial(self._health, view)) if self.chosen.addresses else {}
         return Newest(observed, health, symbols)
 
