@@ -78,8 +78,8 @@ WIDTHS += [("d", 1), ("d", 2), ("w", 1), ("m", 1), ("m", 3), ("y", 1)]
 def aligned_begins(start: int, end: int, period: str, interval: int, zone: str) -> list[int]:
     """Starts of all buckets with boundaries that do not depend on the range, and of the one after them."""
     found: list[int] = []
-    # The longest bucket is a year; a day more on each side for dates that clocks went back into.
-    margin = {"min": 1, "h": 1, "d": 3, "w": 8, "m": 100, "y": 370}[period] + 1
+    # The longest bucket, and a day more on each side for dates that clocks went back into.
+    margin = {"min": 1, "h": 1}.get(period) or {"d": 1, "w": 7, "m": 31, "y": 366}[period] * interval + 2
     day, last = wall(start, zone).date() - timedelta(days=margin), wall(end, zone).date() + timedelta(days=margin)
     while day <= last:
         if period in ("min", "h"):
@@ -97,8 +97,10 @@ def _is_aligned(day: date, period: str, interval: int) -> bool:
     if period == "d":
         return (day - date(1970, 1, 1)).days % interval == 0
     if period == "w":
-        return day.weekday() == 0
-    return day.day == 1 and (period == "m" or day.month == 1) and (day.month - 1) % interval == 0
+        return (day - date(1970, 1, 5)).days % (7 * interval) == 0
+    if period == "m":
+        return day.day == 1 and (day.year * 12 + day.month - 1) % interval == 0
+    return (day.month, day.day) == (1, 1) and day.year % interval == 0
 
 
 def _hour_begin(start: int, zone: str) -> int:
@@ -151,27 +153,31 @@ def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal
 
 
 class Oracle:
-    """Values of buckets from a plain list of observations per asset; a later one for the same second replaces."""
+    """Values of buckets from a plain list of observations per asset; a later one for the same second replaces. The
+    first change is that from `origin`."""
 
-    def __init__(self, observations: dict[str, list[tuple[int, Decimal]]]) -> None:
+    def __init__(self, observations: dict[str, list[tuple[int, Decimal]]], origin: Decimal | None = None) -> None:
+        self.origin = origin
         self.series = {asset: sorted(dict(rows).items()) for asset, rows in observations.items()}
         self.seconds = {asset: [second for second, _ in rows] for asset, rows in self.series.items()}
         self.values = {asset: [value for _, value in rows] for asset, rows in self.series.items()}
         self.newest = max(rows[-1][0] for rows in self.series.values())
 
     def page(
-        self, asset: str, grid: list[int], end: int, offset: int, limit: int, carry: bool, agg: str = "last"
+        self, asset: str, grid: list[int], end: int, offset: int, limit: int, fill: str, agg: str = "last"
     ) -> list[dict[str, object]]:
         """The points of a page."""
         buckets = list(pairwise(grid))[offset : offset + limit]
-        return [{"t": begin, **self._point(asset, begin, min(after, end + 1), carry, agg)} for begin, after in buckets]
+        return [{"t": begin, **self._point(asset, begin, min(after, end + 1), fill, agg)} for begin, after in buckets]
 
-    def _point(self, asset: str, begin: int, after: int, carry: bool, agg: str) -> dict[str, object]:
+    def _point(self, asset: str, begin: int, after: int, fill: str, agg: str) -> dict[str, object]:
         seconds, values = self.seconds[asset], self.values[asset]
         first, stop = bisect_left(seconds, begin), bisect_left(seconds, after)
         own = values[first:stop]
-        missing = not stop or begin > self.newest or (not carry and not own)
+        missing = not stop or (begin > self.newest and fill != "last") or (fill == "none" and not own)
         held = None if missing else values[stop - 1]
+        if agg == "delta" and held is not None:
+            held = self._change(held, values[first - 1] if first else self.origin)
         if agg == "ohlc":
             four = [own[0], max(own), min(own), own[-1]] if own else [held] * 4
             texts = [None if value is None else text(value) for value in four]
@@ -181,6 +187,13 @@ class Oracle:
         elif agg in ("first", "min", "max") and own:
             held = {"first": own[0], "min": min(own), "max": max(own)}[agg]
         return {"v": None if held is None else text(held)}
+
+    @staticmethod
+    def _change(held: Decimal, before: Decimal | None) -> Decimal | None:
+        """None if it does not fit 38 digits."""
+        with localcontext(prec=80, traps=[Inexact]):
+            change = None if before is None else held - before
+        return None if change is None or change.copy_abs() >= 10**20 else change
 
     def _mean(self, asset: str, begin: int, after: int, held: Decimal) -> Decimal:
         """The time-weighted mean over [begin, after), rounded half to even to 18 decimals."""

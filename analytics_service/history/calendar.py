@@ -4,7 +4,7 @@ from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, pairwise
 from zoneinfo import ZoneInfo
 
 from analytics_service.market.instants import DAY
@@ -15,6 +15,8 @@ _SECOND = timedelta(seconds=1)
 # are taken to begin when this day does.
 _LAST_DAY = date(9990, 1, 1)
 _LAST_MONTH = _LAST_DAY.year * 12
+# Buckets of thousands of years are counted from before Python's first date, which no time zone may move back, either.
+_FIRST_MONTH = 2 * 12
 # Looking up fewer days one by one is as fast as going through a year.
 _MIN_DAYS = 16
 
@@ -74,6 +76,16 @@ def _consecutive(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
     return [*islice(chain.from_iterable(days), skipped, skipped + count)]
 
 
+def from_midnights(zone: ZoneInfo, first_year: int, last_year: int, width: int) -> list[range]:
+    """The unix seconds that are multiples of `width`, which divides a day, after the local midnight before them: those
+    of all days from one year to another, as ascending ranges."""
+    years = range(first_year, last_year + 1)
+    days = chain.from_iterable(_midnights_of_year(zone, year) for year in years)
+    begins = [*(alike.start for alike in days), _midnight(zone, date(years.stop, 1, 1).toordinal())]
+    # A day that the zone skipped has none.
+    return [seconds for begin, after in pairwise(begins) if (seconds := range(begin, after, width))]
+
+
 @lru_cache(maxsize=1024)
 def _midnights_of_year(zone: ZoneInfo, year: int) -> Sequence[range]:
     """The unix seconds at which the days of a year begin, as ranges of equally long days."""
@@ -100,8 +112,8 @@ def month_of(zone: ZoneInfo, second: int) -> int:
 
 
 def first_day(month: int) -> int:
-    """The ordinal of a month's first day. Months count from January of the year 0, also beyond Python's last date."""
-    year, month_of_year = divmod(min(month, _LAST_MONTH), 12)
+    """The ordinal of a month's first day. Months count from January of the year 0, also beyond Python's dates."""
+    year, month_of_year = divmod(max(_FIRST_MONTH, min(month, _LAST_MONTH)), 12)
     return date(year, month_of_year + 1, 1).toordinal()
 
 

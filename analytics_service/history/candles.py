@@ -1,10 +1,11 @@
-"""Points of buckets: the last value, or another aggregate of the observations (rules 2.6 and 2.14).
+"""Points of buckets: the last value, its change, or an aggregate of the observations (rules 2.6 and 2.14).
 
 All arithmetic is exact. A value times the seconds for which it held (an area) can have more digits than fit 128 bits,
 so an area is kept as two numbers: whole units, and multiples of 10^-18.
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from enum import StrEnum
 
 import polars as pl
@@ -22,6 +23,20 @@ class Aggregate(StrEnum):
     MAX = "max"
     MEAN = "mean"
     OHLC = "ohlc"
+    DELTA = "delta"
+
+
+# Points that last values are enough for.
+OF_LAST = (Aggregate.LAST, Aggregate.DELTA)
+
+
+class Fill(StrEnum):
+    """What a bucket without observations shows: the value before it, up to the newest observation of the history; no
+    value; or the value before it, whatever follows."""
+
+    PREVIOUS = "previous"
+    NONE = "none"
+    LAST = "last"
 
 
 _COLUMN = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}
@@ -31,6 +46,8 @@ _NEVER = 2**32
 _WIDE = pl.Int128()
 _TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (2, 1, 0))
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
+# As a multiple of 10^-18, the greatest number that fits.
+_GREATEST = pl.lit(10**38 - 1, dtype=_WIDE)
 
 
 def points(
@@ -40,26 +57,30 @@ def points(
     begins: Sequence[int],
     until: int,
     *,
-    carry: bool,
+    fill: Fill,
     ended: Mapping[str, int] = NO_ENDS,
+    cumulative: bool = False,
 ) -> tuple[pl.DataFrame, int | None]:
     """The points of the buckets between `begins` (unix s), series by series, from observations before `until`; and the
     time of the last observation among these series before the page's end, unix seconds; None if there is none.
 
     Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are decimal strings or numbers; null before the first
-    observation, in buckets that begin at `until` or later, or after the end of the series (`ended`, unix s by id), and
-    without `carry` in all buckets without observations.
+    observation, after the end of the series (`ended`, unix s by id), and as `fill` says. The first change of a
+    `cumulative` series is its first value, that of others is null.
     Cost: for last values proportional to the buckets, else to the rows in their range.
     """
-    ends = [min(end, until) for end in begins[1:]]
+    ends, carry = [min(end, until) for end in begins[1:]], fill is not Fill.NONE
     held = last(parts, ids, ends)
     value, newest = held["value"], held["second"].max()
     bucket = layout(len(ids), len(ends))[1]
-    if ends and begins[-2] >= until:
+    if fill is not Fill.LAST and ends and begins[-2] >= until:
         value = value.set((pl.Series(begins[:-1]) >= until)[bucket], None)
-    if agg is Aggregate.LAST:
+    if agg in OF_LAST:
         if not carry:
             value = value.set(held["second"] < pl.Series(begins[:-1], dtype=pl.Int64)[bucket], None)
+        if agg is Aggregate.DELTA:
+            before = last(parts, ids, _starts(begins, ends))["value"].cast(DECIMAL)
+            value = difference(value.cast(DECIMAL), before.fill_null(Decimal(0)) if cumulative else before)
         shown = value.to_frame("v")
     elif agg is Aggregate.MEAN:
         lasts = pl.Series([ended.get(asset_id, _NEVER) + 1 for asset_id in ids], dtype=pl.Int64)
@@ -72,6 +93,21 @@ def points(
     if shown.height and not ended.keys().isdisjoint(ids):
         shown = _without_ended(shown, ids, begins, ended)
     return shown, newest if isinstance(newest, int) and newest >= 0 else None
+
+
+def difference(after: pl.Series, before: pl.Series) -> pl.Series:
+    """Numbers less others; null where one of the two is, or where the result, of 10^20 or more, does not fit.
+
+    A result that exceeds 128 bits wraps around, and is still too great.
+    """
+    change = pl.DataFrame([(after.to_physical() - before.to_physical()).alias("change")])
+    fitting = pl.when(pl.col("change").is_between(-_GREATEST, _GREATEST)).then("change")
+    return change.select(fitting.cast(pl.Decimal(38, 0)) * _SMALLEST).to_series()
+
+
+def _starts(begins: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """The starts of buckets, but not after their ends, nor before 1970."""
+    return [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
 
 
 def _without_ended(
@@ -109,7 +145,7 @@ def _mean(
 ) -> pl.DataFrame:
     """The area of each bucket from the series' first observation on, divided by its seconds. `held` has the values at
     the buckets' ends, and `until` when the series has ended."""
-    starts = [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
+    starts = _starts(begins, ends)
     before = last(parts, ids, starts)
     bucket = layout(len(ids), len(ends))[1]
     start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))

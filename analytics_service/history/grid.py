@@ -3,10 +3,10 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, chain
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import ParameterInvalid
@@ -14,11 +14,12 @@ from analytics_service.history.calendar import (
     EPOCH_ORDINAL,
     day_of,
     first_day,
+    from_midnights,
     midnights,
     month_of,
     to_second,
 )
-from analytics_service.market.instants import HOUR, MINUTE
+from analytics_service.market.instants import DAY, HOUR, MINUTE
 
 MAX_BUCKETS = 1_000_000
 # Where the store's times end.
@@ -47,8 +48,9 @@ _WIDTHS = (
     *((Period.DAY, 1), (Period.DAY, 2), (Period.WEEK, 1)),
     *((Period.MONTH, 1), (Period.MONTH, 3), (Period.YEAR, 1)),
 )
-# The origins that wide buckets are counted from: the first day of 1970, a Monday, and January of the year 0.
-_ANCHORS = {Period.DAY: EPOCH_ORDINAL, Period.WEEK: 1, Period.MONTH: 0, Period.YEAR: 0}
+# The origins that wide buckets are counted from: the first day and the first Monday of 1970. Others are counted from 0,
+# which is January of the year 0.
+_ANCHORS = {Period.DAY: EPOCH_ORDINAL, Period.WEEK: date(1970, 1, 5).toordinal()}
 
 
 @dataclass(frozen=True)
@@ -126,51 +128,58 @@ class Grid:
 
 @dataclass(frozen=True)
 class AlignedGrid(Grid):
-    """Buckets whose boundaries do not depend on the range, which begins and ends at such a boundary (rule 2.17).
+    """Buckets whose boundaries do not depend on the range (rule 2.17).
 
     Minutes and hours are counted from each local midnight, so the last bucket of a day on which clocks change may be
     shorter. Buckets of a day or more are those of `Grid`, counted from a fixed day.
     """
 
-    def begins(self, first: int, stop: int) -> Sequence[int]:
-        """As in `Grid`; but buckets of minutes and hours only if they are in the range."""
-        return self._from_midnights[first:stop] if self.period in EXACT else super().begins(first, stop)
+    def _seconds(self, units: range) -> Sequence[int]:
+        """As in `Grid`; but buckets of minutes and hours only if they are in the range, or follow it."""
+        if self.period not in EXACT:
+            return super()._seconds(units)
+        pieces = zip(self._ranges, self._firsts, strict=True)
+        return [*chain.from_iterable(piece[max(units.start - n, 0) : max(units.stop - n, 0)] for piece, n in pieces)]
 
-    @cached_property
-    def count(self) -> int:
-        """How many buckets begin at or before `end`."""
-        return len(self._from_midnights) - 1 if self.period in EXACT else super().count
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether `Grid` has the same buckets for this range."""
-        plain = Grid(self.start, self.end, self.period, self.interval, self.zone)
-        if self.period in EXACT:
-            return [*plain.begins(0, self.count + 1)] == self._from_midnights
-        return plain._origin == self._origin
+    @property
+    def _width(self) -> int:
+        return 1 if self.period in EXACT else super()._width
 
     @cached_property
     def _origin(self) -> int:
         unit = self._unit_of(self.start)
-        origin = unit - (unit - _ANCHORS[self.period]) % self._width
+        origin = unit - (unit - _ANCHORS.get(self.period, 0)) % self._width
         following = origin + self._width
         # Where clocks went back over midnight, `start` may be later than the start of the day after its date.
         return following if self._seconds(range(following, following + 1))[0] <= self.start else origin
 
+    def _unit_of(self, second: int) -> int:
+        """As in `Grid`; but a bucket of minutes or hours as its index in `_ranges`."""
+        if self.period not in EXACT:
+            return super()._unit_of(second)
+        n = bisect_right(self._ranges, second, key=lambda piece: piece.start) - 1
+        return self._firsts[n] + bisect_right(self._ranges[n], second) - 1
+
     @cached_property
-    def _from_midnights(self) -> list[int]:
-        """Starts of all buckets of minutes or hours, and of the next bucket."""
-        days = range(day_of(self.zone, self.start), day_of(self.zone, self.end) + 3)
-        begins = midnights(self.zone, days)
-        starts = [second for day, after in pairwise(begins) for second in range(day, after, self._width)]
-        starts.append(begins[-1])
-        return starts[bisect_right(starts, self.start) - 1 : bisect_right(starts, self.end) + 1]
+    def _ranges(self) -> list[range]:
+        """Starts of the buckets of minutes or hours in the years of the range, a few ranges for each year."""
+        first, last = (datetime.fromtimestamp(second, self.zone).year for second in (self.start, self.end + 2 * DAY))
+        return from_midnights(self.zone, first, last, self.interval * UNITS[self.period])
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """The index of the first bucket of each of the ranges."""
+        return [0, *accumulate(map(len, self._ranges[:-1]))]
 
 
-def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> Grid:
-    """A grid within the limits. ParameterInvalid when the range is reversed or has too many buckets."""
+def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo, *, is_aligned: bool = False) -> Grid:
+    """A grid within the limits. ParameterInvalid when the range is reversed or has too many buckets, or when days
+    cannot be divided into aligned buckets."""
     _require_order(start, end)
-    grid = Grid(start, end, period, interval, zone)
+    if is_aligned and period in EXACT and DAY % (interval * UNITS[period]):
+        allowed = "of h 1, 2, 3, 4, 6, 8, 12 or 24, of min one that divides 1440"
+        raise ParameterInvalid("interval", f"must divide a day with align=calendar: {allowed}")
+    grid = (AlignedGrid if is_aligned else Grid)(start, end, period, interval, zone)
     if grid.count > MAX_BUCKETS:
         raise ParameterInvalid(
             "interval",
@@ -194,17 +203,11 @@ def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
         grid = AlignedGrid(start, end, period, interval, zone)
         if grid.count <= points:
             begin, after = grid.begins(0, 1)[0], grid.begins(grid.count, grid.count + 1)[0]
-            return aligned_grid(max(begin, 0), min(after - 1, MAX_SECOND), period, interval, zone)
+            return AlignedGrid(max(begin, 0), min(after - 1, MAX_SECOND), period, interval, zone)
     raise ParameterInvalid(
         "points",
         f"the range has {grid.count:,} years, more than {points:,}: narrow start and end, or allow more points",
     )
-
-
-@lru_cache(maxsize=32)
-def aligned_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> AlignedGrid:
-    """A grid as `fit_grid` chose it. Cached, because clients request a chart page by page."""
-    return AlignedGrid(start, end, period, interval, zone)
 
 
 def _require_order(start: int, end: int) -> None:

@@ -6,14 +6,15 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.candles import NO_ENDS, Aggregate, points
+from analytics_service.history.candles import NO_ENDS, OF_LAST, Aggregate, Fill, points
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.formats.json import JSON
-from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
+from analytics_service.history.grid import Grid, Period, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import as_stored
 from analytics_service.market.sums import TOTAL
+from analytics_service.store.cells import QUARTER, floor
 from analytics_service.store.ledger import Head
 
 MAX_POINTS = 100_000
@@ -23,8 +24,8 @@ MAX_POINTS = 100_000
 class Query:
     """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets.
 
-    `is_aligned` means that start, end, period and interval are those of an aligned grid. Values have at most `digits`
-    significant digits; None means all.
+    `is_aligned` means that the grid is. Without a `limit` the page has all buckets from `offset` on. Values have at
+    most `digits` significant digits; None means all.
     """
 
     start: int
@@ -32,9 +33,9 @@ class Query:
     period: Period
     interval: int
     zone: ZoneInfo
-    limit: int
+    limit: int | None
     offset: int
-    carry: bool
+    fill: Fill
     ids: list[str] | None
     agg: Aggregate = Aggregate.LAST
     format: Format = JSON
@@ -43,15 +44,19 @@ class Query:
 
     @cached_property
     def grid(self) -> Grid:
-        """The buckets of the whole range. ParameterInvalid when they are too many."""
-        if self.is_aligned:
-            return aligned_grid(self.start, self.end, self.period, self.interval, self.zone)
-        return make_grid(self.start, self.end, self.period, self.interval, self.zone)
+        """The buckets of the whole range. ParameterInvalid as for `make_grid`."""
+        return make_grid(self.start, self.end, self.period, self.interval, self.zone, is_aligned=self.is_aligned)
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets the page has."""
+        left = max(self.grid.count - self.offset, 0)
+        return left if self.limit is None else min(left, self.limit)
 
     @cached_property
     def begins(self) -> Sequence[int]:
         """Starts of the page's buckets and of the next bucket; empty if the page has no buckets."""
-        return self.grid.page(self.offset, self.limit)
+        return self.grid.page(self.offset, self.buckets)
 
     @property
     def starts(self) -> Sequence[int]:
@@ -64,7 +69,7 @@ class Query:
 
     @property
     def next_offset(self) -> int | None:
-        following = self.offset + self.limit
+        following = self.offset + self.buckets
         return following if following < self.grid.count else None
 
     def is_closed(self, newest: int) -> bool:
@@ -102,9 +107,15 @@ def read_page(
     """
     pinned = reader.at(head)
     ids = [TOTAL] if single else _chosen(query, pinned.series, symbols)
+    require_few(query, len(ids), MAX_POINTS)
     begins, until = query.begins, min(query.end, pinned.newest) + 1
-    parts = reader.parts(pinned, ids, begins, until, all_columns=query.agg is not Aggregate.LAST)
-    values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry, ended=ended)
+    # Of a page after the newest observation, the quarter of an hour that has it.
+    since = floor(pinned.newest, QUARTER)
+    is_carried = query.fill is Fill.LAST and begins and begins[0] >= until
+    read = [since, since + QUARTER] if is_carried else begins
+    parts = reader.parts(pinned, ids, read, until, all_columns=query.agg not in OF_LAST)
+    cumulative = reader.history.cumulative
+    values, newest = points(query.agg, parts, ids, begins, until, fill=query.fill, ended=ended, cumulative=cumulative)
     shown = shortened(values, query.digits)
     body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
     if query.last >= head.newest:
@@ -116,7 +127,18 @@ def read_page(
 def points_of(reader: HistoryReader, query: Query, head: Head, *, single: bool) -> int:
     """The greatest number of points that a page can have. Superseded as in `read_page`."""
     ids = reader.at(head).ids if query.ids is None else query.ids
-    return len(query.starts) * (1 if single else len(ids))
+    return query.buckets * (1 if single else len(ids))
+
+
+def require_few(query: Query, series: int, most: int) -> None:
+    """ParameterInvalid for a page of more than so many points, which says how to ask for fewer."""
+    if query.buckets * series > most:
+        raise ParameterInvalid(
+            "limit",
+            f"a page holds at most {most:,} points, and {query.buckets:,} buckets of {series:,} series are more: ask "
+            "for wider buckets, a shorter range or fewer assets, or by limit and offset for pages of at most "
+            f"{most // series:,} buckets, of which Link has the next",
+        )
 
 
 def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, str]) -> list[str]:
@@ -125,11 +147,4 @@ def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, st
         if asset_id not in listed:
             symbol = f" ({symbols[asset_id]})" if asset_id in symbols else ""
             raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r}{symbol} is no asset with this history.")
-    buckets = len(query.starts)
-    if buckets * len(ids) > MAX_POINTS:
-        raise ParameterInvalid(
-            "limit",
-            f"a page holds at most {MAX_POINTS:,} points, and {buckets:,} buckets of {len(ids):,} "
-            f"series are more; at most {MAX_POINTS // len(ids):,} buckets fit",
-        )
     return ids

@@ -6,7 +6,7 @@ from typing import Any
 
 from analytics_service.config.values import flag
 from analytics_service.history import times
-from analytics_service.history.candles import Aggregate
+from analytics_service.history.candles import OF_LAST, Aggregate, Fill
 from analytics_service.history.digits import MAX_DIGITS
 from analytics_service.history.formats import FORMATS
 from analytics_service.history.grid import Period
@@ -19,6 +19,8 @@ from analytics_service.market.worth import OF_ACCOUNTS, Metric
 
 # The period with which the service chooses the buckets.
 AUTO = "auto"
+# How a grid is aligned that does not begin at the start of the range.
+CALENDAR = "calendar"
 MAX_LIMIT = 10_000
 # Defaults: buckets of a page, and the maximum of buckets with period=auto.
 DEFAULT_LIMIT = 200
@@ -76,6 +78,7 @@ _ID = r"(native|token);[^,]+"
 WITH_TEXT = _flag("with_text", "true adds human-readable texts in extra.text.")
 WITH_VALUE = _flag("with_value", "true adds USD values, and the prices they were calculated with, in extra.value.")
 WITH_PERCENT = _flag("with_percent", "true adds fractions of the amount in extra.percent.")
+_LIMIT = f"{DEFAULT_LIMIT} by default; all of the range in files, or with period=auto."
 RANGE = (
     _time("start", f"inclusive start of the range: {_TIMES}", 1764547200, required=True),
     _time(
@@ -90,6 +93,15 @@ RANGE = (
         schema={"type": "string", "enum": [*Period, AUTO], "examples": ["d"]},
     ),
     _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default; not allowed with period=auto."),
+    _word(
+        "align",
+        ("start", CALENDAR),
+        "start counts buckets from the start of the range; calendar has boundaries that do not depend on it, beginning "
+        "with the last one at or before it. Minutes and hours are counted from local midnight, with an interval that "
+        "divides a day; days from 1970-01-01; weeks from Monday 1970-01-05; months and years from the year 0, so three "
+        "months are a quarter. period=auto always has such buckets.",
+        "start",
+    ),
     _number(
         "points",
         10,
@@ -99,20 +111,22 @@ RANGE = (
     _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read"),
     _word(
         "fill",
-        ("previous", "none"),
-        "previous repeats the value before a bucket without an observation; none leaves it null.",
-        "previous",
+        [*Fill],
+        "previous repeats the value before a bucket without an observation, up to the newest observation of the whole "
+        "history: buckets that begin later are null. last repeats it to the end of the range. none leaves such buckets "
+        "null. After the end of an asset all are null.",
+        Fill.PREVIOUS,
     ),
     _word(
         "agg",
         [*Aggregate],
         "how a point summarizes its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
-        "weighted by the time that each value holds; or open, high, low, close and the number of observations (ohlc).",
+        "weighted by the time that each value holds; open, high, low, close and the number of observations (ohlc); or "
+        "delta, what was added: the last value less the one before the bucket, and 0 in a bucket without observations "
+        "unless fill=none. The first one of what is cumulative, such as loans, counts from 0; of others it is null.",
         Aggregate.LAST,
     ),
-    _number(
-        "limit", 1, MAX_LIMIT, f"buckets of a page: {DEFAULT_LIMIT} by default; the value of `points` with period=auto."
-    ),
+    _number("limit", 1, MAX_LIMIT, f"buckets of a page: {_LIMIT}"),
     _number("offset", 0, 10**18 - 1, "first bucket of the page: next_offset of the page before.", default=0),
     _number("digits", 1, MAX_DIGITS, "significant digits that values are rounded to, half to even; all when omitted."),
 )
@@ -120,8 +134,14 @@ MAX_BUCKETS = 400
 # A page of the history of an address is made bucket by bucket.
 _OF_ADDRESS = (
     _number("points", 10, MAX_BUCKETS, f"with period=auto, the greatest number of buckets: {MAX_BUCKETS} by default."),
-    _text("agg", forms.one_of(Aggregate.LAST), "last: a point has the value at the end of its bucket.", "last"),
-    _number("limit", 1, MAX_BUCKETS, f"buckets of a page: {DEFAULT_LIMIT} by default; `points` with period=auto."),
+    _text(
+        "agg",
+        forms.one_of(*OF_LAST),
+        "last is the value at the end of a bucket, delta what it is above that at the end of the bucket before.",
+        f"({'|'.join(OF_LAST)})",
+        default=Aggregate.LAST,
+    ),
+    _number("limit", 1, MAX_BUCKETS, f"buckets of a page: {_LIMIT}"),
 )
 RANGE_OF_ADDRESS = tuple({param.name: param for param in (*RANGE, *_OF_ADDRESS)}.values())
 METRIC = Param(
@@ -135,8 +155,8 @@ METRIC = Param(
 FORMAT = Param(
     "format",
     forms.named(FORMATS),
-    "format of the page; without it the one that Accept prefers, json by default. A file holds one page, of at most "
-    "`limit` buckets.",
+    "format of the page; without it the one that Accept prefers, json by default. A file holds the whole range, or is "
+    "refused if that is too much, unless `limit` asks for a page.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 MOMENT = (

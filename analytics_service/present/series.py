@@ -66,6 +66,7 @@ SERIES = Shape.of(
     "Series",
     "History of one asset.",
     Field("asset", ASSET_SPEC, "The asset."),
+    Field("symbol", STRING, "Symbol of the asset, if known.", optional=True),
     Field("points", Many(POINT), "One point for each bucket of the page."),
 )
 _RANGE = Field("range", RANGE, "The requested range.", source="query")

@@ -9,9 +9,10 @@ import falcon
 import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.candles import Aggregate, Fill, difference
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Points
-from analytics_service.history.page import Query
+from analytics_service.history.page import Query, require_few
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
 from analytics_service.market.kinds import DECIMAL
@@ -48,8 +49,10 @@ class Course(Pages):
         self._prices = prices
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the `page`. ParameterInvalid for a metric that borrow accounts do not have."""
+        """All parameters, and the `page`. ParameterInvalid for a metric that borrow accounts do not have, and for too
+        many buckets, which are made one by one."""
         arguments = super().parse(req, path)
+        require_few(arguments["page"], 1, params.MAX_BUCKETS)
         if arguments["account_index"] is not None and arguments["metric"] not in OF_ACCOUNTS:
             raise ParameterInvalid("account_index", f"is for metric {', '.join(OF_ACCOUNTS)} only")
         return arguments
@@ -67,21 +70,30 @@ class Course(Pages):
     def record(self, view: View, arguments: Arguments) -> CoursePage:
         """The page. EntityNotFound for an account that the address did not have in the range."""
         query: Query = arguments["page"]
-        ends = [min(after - 1, query.end) for after in query.begins[1:]]
+        # The first change is that since the end of the bucket before.
+        before = [begin - 1 for begin in query.begins[:1] if query.agg is Aggregate.DELTA]
+        ends = [*before, *(min(after - 1, query.end) for after in query.begins[1:])]
         families = self.made_from(view, arguments)
         *course, last = view.course(arguments["address"], [*ends, query.last], self._prices)
         account = arguments["account_index"]
-        if account is not None and not any(_has_account(then, account) for then in course):
+        if account is not None and not any(_has_account(then, account) for then in course[len(before) :]):
             raise EntityNotFound(f"account_index: {account} names no borrow account of this address in this range.")
+        values = pl.Series(
+            "v",
+            [
+                worth(arguments["metric"], then.portfolio, account) if then.portfolio and end >= 0 else None
+                for end, then in zip(ends, course, strict=True)
+            ],
+            DECIMAL,
+        )
+        if before:
+            values = difference(values[1:], values[:-1])
         newest = view.head("positions").at
-        values = [
-            worth(arguments["metric"], then.portfolio, account)
-            if then.portfolio and end >= 0 and begin <= newest and (query.carry or then.taken["positions"] >= begin)
-            else None
-            for begin, end, then in zip(query.starts, ends, course, strict=True)
-        ]
+        taken = [then.taken.get("positions", -1) for then in course[len(before) :]]
+        is_shown = [_is_shown(query.fill, begin, at, newest) for begin, at in zip(query.starts, taken, strict=True)]
+        values = values.set(~pl.Series(is_shown, dtype=pl.Boolean), None)
         view.require_unchanged(families)
-        shown = shortened(pl.DataFrame({"v": values}, schema={"v": DECIMAL}), query.digits)
+        shown = shortened(values.to_frame("v"), query.digits)
         body = query.format.encode(Points(query.starts, [TOTAL], shown, single=True, zone=query.zone))
         return CoursePage(query, body, {family: last.taken[family] for family in families if family in last.taken})
 
@@ -94,6 +106,11 @@ class Course(Pages):
         query: Query = arguments["page"]
         newest = min(head.at for head in view.heads_of(self.made_from(view, arguments)))
         return self.settled_at(query.last + 1) if query.is_closed(newest) else None
+
+
+def _is_shown(fill: Fill, begin: int, taken: int, newest: int) -> bool:
+    """Whether a bucket has a value, whose snapshot of positions was `taken` so late (unix seconds)."""
+    return taken >= begin if fill is Fill.NONE else fill is Fill.LAST or begin <= newest
 
 
 def _has_account(then: Then, index: int) -> bool:

@@ -13,13 +13,13 @@ import falcon
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats import BY_MEDIA, MEDIA
 from analytics_service.history.formats.base import Format
-from analytics_service.history.grid import AlignedGrid, fit_grid
+from analytics_service.history.grid import fit_grid
 from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.times import Edge
 from analytics_service.http import params
 from analytics_service.http.answer import Headers, success
-from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
+from analytics_service.http.params import CALENDAR, DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
@@ -47,7 +47,7 @@ class Pages(SnapshotPath):
         form = arguments["format"] or BY_MEDIA[req.context.media]
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
         points = arguments["points"] or self.points
-        return {**arguments, "page": _query(arguments, zone, form, now, points), "points": points}
+        return {**arguments, "page": _query(arguments, zone, form, now, points)}
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
         """If the request depends on now or on `auto`, the answer is cached under exact seconds and bucket widths."""
@@ -55,9 +55,9 @@ class Pages(SnapshotPath):
         is_moving = arguments["start"].is_relative or arguments["end"].is_relative
         next_offset = query.next_offset
         return Resolved(
-            query_string(req.params, arguments, query.offset) if is_moving or query.is_aligned else None,
+            query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None,
             is_moving,
-            None if next_offset is None else f"{req.path}?{query_string(req.params, arguments, next_offset)}",
+            None if next_offset is None else f"{req.path}?{query_string(req.params, query, next_offset)}",
             self._file_headers(query, self.file_name(arguments)) if query.format.suffix else (),
             query.format.is_packed,
         )
@@ -95,7 +95,7 @@ class HistoryPath(Pages):
         query, head = arguments["page"], view.head(*self.families)
         if arguments.get("symbols"):
             query = replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.described)])
-        symbols = view.symbols if self._has_symbols(arguments) else {}
+        symbols = {} if self.single else view.symbols
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
@@ -121,10 +121,6 @@ class HistoryPath(Pages):
         """The ends of assets. What adds up all events so far goes on, and so adds up to the total."""
         return {} if self.single or self._reader.history.cumulative else view.ends
 
-    def _has_symbols(self, arguments: Arguments) -> bool:
-        """Whether symbols name series, or are shown."""
-        return bool(arguments.get("symbols")) or (not self.single and arguments["page"].format.names_assets)
-
 
 def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points: int) -> Query:
     """The page that parameters ask for, with period=auto of at most so many `points`. ParameterInvalid if they
@@ -133,39 +129,38 @@ def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points:
     page = {
         "zone": zone,
         "offset": arguments["offset"],
-        "carry": arguments["fill"] == "previous",
+        "fill": arguments["fill"],
         "ids": arguments.get("asset_ids"),
         "digits": arguments["digits"],
         "agg": arguments["agg"],
         "format": form,
     }
-    if arguments["period"] is not None:
+    period, interval, limit = (arguments[name] for name in ("period", "interval", "limit"))
+    if period is not None:
         if arguments["points"] is not None:
             raise ParameterInvalid("points", "is for period=auto only")
-        return Query(
-            start,
-            end,
-            arguments["period"],
-            arguments["interval"] or 1,
-            limit=arguments["limit"] or DEFAULT_LIMIT,
-            **page,
-        )
-    if arguments["interval"] is not None:
+        # A file that had only the first buckets would look complete.
+        limit = limit or (None if form.suffix else DEFAULT_LIMIT)
+        is_aligned = arguments["align"] == CALENDAR
+        return Query(start, end, period, interval or 1, limit=limit, is_aligned=is_aligned, **page)
+    if interval is not None:
         raise ParameterInvalid("interval", "must not be given with period=auto, which chooses it")
     grid = fit_grid(start, end, points, zone)
-    return Query(
-        grid.start, grid.end, grid.period, grid.interval, limit=arguments["limit"] or points, is_aligned=True, **page
-    )
+    return Query(grid.start, grid.end, grid.period, grid.interval, limit=limit, is_aligned=True, **page)
 
 
-def query_string(given: Mapping[str, object], arguments: Arguments, offset: int) -> str:
-    """The query string of the page at an offset, from the `given` parameters, with `now` resolved. `auto` is resolved,
-    too, if a period has the same buckets."""
-    query: Query = arguments["page"]
-    width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
-    if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
-        width = {"period": params.AUTO, "points": arguments["points"]}
-    page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
+def query_string(given: Mapping[str, object], query: Query, offset: int) -> str:
+    """The query string of the page at an offset, from the `given` parameters, with `now` and `auto` resolved."""
+    page = {
+        "start": query.start,
+        "end": query.end,
+        "period": query.period,
+        "interval": query.interval,
+        "points": None,
+        **({"align": CALENDAR} if query.is_aligned else {}),
+        "limit": query.limit,
+        "offset": offset,
+    }
     values = {name: value for name, value in {**given, **page}.items() if value is not None}
     # Only values from the caller need quoting.
     return "&".join(

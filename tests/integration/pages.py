@@ -66,7 +66,7 @@ class Pages:
     client: falcon.testing.TestClient
     known: oracle.Oracle
     random: random.Random
-    aggregates: Sequence[str] = ("last", "first", "min", "max", "mean", "ohlc")
+    aggregates: Sequence[str] = ("last", "first", "min", "max", "mean", "ohlc", "delta")
 
     def check(self, first: int, last: int) -> None:
         """One page whose range lies about [first, last]."""
@@ -78,13 +78,17 @@ class Pages:
             interval, span = draw.randint(30, 5_000), _SPANS["d"]
         start = draw.randint(first, last)
         end = start + draw.randint(0, span)
-        carry = draw.random() < 0.8
+        fill = draw.choice(["previous", "previous", "last", "none"])
         agg = draw.choice(self.aggregates)
         ids = draw.sample(sorted(self.known.series), draw.randint(1, len(self.known.series)))
         asked = None if draw.random() < 0.3 else ids
-        grid = oracle.begins(start, end, period, interval, zone)
+        begins, align = oracle.begins, "start"
+        divided = {"min": 1440, "h": 24}.get(period, interval)
+        if draw.random() < 0.3 and divided % interval == 0:
+            begins, align = oracle.aligned_begins, "calendar"
+        grid = begins(start, end, period, interval, zone)
         limit, offset = draw.randint(1, 250), draw.randint(0, max(0, len(grid) - 1))
-        self.compare(start, end, period, interval, zone, limit, offset, carry, asked, grid, agg)
+        self.compare(start, end, period, interval, zone, limit, offset, fill, asked, grid, agg, align)
 
     def compare(
         self,
@@ -95,15 +99,16 @@ class Pages:
         zone: str,
         limit: int,
         offset: int,
-        carry: bool,
+        fill: str,
         ids: list[str] | None,
         grid: list[int],
         agg: str = "last",
+        align: str = "start",
     ) -> None:
         """One page against the oracle's."""
         query = {"start": start, "end": end, "period": period, "interval": interval, "tz": zone}
-        query |= {"limit": limit, "offset": offset} | ({} if carry else {"fill": "none"})
-        query |= {} if agg == "last" else {"agg": agg}
+        query |= {"limit": limit, "offset": offset} | ({} if fill == "previous" else {"fill": fill})
+        query |= ({} if agg == "last" else {"agg": agg}) | ({} if align == "start" else {"align": align})
         query |= {"asset_ids": ",".join(ids)} if ids else {}
         answer = self.client.simulate_get("/api/v1/assets/price-history", query_string=urlencode(query))
         data = answer.json["data"]
@@ -118,6 +123,6 @@ class Pages:
         assert data["pagination"] == {"interval_count": count, "next_offset": following}, query
         assert [series["asset"]["id"] for series in data["series"]] == (ids or sorted(self.known.series))
         for series in data["series"]:
-            expected = self.known.page(series["asset"]["id"], grid, end, offset, limit, carry, agg)
+            expected = self.known.page(series["asset"]["id"], grid, end, offset, limit, fill, agg)
             wrong = [pair for pair in zip(series["points"], expected, strict=True) if pair[0] != pair[1]]
             assert not wrong, (query, series["asset"]["id"], wrong[:3])

@@ -172,6 +172,26 @@ def test_buckets_without_a_snapshot_of_positions_repeat_the_value_before_or_are_
     assert [minute for minute, value in carried.items() if value is None] == [-10, -5, 85, 90, 95]
 
 
+def test_a_change_is_that_since_the_end_of_the_bucket_before(client: Client) -> None:
+    """Also in the first bucket of a page, and where the bucket before has no snapshot of positions."""
+    last, page = values(client, OTHER), {"agg": "delta", "start": NOON + 5 * MINUTE}
+    held = {minute: D(value) for minute, value in last.items() if value is not None}
+    wanted = {minute: held[minute] - held[minute - 5] for minute in range(5, 85, 5)}
+    carried, own = values(client, OTHER, **page), values(client, OTHER, **page, fill="none")
+    assert {minute: D(value) for minute, value in carried.items() if value is not None} == wanted
+    assert {minute: D(value) for minute, value in own.items() if value is not None} == {
+        minute: wanted[minute] for minute in (10, 25, 30, 80)
+    }
+    # What precedes the first snapshot is unknown.
+    assert values(client, OTHER, agg="delta")[0] is None
+
+
+def test_the_last_value_is_carried_to_the_end_of_the_range_if_asked_for(client: Client) -> None:
+    last = values(client, OTHER)
+    assert values(client, OTHER, fill="last") == {**last, **dict.fromkeys((85, 90, 95), last[80])}
+    assert values(client, OTHER, fill="last", agg="delta")[95] == "0"
+
+
 def test_pages_and_automatic_buckets_are_those_of_histories(client: Client) -> None:
     whole = ask(client, limit=400)
     first = ask(client, limit=9)
@@ -222,6 +242,7 @@ def test_an_address_that_nobody_has_seen_has_nothing(client: Client) -> None:
         ({"metric": "worth"}, "net-value, collateral, debt, deposits, health, ltv"),
         ({"agg": "mean"}, "last"),
         ({"limit": 401}, "400"),
+        ({"start": NOON - 401 * MINUTE, "end": NOON, "interval": 1, "format": "csv"}, "at most 400 points"),
         ({"period": "auto", "points": 401}, "400"),
         ({"asset_ids": "native;a"}, "metric, account_index, start"),
     ],

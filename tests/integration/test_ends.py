@@ -86,10 +86,12 @@ RANGE = {"start": SECOND - 3600, "end": SECOND + 7200, "period": "h"}
 def test_no_aggregate_and_no_fill_goes_past_the_end(settings: Settings, ended: Store) -> None:
     for memory in (0, 96):
         client = client_of(replace(settings, history_memory=memory), ended)
-        for fill in ("previous", "none"):
+        for fill in ("previous", "none", "last"):
             for agg in ("last", "first", "min", "max", "mean"):
                 points = series(client, "assets/price-history", agg=agg, fill=fill, **RANGE)
                 assert [point["v"] for point in points] == ["2", "4", None, None], (agg, fill)
+            points = series(client, "assets/price-history", agg="delta", fill=fill, **RANGE)
+            assert [point["v"] for point in points] == [None, "2", None, None], fill
             points = series(client, "assets/price-history", agg="ohlc", fill=fill, **RANGE)
             candles = [(point["o"], point["c"], point["n"]) for point in points[1:]]
             assert candles == [("4", "4", 1), (None, None, 0), (None, None, 0)]

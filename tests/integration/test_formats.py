@@ -38,8 +38,9 @@ def rows_of_json(answer: Result) -> list[Row]:
     data = answer.json["data"]
     if "points" in data:
         return [(point["t"], None, None, decimal(point["v"])) for point in data["points"]]
+    assert all(series["symbol"] == SYMBOLS[series["asset"]["id"]] for series in data["series"])
     return [
-        (point["t"], series["asset"]["id"], SYMBOLS.get(series["asset"]["id"]), decimal(point["v"]))
+        (point["t"], series["asset"]["id"], series["symbol"], decimal(point["v"]))
         for series in data["series"]
         for point in series["points"]
     ]
@@ -122,6 +123,19 @@ def test_a_page_by_column_has_the_range_and_pagination_of_the_json(protocol: Cli
     }
     single = get(protocol, LOANS, f"{query}&format=columns").json["data"]
     assert [series.keys() for series in single["series"]] == [{"v"}]
+
+
+@pytest.mark.parametrize("name", MEDIA)
+def test_a_file_has_the_whole_range_unless_a_page_of_it_is_asked_for(protocol: Client, name: str) -> None:
+    query = f"start={NOON - 299 * 3600}&end={NOON}&period=h&asset_ids=native;uorb"
+    whole = get(protocol, query=f"{query}&limit=300")
+    assert len(rows_of_json(get(protocol, query=query))) == 200
+    answer = get(protocol, query=f"{query}&format={name}")
+    assert READERS[name](answer) == rows_of_json(whole)
+    assert "link" not in answer.headers
+    page = get(protocol, query=f"{query}&format={name}&limit=10&offset=295")
+    assert READERS[name](page) == rows_of_json(whole)[295:]
+    assert "&limit=10&" in get(protocol, query=f"{query}&format={name}&limit=10").headers["link"]
 
 
 @pytest.mark.parametrize("name", MEDIA)

@@ -93,7 +93,7 @@ def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testin
     commit(store, {"token;old": rows})
     pages = Pages(client, merged({"token;old": rows}), random.Random(1))
     begins = [second(1971, 6, 2, 0, 44, 30) + k * 86_400 for k in range(3)]
-    pages.compare(begins[0], begins[1], "d", 1, "Africa/Monrovia", 10, 0, True, None, begins)
+    pages.compare(begins[0], begins[1], "d", 1, "Africa/Monrovia", 10, 0, "previous", None, begins)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
@@ -107,8 +107,8 @@ def test_the_first_hour_of_all_time_can_be_cut_short(
     for _ in range(2):
         for end in (0, 599, 600, 900, 1799, 1800, 2999, 3599):
             grid = oracle.begins(0, end, "h", 1, zone)
-            pages.compare(0, end, "h", 1, zone, 10, 0, True, None, grid)
-            pages.compare(0, end, "h", 1, zone, 10, 0, False, None, grid)
+            pages.compare(0, end, "h", 1, zone, 10, 0, "previous", None, grid)
+            pages.compare(0, end, "h", 1, zone, 10, 0, "none", None, grid)
         client.app.memory.wait()
 
 

@@ -121,7 +121,7 @@ def test_automatic_buckets_are_the_finest_aligned_ones_that_are_few_enough(
     assert len(grid) - 1 <= count
     assert answer.json["data"]["pagination"] == {"interval_count": len(grid) - 1, "next_offset": None}
     for name, found in points(answer).items():
-        assert found == known.page(name, grid, grid[-1] - 1, 0, count, carry=True)
+        assert found == known.page(name, grid, grid[-1] - 1, 0, count, "previous")
 
 
 def test_a_chart_that_is_asked_for_a_second_later_has_the_same_answer_and_tag(get: Get, clock: Clock) -> None:
@@ -146,6 +146,12 @@ def test_a_chart_that_is_asked_for_a_second_later_has_the_same_answer_and_tag(ge
         ({"start": "now-3d", "end": "now", "period": "h", "interval": 5, "tz": NEW_YORK, "fill": "none"}, 15),
         ({"start": FIRST, "end": FIRST + 100 * 60, "period": "min", "interval": 7, "digits": 3}, 15),
         ({"start": FIRST, "end": LAST, "period": "d", "symbols": "eTh", "asset_ids": "token;btc"}, 7),
+        # From noon on, and four buckets also on the day that has 23 hours.
+        (
+            {"start": "2026-03-06T15:00", "end": "2026-03-08", "period": "h", "interval": 6, "align": "calendar"}
+            | {"tz": NEW_YORK, "agg": "delta"},
+            10,
+        ),
     ],
 )
 def test_links_lead_through_the_same_range_page_by_page(get: Get, query: dict[str, object], count: int) -> None:
@@ -218,6 +224,19 @@ def test_a_page_that_is_kept_is_closed_ten_minutes_after_its_end(get: Get, clock
     for clock.second in (end + 300, end + 600, end + 601):
         found.append(get(f"start={FIRST}&end={end}&period=d").headers["cache-control"])
     assert found == ["public, max-age=1", "public, max-age=1", "public, max-age=86400"]
+
+
+def test_the_last_value_is_carried_to_the_end_of_the_range_if_asked_for(get: Get, clock: Clock) -> None:
+    """Also on a page that begins after it. Such a page may change, however long ago it ends."""
+    clock.second = LAST + 2 * DAY
+    query = {"start": LAST, "end": LAST + DAY, "period": "h", "fill": "last", "symbols": "ETH"}
+    newest = oracle.text(HISTORY["token;eth"][-1][1])
+    for page in ({}, {"offset": 20}, {"offset": 20, "agg": "mean"}):
+        answer = get(**query, **page)
+        assert {point["v"] for point in points(answer)["token;eth"]} == {newest}
+        assert answer.headers["cache-control"] == "public, max-age=1"
+    assert {point["v"] for point in points(get(**query, agg="delta"))["token;eth"]} == {"0"}
+    assert {point["v"] for point in points(get(**{**query, "fill": "previous"}))["token;eth"]} == {None}
 
 
 def test_dates_and_times_of_day_are_those_of_the_zone_and_the_range_is_in_unix_seconds(get: Get) -> None:

@@ -22,7 +22,7 @@ from analytics_service.store.runs import begin
 from analytics_service.store.sums import read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, instants_to_fill, run_once
-from tests import clickhouse
+from tests import clickhouse, oracle
 from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import FINEST, NOON, HandMade, market
 from tests.stored import write_assets
@@ -114,6 +114,11 @@ def test_the_debt_that_was_repaid_adds_up_by_asset_and_in_all(settings: Settings
 
     assert [Decimal(point["v"]) for point in ask(PATH)["points"]] == [TOTALS[1], *TOTALS[2:] * 2]
     assert [point["v"] for point in ask(PATH, agg="first", period="h")["points"]] == ["1000000010.000000000000000001"]
+    added = [point["v"] for point in ask(PATH, agg="delta")["points"]]
+    assert added == ["110", oracle.text(FINEST), "0"]
+    # The first change counts from 0.
+    wide = {"start": 0, "period": "d", "interval": 10_000}
+    assert [point["v"] for point in ask(PATH, agg="delta", **wide)["points"]] == [None, None, oracle.text(TOTALS[2])]
     series = ask(f"{PATH}/by-asset", symbols="b")["series"]
     assert [(one["asset"]["id"], [point["v"] for point in one["points"]]) for one in series] == [
         (B, ["100", "100", "100"])

@@ -75,6 +75,7 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
         ("start=1&end=2&period=auto&points=9", ["points='9'", "from 10 to 10000"]),
         ("start=0&end=4294967295&period=auto&points=100", ["points", "137 years, more than 100", "narrow start"]),
+        (f"{HISTORY}&interval=5&align=calendar", ["interval", "must divide a day", "1, 2, 3, 4, 6, 8, 12 or 24"]),
         (f"{HISTORY}&points=500", ["points='500'", "is for period=auto only"]),
         (f"{HISTORY}&interval=0", ["interval='0'", "from 1 to 10000"]),
         (f"{HISTORY}&interval=", ["interval=''"]),
@@ -86,7 +87,7 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (f"{HISTORY}&limit={'0' * 5_000}", ["limit='000", "must be from 1 to 10000."]),
         (f"{HISTORY}&offset=-1", ["offset='-1'"]),
         (f"{HISTORY}&digits=19", ["digits='19'", "from 1 to 18"]),
-        (f"{HISTORY}&fill=zero", ["fill='zero'", "previous, none"]),
+        (f"{HISTORY}&fill=zero", ["fill='zero'", "previous, none, last"]),
         (f"{HISTORY}&tz=Mars/Olympus", ["tz='Mars/Olympus'", "IANA"]),
         (f"{HISTORY}&tz=../../etc/passwd", ["tz="]),
         (f"{HISTORY}&tz=Factory", ["tz='Factory'", "IANA"]),
@@ -180,6 +181,12 @@ def test_too_many_points_on_a_page_are_refused_with_the_number_that_fits(setting
     # 100,000 points of 60 series are 1,666 buckets.
     assert "at most 1,666 buckets" in message_of(client, PRICES, f"{query}1667")
     assert len(get(client, PRICES, f"{query}1666").json["data"]["series"][0]["points"]) == 1666
+    # A file is never cut in silence.
+    whole, longer = (f"start={NOON - hours * 3600}&end={NOON}&period=h&format=csv" for hours in (1665, 1666))
+    assert get(client, PRICES, whole).text.count("\r\n") == 1 + 60 * 1666
+    refused = message_of(client, PRICES, longer)
+    ways = ("wider buckets", "shorter range", "fewer assets", "limit and offset", "1,666 buckets", "Link")
+    assert all(part in refused for part in ("1,667 buckets of 60 series", *ways))
 
 
 def test_series_are_in_the_requested_order_without_repeats_percent_encoded_or_not(two_assets: Client) -> None:

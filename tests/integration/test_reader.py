@@ -11,7 +11,7 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import Superseded
-from analytics_service.history.candles import Aggregate, points
+from analytics_service.history.candles import Aggregate, Fill, points
 from analytics_service.history.frame import ROW_BYTES
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
@@ -46,7 +46,7 @@ class Reading:
             ids,
             begins,
             until,
-            carry=True,
+            fill=Fill.PREVIOUS,
         )[0]
 
     def hours(self, head: Head, end: int) -> list[str | None]:

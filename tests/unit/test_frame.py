@@ -10,7 +10,7 @@ import polars as pl
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics_service.history.candles import Aggregate, points
+from analytics_service.history.candles import Aggregate, Fill, points
 from analytics_service.history.formats.base import decimal_strings
 from analytics_service.history.frame import Frame, FrameRange, last
 from tests import oracle
@@ -81,10 +81,17 @@ def frame_of(series: dict[str, Seen], begin: int, until: int, cuts: Sequence[int
 
 
 def shown(
-    agg: Aggregate, parts: Sequence[FrameRange], ids: Sequence[str], grid: list[int], until: int, *, carry: bool = True
+    agg: Aggregate,
+    parts: Sequence[FrameRange],
+    ids: Sequence[str],
+    grid: list[int],
+    until: int,
+    *,
+    fill: Fill = Fill.PREVIOUS,
+    cumulative: bool = False,
 ) -> list[list[dict[str, object]]]:
     """The points of each series, as answers have them."""
-    found, _ = points(agg, parts, ids, grid, until, carry=carry)
+    found, _ = points(agg, parts, ids, grid, until, fill=fill, cumulative=cumulative)
     rows = found.with_columns(decimal_strings(found[name]) for name in found.columns if name != "n").rows(named=True)
     count = len(grid) - 1
     return [rows[place * count : (place + 1) * count] for place in range(len(ids))]
@@ -96,25 +103,28 @@ def test_points_are_what_a_walk_over_the_observations_finds(
 ) -> None:
     """Whatever frames and cells the observations are in, and whichever series are asked for."""
     named = {f"native;{place}": rows for place, rows in enumerate(series)}
-    known = oracle.Oracle(named)
+    cumulative = data.draw(st.booleans())
+    known = oracle.Oracle(named, Decimal(0) if cumulative else None)
     # No bucket begins after the end.
     end = max(end, grid[-2])
     until = min(end, known.newest) + 1
     # A cell lies in one bucket, and a frame begins where a cell does.
     free = data.draw(st.lists(seconds, max_size=6))
     cuts = sorted({*grid, *free})
-    starts = sorted({min(grid[0], until), *data.draw(st.lists(st.sampled_from(cuts), max_size=2))})
-    starts = [start for start in starts if grid[0] <= start < until]
+    # Of a page after the newest observation, frames have that one.
+    begin = min(grid[0], until - 1)
+    starts = sorted({begin, *data.draw(st.lists(st.sampled_from(cuts), max_size=2))})
+    starts = [start for start in starts if begin <= start < until]
     spans = pairwise([*starts, until])
     parts = [FrameRange(frame_of(named, begin, stop, cuts), begin, stop) for begin, stop in spans]
     ids = data.draw(
         st.permutations(list(named)).flatmap(lambda some: st.integers(1, len(some)).map(lambda n: some[:n]))
     )
     for agg in Aggregate:
-        for carry in (True, False):
-            found = shown(agg, parts, ids, grid, until, carry=carry)
+        for fill in Fill:
+            found = shown(agg, parts, ids, grid, until, fill=fill, cumulative=cumulative)
             for asset_id, own in zip(ids, found, strict=True):
-                page = known.page(asset_id, grid, end, 0, len(grid), carry, agg)
+                page = known.page(asset_id, grid, end, 0, len(grid), fill, agg)
                 assert own == [{name: one for name, one in point.items() if name != "t"} for point in page], agg
 
 

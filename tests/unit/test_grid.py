@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights
-from analytics_service.history.grid import AlignedGrid, Grid, Period, fit_grid, make_grid
+from analytics_service.history.formats.csv import times
+from analytics_service.history.grid import Grid, Period, fit_grid, make_grid
 from tests import oracle
 
 
@@ -137,6 +138,8 @@ def test_a_range_of_more_than_a_million_buckets_is_refused_and_says_so() -> None
         grid(0, hours * 3600, "h")
 
 
+# Widths that only a request may ask for, besides those of automatic buckets.
+ALIGNED = [*oracle.WIDTHS, ("min", 90), ("h", 8), ("h", 24), ("d", 10), ("w", 4), ("m", 5), ("m", 6), ("y", 3)]
 # The longest ranges that a walk through the calendar divides quickly, seconds.
 SPANS = {"min": 4 * 86_400, "h": 8 * 86_400, "d": 20 * 86_400, "w": 60 * 86_400, "m": 200 * 86_400, "y": 800 * 86_400}
 
@@ -145,7 +148,7 @@ SPANS = {"min": 4 * 86_400, "h": 8 * 86_400, "d": 20 * 86_400, "w": 60 * 86_400,
     zone=st.sampled_from(oracle.ZONES),
     start=st.integers(second(1972, 2, 1), second(2036, 1, 1)),
     share=st.floats(0, 1),
-    width=st.sampled_from(oracle.WIDTHS),
+    width=st.sampled_from(ALIGNED),
 )
 @example(zone="America/Santiago", start=second(2026, 9, 5, 20), share=0.2, width=("h", 12))
 @example(zone="Australia/Lord_Howe", start=second(2026, 4, 4, 20), share=0.2, width=("h", 1))
@@ -154,13 +157,17 @@ SPANS = {"min": 4 * 86_400, "h": 8 * 86_400, "d": 20 * 86_400, "w": 60 * 86_400,
 @example(zone="Australia/Lord_Howe", start=second(2026, 10, 2, 20), share=0.6, width=("h", 1))
 @example(zone="Asia/Kathmandu", start=second(1985, 12, 31), share=0.4, width=("min", 30))
 @example(zone="Pacific/Apia", start=second(2011, 12, 28), share=0.3, width=("d", 2))
+@example(zone="Pacific/Apia", start=second(2011, 12, 28), share=1, width=("h", 8))
+# The year changes in the range, and right after it.
+@example(zone="Asia/Kolkata", start=second(2026, 12, 30), share=0.5, width=("h", 6))
+@example(zone="America/New_York", start=second(2026, 12, 31), share=0.15, width=("h", 24))
 @settings(max_examples=120, deadline=None)
 def test_aligned_buckets_are_where_a_walk_through_the_calendar_finds_them(
     zone: str, start: int, share: float, width: tuple[str, int]
 ) -> None:
     period, interval = width
     end = start + int(SPANS[period] * share)
-    mine = AlignedGrid(start, end, Period(period), interval, ZoneInfo(zone))
+    mine = make_grid(start, end, Period(period), interval, ZoneInfo(zone), is_aligned=True)
     expected = oracle.aligned_begins(start, end, period, interval, zone)
     assert mine.count == len(expected) - 1
     assert [*mine.page(0, mine.count)] == expected
@@ -209,15 +216,42 @@ def test_the_range_of_a_fitting_grid_fits_itself(zone: str, start: int, length: 
     assert once.begins(0, 1)[0] <= once.start
 
 
-def test_buckets_that_a_plain_grid_has_as_well_are_known() -> None:
-    assert fit_grid(second(2026, 5, 1, 3), second(2026, 5, 9), 50, ZoneInfo("America/New_York")).is_plain
-    assert fit_grid(second(2026, 5, 1), second(2026, 7, 9), 50, ZoneInfo("America/New_York")).is_plain
-    # In New York the 8th of March has 23 hours: its second half is an hour shorter.
-    halves = AlignedGrid(second(2026, 3, 7, 12), second(2026, 3, 12), Period.HOUR, 12, ZoneInfo("America/New_York"))
-    assert not halves.is_plain
-    assert halves.page(0, 13)[2:5] == [second(2026, 3, 8, 5), second(2026, 3, 8, 17), second(2026, 3, 9, 4)]
-    # Two days from the 30th of December 1969, in a range that cannot begin before 1970.
-    assert not fit_grid(0, 19 * 86_400, 10, ZoneInfo("America/New_York")).is_plain
+def test_aligned_weeks_begin_on_monday_whatever_the_start_is() -> None:
+    """Clocks went forward on Sunday the 8th of March."""
+    zone = "America/New_York"
+    mondays = [second(2026, 3, 2, 5), second(2026, 3, 9, 4), second(2026, 3, 16, 4)]
+    for day in range(2, 9):
+        start, end = second(2026, 3, day, 15), second(2026, 3, 9, 12)
+        mine = make_grid(start, end, Period.WEEK, 1, ZoneInfo(zone), is_aligned=True)
+        assert [*mine.page(0, 9)] == mondays
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize(("period", "interval"), [("d", 10_000), ("w", 10_000), ("m", 10_000), ("y", 3), ("y", 10_000)])
+@pytest.mark.parametrize("at", [0, 4_294_967_295])
+def test_the_widest_aligned_bucket_holds_the_first_and_the_last_second(
+    zone: str, period: str, interval: int, at: int
+) -> None:
+    """Python has no dates for the year 0, from which years are counted, nor for the year 10,000."""
+    page = make_grid(at, at, Period(period), interval, ZoneInfo(zone), is_aligned=True).page(0, 100)
+    assert len(page) == 2
+    assert page[0] <= at < page[1]
+    times(page, ZoneInfo(zone))
+
+
+@pytest.mark.parametrize(("period", "interval"), [("h", 5), ("h", 48), ("min", 7), ("min", 2_880)])
+def test_aligned_minutes_and_hours_must_divide_a_day(period: str, interval: int) -> None:
+    with pytest.raises(ParameterInvalid, match="must divide a day with align=calendar") as caught:
+        make_grid(0, 1, Period(period), interval, ZoneInfo("UTC"), is_aligned=True)
+    assert caught.value.parameter == "interval"
+
+
+def test_a_page_of_a_long_aligned_range_costs_no_more_than_itself() -> None:
+    """The range has 71 million minutes, which are counted, but never listed."""
+    with pytest.raises(ParameterInvalid, match="71,582,789 buckets"):
+        make_grid(0, 4_294_967_295, Period.MINUTE, 1, ZoneInfo("UTC"), is_aligned=True)
+    hours = make_grid(0, 4_294_967_295, Period.HOUR, 2, ZoneInfo("UTC"), is_aligned=True)
+    assert [*hours.page(500_000, 2)] == [500_000 * 7200, 500_001 * 7200, 500_002 * 7200]
 
 
 def test_a_range_of_too_many_years_is_refused_and_says_so() -> None:

@@ -8,17 +8,18 @@ from falcon.uri import parse_query_string
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics_service.history.candles import Fill
 from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
 from analytics_service.resources.history import query_string
 
-HOURS = Query(0, 7199, Period.HOUR, 1, ZoneInfo("UTC"), limit=1, offset=0, carry=True, ids=None)
+HOURS = Query(0, 7199, Period.HOUR, 1, ZoneInfo("UTC"), limit=1, offset=0, fill=Fill.PREVIOUS, ids=None)
 RESOLVED = {"start": "0", "end": "7199", "period": "h", "interval": "1", "limit": "1", "offset": "1"}
 
 
 def link(texts: Mapping[str, object]) -> str:
     """The query of the link from the first page of two hours, where the request had these texts."""
-    return query_string(texts, {"page": HOURS}, 1)
+    return query_string(texts, HOURS, 1)
 
 
 def test_values_are_replaced_where_they_were_and_new_ones_come_last() -> None:

@@ -15,6 +15,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.errors import EntityNotFound
+from analytics_service.history.candles import Fill
 from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
@@ -226,7 +227,7 @@ def test_the_next_snapshot_of_any_family_is_due(heads: dict[str, int], due: int)
 
 
 def page(start: int, end: int, period: str, zone: str = "UTC", limit: int = 200, offset: int = 0) -> Query:
-    return Query(start, end, Period(period), 1, ZoneInfo(zone), limit, offset, True, None)
+    return Query(start, end, Period(period), 1, ZoneInfo(zone), limit, offset, Fill.PREVIOUS, None)
 
 
 # Midnight of the day before in UTC, seven in the evening of the day before that in New York.

@@ -18,7 +18,7 @@ class Points:
     `begins` are the starts of its buckets, unix seconds. `values` has a row for each point, series by series, and the
     column `v`; or `o`, `h`, `l` and `c`, the first, greatest, least and last observation, and their count `n`. Values
     are numbers or decimal strings; a bucket without a value is null in all columns. `single` is true for the total over
-    all assets. `symbols` are by asset id, for formats that name assets. Formats that show times of day show them in the
+    all assets. `symbols` are by asset id. Formats that show times of day show them in the
     `zone`.
     """
 
@@ -34,15 +34,14 @@ class Points:
 class Format:
     """A format: the name that requests use, the media type, and the function that encodes points.
 
-    A format with a `suffix` encodes files; others encode a JSON member of the answer's data. `names_assets` means that
-    it shows symbols, and `is_packed` that its files are already compressed.
+    A format with a `suffix` encodes files; others encode a JSON member of the answer's data. `is_packed` means that its
+    files are already compressed.
     """
 
     name: str
     media: str
     encode: Callable[[Points], bytes]
     suffix: str = ""
-    names_assets: bool = True
     is_packed: bool = False
 
     @property

@@ -11,8 +11,9 @@ from analytics_service.market.assets import asset_spec
 
 
 def encode(points: Points) -> bytes:
-    """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
-    openings = ["" if points.single else _opening(asset_id) for asset_id in points.ids]
+    """`[point, ...]` of a single series, else `[{"asset": ..., "symbol": ..., "points": [point, ...]}, ...]`."""
+    symbols = points.symbols
+    openings = ["" if points.single else _opening(asset_id, symbols.get(asset_id)) for asset_id in points.ids]
     if not points.begins or not openings:
         return _array([b"%b]}" % opening.encode() for opening in openings]) if not points.single else b"[]"
     name, *others = points.values.columns
@@ -43,7 +44,7 @@ def encode_columns(points: Points) -> bytes:
     return _array([b"%b%b}" % (opening, b",".join(own)) for opening, *own in zip(openings, *arrays, strict=True)])
 
 
-JSON = Format(name="json", media="application/json", encode=encode, names_assets=False)
+JSON = Format(name="json", media="application/json", encode=encode)
 COLUMNS = Format(name="columns", media="application/json", encode=encode_columns)
 
 
@@ -72,8 +73,9 @@ def _leads(series: int, count: int) -> pl.Series:
 
 
 @lru_cache(maxsize=10_000)
-def _opening(asset_id: str) -> str:
-    return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['
+def _opening(asset_id: str, symbol: str | None) -> str:
+    named = orjson.dumps({"asset": asset_spec(asset_id), "symbol": symbol}).decode()
+    return f'{named.removesuffix("}")},"points":['
 
 
 def _named(points: Points, asset_id: str) -> bytes:
