@@ -44,7 +44,7 @@ _MIB = 2**20
 # Seconds that a request may wait, all in all.
 _REQUEST_SECONDS = 5.0
 Routes = list[tuple[str, Resource]]
-_FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
+_FILES: Routes = [(f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
@@ -55,6 +55,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     """
 
     operators: falcon.App[falcon.Request, falcon.Response]
+    root_path: str
     metrics_endpoint: int | str | None
     line: Line
     heads: Heads
@@ -70,6 +71,9 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         with within(_REQUEST_SECONDS, self.line):
             if self.metrics_endpoint is not None and _endpoint(env) == self.metrics_endpoint:
                 return self.operators(env, start_response)
+            # Answers are the same below the path of a proxy, so they are cached under one path.
+            if self.root_path and env["PATH_INFO"].startswith(f"{self.root_path}/"):
+                env["SCRIPT_NAME"], env["PATH_INFO"] = self.root_path, env["PATH_INFO"].removeprefix(self.root_path)
             return super().__call__(env, start_response)
 
 
@@ -130,6 +134,8 @@ def create_app(
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
     routes += [("/", web_page.WebPage("index", keys=str(asks_for_keys).lower())), *_FILES]
+    if settings.root_path:
+        routes.append((settings.root_path, web_page.Entrance()))
 
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, settings.trusted_proxies or Networks(), logs=settings.access_log)
@@ -137,6 +143,7 @@ def create_app(
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Conventions()])
     app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
+    app.root_path = settings.root_path
     errors.install(app)
     _add(app, routes)
     values = ValueReader(store, shared.views, chosen_values(settings))

@@ -161,6 +161,17 @@ class Settings:
         "Proxies (addresses or networks, separated by commas) whose X-Forwarded-For names the client. Whoever "
         "connects to a Unix socket is one.",
     )
+    root_path: str = _setting(
+        "",
+        values.root_path,
+        "Path below which a proxy serves this, such as /lending, if it passes the path on. A proxy that takes it away "
+        "needs no setting, because all links are relative.",
+    )
+    keepalive: int = _setting(
+        15,
+        values.WholeNumber(1, 3_600),
+        "Seconds for which connections without a request stay open: more than a load balancer in front keeps them.",
+    )
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
     rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
     markets_every: int = _setting(60, _interval, "Seconds between snapshots of markets and their rules.")

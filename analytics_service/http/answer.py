@@ -40,8 +40,8 @@ class Validators:
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
     `as_of` has the instant of each family's snapshot, `modified` is the newest of these instants, and `due` is when the
     next snapshot is expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots
-    do not change the answer. `next` is the path and query of the next page, and `vary` lists the request headers that
-    the answer depends on.
+    do not change the answer. `next` is the reference to the next page, relative to this one, and `vary` lists the
+    request headers that the answer depends on.
     """
 
     tag: str

@@ -26,11 +26,11 @@ _TABLES = (
     "Every history is also there as files, in the formats that `format` names. CSV is read as binary floats unless "
     "a program is told otherwise; in Arrow and Parquet values stay exact."
 )
-# Stands in the lines to copy for the scheme and host, which only browsers know: the page is the same for all of them.
+# Stands in the lines to copy for the service's URL, which only browsers know: the page is the same for all of them.
 _BASE = "http://HOST"
 _SCRIPT = f"""
 for (const lines of document.querySelectorAll("pre"))
-  lines.textContent = lines.textContent.replaceAll("{_BASE}", location.origin);
+  lines.textContent = lines.textContent.replaceAll("{_BASE}", new URL(".", location).href.slice(0, -1));
 """
 POLICY = "; ".join(
     (

@@ -78,7 +78,7 @@ _HEADERS: Mapping[str, Object] = {
         "Instant of the snapshot of each family that the answer is made from: a dictionary of dates "
         "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`."
     ),
-    "Link": _header('Path and query of the next page of a history, with rel="next" (RFC 8288), if there is one.'),
+    "Link": _header('Query of the next page, relative to this one, with rel="next" (RFC 8288), if there is one.'),
 }
 # Headers of all answers if there is a rate limit. They are not required, because open paths share some responses.
 _LIMIT_HEADERS: Mapping[str, Object] = {

@@ -57,7 +57,7 @@ class Pages(SnapshotPath):
         return Resolved(
             query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None,
             is_moving,
-            None if next_offset is None else f"{req.path}?{query_string(req.params, query, next_offset)}",
+            None if next_offset is None else f"?{query_string(req.params, query, next_offset)}",
             self._file_headers(query, self.file_name(arguments)) if query.format.suffix else (),
             query.format.is_packed,
         )

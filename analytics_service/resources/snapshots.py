@@ -68,7 +68,7 @@ class Resolved:
     """What a request means, whatever the state.
 
     The answer is cached under `query`; None means the request's own, and requests with the same one have the same
-    answer. `is_moving`: its meaning changes with time, as with `now`. `next` is the path and query of the next page.
+    answer. `is_moving`: its meaning changes with time, as with `now`. `next` is the reference to the next page.
     `headers` are those of the body, and one that `is_packed` is sent uncoded: a coding would save nothing.
     """
 

@@ -54,7 +54,7 @@ preload_app = False
 
 timeout = _settings.worker_timeout
 graceful_timeout = _settings.graceful_timeout
-keepalive = 15
+keepalive = _settings.keepalive
 # Workers are replaced at different times, so that no leak lasts. Even at thousands of requests a second this is rare,
 # because a new worker starts with an empty cache.
 max_requests = 1_000_000

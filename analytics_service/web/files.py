@@ -9,7 +9,8 @@ from pathlib import PurePath
 
 from analytics_service.http.answer import tag_of
 
-ROOT = "/static"
+# Relative to a page, so that a proxy may serve it below any path.
+ROOT = "static"
 _CHARTS = "plotly.min.js"
 _SCRIPT = re.compile(r'<script type="module" src="{{own}}/([^"]+)"')
 _IMPORT = re.compile(r'from "\./([^"]+)"')

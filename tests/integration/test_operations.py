@@ -296,7 +296,7 @@ def test_the_page_and_all_that_it_loads_are_on_the_operators_bind(settings: Sett
     page = client.simulate_get("/", query_string="theme=dark&of=the+page")
     assert page.headers["content-type"].startswith("text/html")
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    (own,) = {part.rpartition("/")[0] for part in page.text.split('"') if part.startswith("/static/")}
+    (own,) = {f"/{part.rpartition('/')[0]}" for part in page.text.split('"') if part.startswith("static/")}
     for name in ("style.css", "icon.svg", "operations.js", "operations_document.js", "operations_sections.js"):
         assert client.simulate_get(f"{own}/{name}").status_code == 200, name
 

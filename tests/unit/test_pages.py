@@ -21,7 +21,26 @@ def client() -> falcon.testing.TestClient:
 
 
 def linked(html: str) -> list[str]:
-    return re.findall(r'(?:src|href|data-charts)="(/static/[^"]+)"', html)
+    """Addresses are relative to a page at the root."""
+    return [f"/{name}" for name in re.findall(r'(?:src|href|data-charts)="(static/[^"]+)"', html)]
+
+
+@pytest.mark.parametrize("name", ["index", "operations"])
+def test_a_page_and_its_scripts_name_no_path_from_the_root(name: str) -> None:
+    """A proxy may serve it below a path of its own."""
+    assert not re.search(r'(?:src|href|data-charts)="/', files.page(name).decode())
+    from_root = re.compile(r"[\"'`(]/(?:api|docs|static|operations|metrics)\b|href: \"/")
+    assert [script.name for script in _OURS.glob("*.js") if from_root.search(script.read_text("utf-8"))] == []
+
+
+def test_below_the_path_of_a_proxy_everything_is_as_without_it() -> None:
+    client = falcon.testing.TestClient(create_app(Settings(clickhouse_url=_NOWHERE, root_path="/lend/data")))
+    for path in ("/", "/docs", "/healthz", "/readyz", "/api/v1/openapi.json", f"/static/{_version(client)}/main.js"):
+        plain, below = client.simulate_get(path), client.simulate_get(f"/lend/data{path}")
+        assert (below.status_code, below.content) == (plain.status_code, plain.content), path
+    assert client.simulate_get("/lend/data/lend/data/healthz").status_code == 404
+    entrance = client.simulate_get("/lend/data", query_string="view=risk")
+    assert (entrance.status_code, entrance.headers["location"]) == (308, "data/?view=risk")
 
 
 def _version(client: falcon.testing.TestClient) -> str:

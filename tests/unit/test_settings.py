@@ -14,6 +14,8 @@ from analytics_service.errors import SettingError
 # A value of each setting, at its limit if it has one, and what it is parsed to.
 WELL_FORMED: dict[str, tuple[str, object]] = {
     "BIND": ("[::1]:65535", "[::1]:65535"),
+    "ROOT_PATH": ("/a.b/c", "/a.b/c"),
+    "KEEPALIVE": ("75", 75),
     "METRICS_BIND": ("0.0.0.0:9000", "0.0.0.0:9000"),
     "METRICS_VALUES": ("price, debt-at-risk", ("price", "debt-at-risk")),
     "WORKERS": ("512", 512),
@@ -103,6 +105,8 @@ MALFORMED = [
     ("CORS_ORIGINS", ["a.example", "https://a.example/", "https://A.example", "*,https://a.example"]),
     ("CORS_ORIGINS", ["https://*.a.example", "https://a.example,http://localhost:*"]),
     ("API_KEYS_FILE", [""]),
+    ("ROOT_PATH", ["/", "lending", "/lending/", "/a//b", "/../b", "/api", "/api/v2"]),
+    ("KEEPALIVE", ["0", "3601"]),
     ("RATE_LIMIT", ["600", "0/60", "600/0", "1000001/60", "600/86401"]),
     ("TRUSTED_PROXIES", ["10.0.0.1/8", "10.0.0.1,"]),
     # All intervals have one parser.

@@ -22,7 +22,7 @@ export async function address(place, route, signal) {
 
 /** Where there is an address to try. It is one that has something, if any is known and no key is needed to see it. */
 function example() {
-  return [" The ", h("a", { href: "/docs#get_users_address_user" }, "API documentation"), " has one to try."];
+  return [" The ", h("a", { href: "docs#get_users_address_user" }, "API documentation"), " has one to try."];
 }
 
 /** Shows what the address has, or below the form why that is not known. */

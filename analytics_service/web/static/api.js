@@ -23,7 +23,7 @@ export class ApiError extends Error {
 export function address(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const text = new URLSearchParams(given).toString();
-  return `${location.origin}/api/v1${path}${text ? `?${text}` : ""}`;
+  return new URL(`api/v1${path}${text ? `?${text}` : ""}`, document.baseURI).href;
 }
 
 /** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), the instants of

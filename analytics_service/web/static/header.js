@@ -35,7 +35,7 @@ export function header(element, reload, looked) {
   const settings = h("details", { class: "settings", onkeydown: ({ key }) => key === "Escape" && (settings.open = false) },
     shown, h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme.button, refresh, sources, chips));
   element.replaceChildren(h("div", {},
-    h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), nav, simulated, settings));
+    h("a", { class: "name", href: "./", onclick: follow }, "Lending market data"), nav, simulated, settings));
   const look = watching(chips, simulated, sources, looked);
   look();
   return { update, look };

@@ -12,7 +12,7 @@ export async function read() {
 
 async function answered() {
   try {
-    return await fetch("/operations", { signal: AbortSignal.timeout(PATIENCE) });
+    return await fetch("operations", { signal: AbortSignal.timeout(PATIENCE) });
   } catch (error) {
     if (error.name !== "TimeoutError") throw new Error("The service does not answer.");
     throw new Error(`The service has not answered within ${PATIENCE / 1000} seconds.`);
