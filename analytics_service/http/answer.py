@@ -18,7 +18,7 @@ Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
 # Headers that web pages of other origins may read, if the response has them.
 EXPOSED = (
-    *("Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "Last-Modified", "Link"),
+    *("Accept-Ranges", "Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "Last-Modified", "Link"),
     *("RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"),
 )
 # Every response has these. Browsers must not guess another type, load anything for a response, or show it in a frame.

@@ -63,7 +63,7 @@ CASES = {
     "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
 }
 _MESSAGES = {
-    "request_malformed": "The request is malformed: it must follow HTTP/1.1.",
+    "request_malformed": "The request is malformed: it must follow HTTP/1.1, and percent-encode all but visible ASCII.",
     "precondition_failed": "The answer is another one than If-Match or If-Unmodified-Since asks for.",
     "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
     "headers_too_large": "The request's headers are too long or too many.",

@@ -139,11 +139,10 @@ function ownZone() {
   return zone && zone !== "Etc/Unknown" ? zone : "UTC";
 }
 
-// Browsers also take offsets, and zones in any case; the API takes neither.
+// Browsers also take offsets; the API does not.
 function isZone(name) {
   try {
-    const known = Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;
-    return /^[A-Z]/i.test(name) && (known === name || known.toLowerCase() !== name.toLowerCase());
+    return /^[A-Z]/i.test(name) && Boolean(Intl.DateTimeFormat("en", { timeZone: name }));
   } catch {
     return false;
   }
