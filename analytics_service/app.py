@@ -25,7 +25,18 @@ from analytics_service.http.requests import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
 from analytics_service.present.status import OPERATIONS, STATUS
-from analytics_service.resources import analytics, assets, docs, health, markets, metrics, operations, users, web_page
+from analytics_service.resources import (
+    analytics,
+    assets,
+    docs,
+    events,
+    health,
+    markets,
+    metrics,
+    operations,
+    users,
+    web_page,
+)
 from analytics_service.resources.course import Course
 from analytics_service.resources.current import Current
 from analytics_service.resources.history import HistoryPath
@@ -184,5 +195,5 @@ def _history(shared: Shared, reader: HistoryReader) -> Routes:
 
 
 def _current(shared: Shared) -> Routes:
-    paths = (*analytics.PATHS, *assets.PATHS, *markets.PATHS, *users.PATHS, *assets.SWAP_PATHS)
+    paths = (*analytics.PATHS, *assets.PATHS, *markets.PATHS, *users.PATHS, *events.PATHS, *assets.SWAP_PATHS)
     return [(f"/api/v1/{path.path}", Current(shared, path)) for path in paths]

@@ -175,7 +175,7 @@ class AlignedGrid(Grid):
 def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo, *, is_aligned: bool = False) -> Grid:
     """A grid within the limits. ParameterInvalid when the range is reversed or has too many buckets, or when days
     cannot be divided into aligned buckets."""
-    _require_order(start, end)
+    require_order(start, end)
     if is_aligned and period in EXACT and DAY % (interval * UNITS[period]):
         allowed = "of h 1, 2, 3, 4, 6, 8, 12 or 24, of min one that divides 1440"
         raise ParameterInvalid("interval", f"must divide a day with align=calendar: {allowed}")
@@ -195,7 +195,7 @@ def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
     It begins and ends with a bucket, within the limits of times. ParameterInvalid when the range is reversed, or when
     even years are too many. Cost: proportional to `points`.
     """
-    _require_order(start, end)
+    require_order(start, end)
     for period, interval in _WIDTHS:
         # No bucket of minutes or hours is longer than its width, so these would be too many.
         if period in EXACT and (end - start) // (interval * UNITS[period]) >= points:
@@ -210,6 +210,6 @@ def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
     )
 
 
-def _require_order(start: int, end: int) -> None:
+def require_order(start: int, end: int) -> None:
     if start > end:
         raise ParameterInvalid("start", f"start ({start}) must not be later than end ({end})")

@@ -1,6 +1,7 @@
 """Every parameter of paths and queries, declared once: its parser, help and schema."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -68,6 +69,10 @@ def _zone(help: str) -> Param:
 def _address(name: str, help: str, *, required: bool = True) -> Param:
     form = r"(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})"
     return _text(name, parse_address, help, form, "0x" + "0" * 40, required=required)
+
+
+def _of_address(what: str) -> Param:
+    return _address("address", f"{what} of this address only: bech32, or 0x and 40 hex digits.", required=False)
 
 
 _TIMES = (
@@ -166,7 +171,7 @@ MOMENT = (
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         "now-1h",
     ),
-    _zone("IANA zone in which at is read"),
+    _zone("IANA zone in which times are read"),
 )
 CHANGES = _text(
     "changes",
@@ -195,7 +200,7 @@ ASSET_IDS = _text(
 SYMBOLS = _text(
     "symbols",
     forms.symbols,
-    "symbols of assets separated by commas, in any case; their series follow those of asset_ids.",
+    "symbols of assets separated by commas, in any case; they follow those of asset_ids.",
     "[^,]+(,[^,]+)*",
 )
 
@@ -233,8 +238,9 @@ BORROWERS = (
     ),
     _number("limit", 1, 1_000, "accounts of a page.", default=20),
     _number("offset", 0, 10**9, "accounts before the page.", default=0),
-    _address("address", "accounts of this address only: bech32, or 0x and 40 hex digits.", required=False),
+    _of_address("accounts"),
 )
+OF_ADDRESS = _of_address("events")
 EVENTS = (
     Param(
         "action",
@@ -242,6 +248,10 @@ EVENTS = (
         "events of this action only.",
         schema={"type": "string", "enum": [*Action], "examples": ["borrow"]},
     ),
+    _time("start", f"events from this time on: {_TIMES}", "now-7d"),
+    _time("end", "events up to this time, in the same forms; a date is its last second.", "now"),
+    replace(ASSET_IDS, help="events of these assets only: ids separated by commas."),
+    SYMBOLS,
     _number("limit", 1, 1_000, "events of a page.", default=20),
     Param(
         "prev_event_uuid",

@@ -14,6 +14,8 @@ from analytics_service.market.kinds import Address, Amount, AssetId, Index, Text
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The namespace of events' uuids: an event has the same uuid wherever it is read.
 _NAMESPACE = UUID("0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
+# The last second that ClickHouse's DateTime has.
+LATEST = 2**32 - 1
 
 
 class Action(StrEnum):
@@ -88,22 +90,35 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class EventList:
-    """Consecutive events of an address; `count` is the number of all its events, regardless of their action."""
+class EventFilter:
+    """Selects events: of a (lower-case) address, from `start` to `end` (unix seconds, both included), of an action and
+    of some assets; None, and no asset, mean all."""
 
-    events: Sequence[Event]
-    count: int
+    address: str | None = None
+    start: int = 0
+    end: int = LATEST
+    action: Action | None = None
+    asset_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Selects events of an address: `limit` events after the event `previous`, in descending order of time and uuid, or
-    in `ascending` order; with an `action`, only events of that action."""
+    """A page of the events of a filter: `limit` events after the event `previous`, which need not match it, in
+    descending order of time and uuid, or in `ascending` order."""
 
+    filter: EventFilter
     limit: int
     previous: str | None = None
     ascending: bool = False
-    action: Action | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventList:
+    """A page of events, whether more follow, and the number of all events that its filter selects."""
+
+    events: Sequence[Event]
+    has_more: bool
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import falcon
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.times import Day, Edge
+from analytics_service.history.grid import require_order
+from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
 from analytics_service.http.answer import success
 from analytics_service.http.param import Param
-from analytics_service.market.assets import ids_of
+from analytics_service.market.assets import as_stored, ids_of
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath
@@ -32,7 +34,8 @@ class StatePath:
 
     The record is made from `families`, and USD values from those of `valued_by`; USD sums over markets are there if it
     `has_sums`, except in the older of two shapes. Answers that do not describe assets need no snapshot of prices.
-    `count` says how many items there are, if the record has only some.
+    `count` says how many items there are, if the record has only some, and `next` which parameters ask for the page
+    after it, if there is one.
     """
 
     path: str
@@ -46,6 +49,7 @@ class StatePath:
     has_sums: bool = False
     describes_assets: bool = True
     count: Callable[[Any], int] | None = None
+    next: Callable[[Any, Arguments], Mapping[str, object]] | None = None
 
 
 class Current(SnapshotPath):
@@ -61,16 +65,26 @@ class Current(SnapshotPath):
         self.families, self.valued_by, self.has_sums = declared.families, declared.valued_by, declared.has_sums
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the requested `moment` (None for now). ParameterInvalid for a moment in the future."""
+        """All parameters, the unix seconds of `times` among them, by name, and the requested `moment` (None for now).
+        ParameterInvalid for a moment in the future, and for a start after the end."""
         arguments = super().parse(req, path)
-        return {**arguments, "moment": self._moment(arguments)}
+        zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
+        given = [edge for edge in Edge if arguments.get(edge) is not None]
+        times = {str(edge): arguments[edge].second(zone, now, edge) for edge in given}
+        if {Edge.START, Edge.END} <= times.keys():
+            require_order(times["start"], times["end"])
+        return {**arguments, "times": times, "moment": self._moment(arguments["at"], times, now)}
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
-        """If the second that `at` means depends on now, the answer is cached under that second."""
-        if arguments["at"] is None or not arguments["at"].is_relative:
-            return Resolved()
-        # No client can send this character in a query.
-        return Resolved(f"{req.query_string}#{arguments['moment'].at}", is_moving=True)
+        """If what times mean depends on now, the answer is cached under their seconds."""
+        given = {**req.params, **arguments["times"]}
+        is_moving = any(arguments[name].is_relative for name in arguments["times"])
+
+        def following(record: Any) -> str | None:
+            further = self._declared.next(record, arguments) if self._declared.next else {}
+            return f"?{_query_string({**given, **further})}" if further else None
+
+        return Resolved(_query_string(given) if is_moving else None, is_moving, following)
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """The family of the definitions of assets, if the answer describes assets."""
@@ -97,10 +111,13 @@ class Current(SnapshotPath):
         return self.settled_at(at) if is_settled else None
 
     def record(self, view: View, arguments: Arguments) -> Any:
-        """What the path shows. An asset may be named by its symbol (rule 2.18)."""
+        """What the path shows. Assets may be named by their symbols (rule 2.18)."""
         if arguments.get("symbol") is not None:
             (asset_id,) = ids_of([arguments["symbol"]], view.assets, "symbol")
             arguments = {**arguments, "asset_id": asset_id}
+        if arguments.get("asset_ids") or arguments.get("symbols"):
+            named = [*(arguments["asset_ids"] or ()), *ids_of(arguments["symbols"] or (), view.assets)]
+            arguments = {**arguments, "asset_ids": as_stored(named, view.assets)}
         if not arguments.get("changes"):
             return self._declared.record(view, arguments)
         record = self._declared.record(view, {**arguments, "earlier": self._earlier(view, arguments)})
@@ -143,12 +160,15 @@ class Current(SnapshotPath):
                 earlier[name] = then
         return earlier
 
-    def _moment(self, arguments: Arguments) -> Moment | None:
-        if arguments["at"] is None:
+    def _moment(self, form: TimeForm | None, times: Mapping[str, int], now: int) -> Moment | None:
+        if form is None:
             return None
-        now = self._shared.schedule.now()
-        at = arguments["at"].second(arguments["tz"] or self._shared.zone, now, Edge.AT)
+        at = times["at"]
         if at > now:
             message = f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}"
-            raise ParameterInvalid("at", message + (_TODAY_HINT if isinstance(arguments["at"], Day) else ""))
+            raise ParameterInvalid("at", message + (_TODAY_HINT if isinstance(form, Day) else ""))
         return Moment(at, late=now < self.settled_at(at))
+
+
+def _query_string(given: Mapping[str, object]) -> str:
+    return urlencode(given, quote_via=quote)

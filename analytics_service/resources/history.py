@@ -54,10 +54,11 @@ class Pages(SnapshotPath):
         query: Query = arguments["page"]
         is_moving = arguments["start"].is_relative or arguments["end"].is_relative
         next_offset = query.next_offset
+        following = None if next_offset is None else f"?{query_string(req.params, query, next_offset)}"
         return Resolved(
             query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None,
             is_moving,
-            None if next_offset is None else f"?{query_string(req.params, query, next_offset)}",
+            lambda record: following,
             self._file_headers(query, self.file_name(arguments)) if query.format.suffix else (),
             query.format.is_packed,
         )

@@ -68,13 +68,14 @@ class Resolved:
     """What a request means, whatever the state.
 
     The answer is cached under `query`; None means the request's own, and requests with the same one have the same
-    answer. `is_moving`: its meaning changes with time, as with `now`. `next` is the reference to the next page.
-    `headers` are those of the body, and one that `is_packed` is sent uncoded: a coding would save nothing.
+    answer. `is_moving`: its meaning changes with time, as with `now`. `next` is the reference to the page after a
+    record, if there is one. `headers` are those of the body, and one that `is_packed` is sent uncoded: a coding would
+    save nothing.
     """
 
     query: str | None = None
     is_moving: bool = False
-    next: str | None = None
+    next: Callable[[Any], str | None] = lambda record: None
     headers: Headers = ()
     is_packed: bool = False
 
@@ -154,7 +155,7 @@ class SnapshotPath(Resource):
             modified=min(max(*as_of.values(), self._rewritten_at(heads)), schedule.now()) if as_of else None,
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
             closes_at=self._closes_at(view, arguments, heads),
-            next=resolved.next,
+            next=resolved.next(record),
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
         return Answer(validators, IDENTITY, body, resolved.headers)

@@ -1,4 +1,4 @@
-"""/api/v1/users/{address}: the position of an address, complete and in parts, and its events."""
+"""/api/v1/users/{address}: the position of an address, complete and in parts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,9 +10,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored
-from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.portfolio import Portfolio, Unlocks, unlocks_at
-from analytics_service.present.assets import ACCOUNT_EVENT
 from analytics_service.present.positions import (
     ACCOUNT_COLLATERAL,
     ACCOUNT_HEALTH,
@@ -97,14 +95,6 @@ class UserView:
         raise EntityNotFound(f"{parameter}: {str(name)[:100]!r} names no {what} of this address.")
 
 
-def _events(view: View, arguments: Arguments) -> EventList:
-    """A page of the events. EntityNotFound if prev_event_uuid names no event of the address."""
-    query = EventQuery(
-        arguments["limit"], arguments["prev_event_uuid"], arguments["sort_order"] == "asc", arguments["action"]
-    )
-    return view.events(arguments["address"], query)
-
-
 def _user(
     path: str,
     summary: str,
@@ -136,7 +126,7 @@ _POSTED, _OWED = attrgetter("account.totals.collaterals"), attrgetter("account.t
 _STAKED, _POOLS = attrgetter("portfolio.staking"), Many(STAKED_POOL, attrgetter("pools"))
 _ACCOUNT = (params.ACCOUNT_INDEX,)
 _POOL = (params.POOL_INDEX, params.POOL_DURATION)
-PARTS = (
+PATHS = (
     _user(
         "user",
         "Everything that an address has; it is empty if the address has nothing.",
@@ -231,20 +221,5 @@ PARTS = (
         _WALLET,
         valued_by=_WALLET_VALUE,
         named_by=params.ASSET,
-    ),
-)
-PATHS = (
-    *PARTS,
-    StatePath(
-        "users/{address}/tx-history",
-        "What an address did, a page at a time; `count` is the number of all its events.",
-        Many(ACCOUNT_EVENT, attrgetter("events")),
-        _events,
-        ("loans",),
-        (*params.EVENTS, *VALUED),
-        (params.ADDRESS,),
-        # Markets determine the prices of receipt tokens.
-        ("prices", "markets"),
-        count=attrgetter("count"),
     ),
 )

@@ -15,7 +15,7 @@ from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailabl
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
-from analytics_service.market.events import EventList, EventQuery
+from analytics_service.market.events import EventFilter, EventList, EventQuery
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
@@ -29,7 +29,7 @@ from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.events import read_account_events
+from analytics_service.store.events import count_events, read_events
 from analytics_service.store.histories import PRICES
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import (
@@ -39,6 +39,7 @@ from analytics_service.store.ledger import (
     PastHead,
     completed_before,
     first_moment,
+    read_state,
     require_unchanged,
 )
 from analytics_service.store.markets import (
@@ -68,8 +69,11 @@ _T = TypeVar("_T")
 _MAX_VIEWS = 16
 # Limit of cached books, which are large. One serves all prices of its snapshots.
 _MAX_BOOKS = 2
+# Limit of cached numbers of events. All pages of a list need the same.
+_MAX_COUNTS = 1_000
 _OF_SOME = "Only the positions of some addresses are known here,"
 _ASK = "Ask the deployment that this one follows."
+_NOT_KNOWN = f"{_OF_SOME} and this one is not among them, or has none. {_ASK}"
 
 
 def _is_empty(head: Head) -> bool:
@@ -82,8 +86,11 @@ class View:
     Superseded if the family was rewritten since the head and the part was not read before.
     """
 
-    def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid, books: Share[Book]) -> None:
+    def __init__(
+        self, store: Store, heads: ShownHeads, interest: InterestPaid, books: Share[Book], counts: Share[int]
+    ) -> None:
         self.heads = heads
+        self._counts = counts
         self._interest = interest
         self._books = books
         self._store = store
@@ -205,7 +212,7 @@ class View:
     def _require_known(self, is_empty: bool) -> None:
         """EntityNotFound for what is empty because its address may not be among those that are known."""
         if is_empty and not self._knows_all:
-            raise EntityNotFound(f"{_OF_SOME} and this one is not among them, or has none. {_ASK}")
+            raise EntityNotFound(_NOT_KNOWN)
 
     def valuation_at(self, assumed: Mapping[str, Decimal]) -> Valuation:
         """All borrow accounts, valued at assumed prices, by asset id, in place of the oracle's."""
@@ -290,13 +297,30 @@ class View:
         """The unlock arrangements of a (lower-case) address."""
         return self.unlocking.get(address, [])
 
-    def events(self, address: str, query: EventQuery) -> EventList:
-        """A list of events of a (lower-case) address. EntityNotFound if the previous event is not the address's; of the
-        present also if there is none, and not all addresses are known."""
-        events = self._read("loans", lambda head: read_account_events(self._store, address, head.at, query))
-        if not events.count and self.heads.has("positions"):
-            self._require_known(is_empty=True)
+    def events(self, query: EventQuery) -> EventList:
+        """A page of events. EntityNotFound if the previous event is none of those of the address, or of all; and where
+        not all addresses are known, for all of them, or for one without any event."""
+        of = query.filter
+        if of.address is None and self._knows_some:
+            raise EntityNotFound(f"{_OF_SOME} so nothing can be said of all events. {_ASK}")
+        events = self._read("loans", lambda head: self._events(head, query))
+        if not events.count and self._knows_some and not self._count(self.head("loans"), EventFilter(of.address)):
+            raise EntityNotFound(_NOT_KNOWN)
         return events
+
+    def _events(self, head: Head, query: EventQuery) -> EventList:
+        events = read_events(self._store, head.at, replace(query, limit=query.limit + 1))
+        return EventList(events[: query.limit], len(events) > query.limit, self._count(head, query.filter))
+
+    def _count(self, head: Head, of: EventFilter) -> int:
+        """How many events a filter selects: the same on all pages."""
+        return self._counts.get((head, of), lambda: count_events(self._store, head.at, of))
+
+    @Part
+    def _knows_some(self) -> bool:
+        """Whether only the positions of some addresses are known, and so only their events."""
+        newest = read_state(self._store, "positions")
+        return newest is not None and not _is_empty(newest) and not knows_all(self._store, newest.at)
 
     def contract(self, address: str) -> SwapContract | None:
         """A swap contract by its (lower-case) address."""
@@ -377,7 +401,8 @@ class Views:
         self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MAX_VIEWS)
         self._lock = threading.Lock()
         books: Share[Book] = Share(LRUCache(_MAX_BOOKS))
-        self._shared = (InterestPaid(store), books)
+        counts: Share[int] = Share(LRUCache(_MAX_COUNTS))
+        self._shared = (InterestPaid(store), books, counts)
         self._view = View(store, ShownHeads(), *self._shared)
 
     def newest(self) -> View:

@@ -1,19 +1,24 @@
-"""Histories of addresses in the store: every event by address, time and uuid."""
+"""Events in the store, by address, time and uuid."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from analytics_service.errors import EntityNotFound
-from analytics_service.market.events import Event, EventList, EventQuery
+from analytics_service.market.events import Event, EventFilter, EventQuery
 from analytics_service.market.fields import columns_of
 from analytics_service.market.kinds import Text
 from analytics_service.store.columns import Columns, decoded, encoded_records, select_list
 from analytics_service.store.connection import Store
+from analytics_service.store.sql import MAX_ADDRESSES
 
 ACCOUNT_EVENTS = "account_event"
 _EVENT = columns_of(Event)
 COLUMNS: Columns = {**_EVENT, "uuid": Text("Version 5 UUID of the identity of the event")}
+_KEY = ["address", "at", "uuid"]
+_WHOSE = "address = {address:String}"
+# Events whose last versions are looked up in one query: their addresses are a parameter, which may be 128 KiB long.
+_AT_ONCE = MAX_ADDRESSES
 # Conditions on the events after an event. The first comparison lets ClickHouse skip rows by the sort key.
 _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
@@ -24,35 +29,80 @@ def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
     return encoded_records(events, COLUMNS)
 
 
-def read_account_events(store: Store, address: str, until: int, query: EventQuery) -> EventList:
-    """A list of events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
+def read_events(store: Store, until: int, query: EventQuery) -> list[Event]:
+    """The events of a page up to a unix second, that of a head of family loans (rule 6.7).
 
-    EntityNotFound if the previous event is not an event of the address. The cost is proportional to the list.
+    EntityNotFound if the previous event is not one of the address, or of any. The cost for an address is proportional
+    to the page if most of its events match; for all, a few bytes of each event are read, too.
     """
-    key = _key_of(store, address, until, query.previous) if query.previous else {}
+    bound, key = _bound(until, query.filter), dict[str, object]()
+    if query.previous:
+        key = _key_of(store, until, query.filter, query.previous)
     after = _AFTER if query.ascending else _BEFORE
-    placeholders = {
-        "columns": select_list(_EVENT),
-        "order": "ASC" if query.ascending else "DESC",
-        "after": after if key else "true",
+    placeholders = {"order": "ASC" if query.ascending else "DESC", "after": after if key else "true"}
+    if query.filter.address is None:
+        rows = _page_of_all(store, query, placeholders, {**bound, **key})
+    else:
+        placeholders |= {"columns": select_list(_EVENT), "whose": _WHOSE}
+        rows = store.frame("account_event_page", placeholders, limit=query.limit, **bound, **key)
+    return [Event(**decoded(row, _EVENT)) for row in rows.select(list(_EVENT)).iter_rows(named=True)]
+
+
+def count_events(store: Store, until: int, of: EventFilter) -> int:
+    """How many events a filter selects up to a unix second. Without an address every event is counted, in a second for
+    ten million."""
+    rows = store.frame("account_event_count", {"whose": _whose(of)}, **_bound(until, of))
+    return sum(rows["count"])
+
+
+def _page_of_all(
+    store: Store, query: EventQuery, placeholders: Mapping[str, str], bound: Mapping[str, object]
+) -> pl.DataFrame:
+    """The rows of a page of all addresses. Rows that others replace, and events that have gone, are still there until
+    ClickHouse merges them; if they leave too few, more are read."""
+    edge = {"beyond": "<=", "last": "max"} if query.ascending else {"beyond": ">=", "last": "min"}
+    filled = {**placeholders, **edge, "columns": select_list(COLUMNS)}
+    is_filtered = bool(query.filter.action or query.filter.asset_ids)
+    limit = query.limit
+    while True:
+        rows = store.frame("event_page", filled, limit=limit, **bound)
+        newest = rows.unique(_KEY, keep="first", maintain_order=True)
+        if is_filtered:
+            newest = _not_replaced(store, newest)
+        events = newest.filter(~pl.col("gone"))
+        if events.height >= query.limit or rows.height < limit:
+            return events.head(query.limit)
+        limit *= 4
+
+
+def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are the last of their events: others that no longer match a filter may have replaced them."""
+    kept = [rows.clear()]
+    for batch in rows.iter_slices(_AT_ONCE):
+        addresses, seconds = (batch[name].unique().to_list() for name in ("address", "at"))
+        last = store.frame("event_versions", addresses=addresses, seconds=seconds)
+        kept.append(batch.join(last, on=[*_KEY, "version"], how="semi", maintain_order="left"))
+    return pl.concat(kept)
+
+
+def _bound(until: int, of: EventFilter) -> dict[str, object]:
+    return {
+        "address": of.address or "",
+        "start": of.start,
+        "until": min(until, of.end),
+        "action": of.action or "",
+        "assets": list(of.asset_ids),
     }
-    rows = store.frame(
-        "account_event_page",
-        placeholders,
-        address=address,
-        until=until,
-        action=query.action or "",
-        limit=query.limit,
-        **key,
-    )
-    events = [Event(**decoded(row, _EVENT)) for row in rows.iter_rows(named=True)]
-    count = store.frame("account_event_count", address=address, until=until)["count"]
-    return EventList(events, sum(count))
 
 
-def _key_of(store: Store, address: str, until: int, uuid: str) -> dict[str, object]:
-    """The sort key of an event among the events of its address."""
-    rows = store.frame("account_event_place", address=address, until=until, uuid=uuid)
+def _whose(of: EventFilter) -> str:
+    return "true" if of.address is None else _WHOSE
+
+
+def _key_of(store: Store, until: int, of: EventFilter, uuid: str) -> dict[str, object]:
+    """The sort key of an event among those of its address, or of all."""
+    rows = store.frame("account_event_place", {"whose": _whose(of)}, address=of.address or "", until=until, uuid=uuid)
     if not rows.height:
-        raise EntityNotFound(f"prev_event_uuid: {uuid} names no event of this address.")
+        whose = "of this address" if of.address else "here"
+        raise EntityNotFound(f"prev_event_uuid: {uuid} names no event {whose}.")
     return {"at": rows["at"].item(), "uuid": uuid}

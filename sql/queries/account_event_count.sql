@@ -1,6 +1,8 @@
--- How many events did an address have up to an instant?
+-- How many events were there up to an instant, of an address or of all?
 SELECT count() AS count
 FROM account_event FINAL
-WHERE address = {address:String}
-  AND at <= toDateTime({until:UInt32}, 'UTC')
+WHERE {whose}
+  AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt32}, 'UTC')
   AND NOT gone
+  AND ({action:String} = '' OR action = {action:String})
+  AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})

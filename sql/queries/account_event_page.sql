@@ -6,13 +6,14 @@ FROM
 (
     SELECT *
     FROM account_event
-    WHERE address = {address:String}
-      AND at <= toDateTime({until:UInt32}, 'UTC')
+    WHERE {whose}
+      AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt32}, 'UTC')
       AND {after}
     ORDER BY address {order}, at {order}, uuid {order}, version DESC
     LIMIT 1 BY at, uuid
 )
 WHERE NOT gone
   AND ({action:String} = '' OR action = {action:String})
+  AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
 LIMIT {limit:UInt32}
 SETTINGS max_threads = 1, max_block_size = 256, optimize_read_in_order = 1, read_in_order_use_buffering = 0

@@ -1,8 +1,8 @@
--- When was an event of an address? The index on uuid leaves few rows to read. One that has gone has the place where it was,
--- so that a list goes on after it.
+-- When was an event, of an address or of any? The index on uuid leaves few rows to read. One that has gone has the place
+-- where it was, so that a list goes on after it.
 SELECT at
 FROM account_event
-WHERE address = {address:String}
+WHERE {whose}
   AND at <= toDateTime({until:UInt32}, 'UTC')
   AND uuid = {uuid:String}
 ORDER BY gone, version DESC

@@ -50,6 +50,7 @@ ROUTES: Mapping[str, Route] = {
     "/api/v1/analytics/market/risk": Route("prices=ETH:-20%", HEALTH),
     "/api/v1/analytics/market/risk/ladder": Route(f"{ASSET}&step=50", HEALTH),
     "/api/v1/analytics/market/borrowers": Route("limit=1000", HEALTH),
+    "/api/v1/analytics/market/events": Route(f"limit=1000&address={RICH_ADDRESS}", "loans"),
     LOANS: Route(HISTORY, "loans"),
     f"{LOANS}/by-asset": Route(HISTORY, "loans"),
     LIQUIDATIONS: Route(HISTORY, "loans"),

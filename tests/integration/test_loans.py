@@ -8,12 +8,12 @@ from decimal import Decimal
 import pytest
 
 from analytics_service.errors import SourceError
-from analytics_service.market.events import Action, Event, EventQuery, Sum, Totals
+from analytics_service.market.events import Action, Event, EventFilter, EventQuery, Sum, Totals
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import Market
 from analytics_service.market.sums import TOTAL
 from analytics_service.store.connection import Store
-from analytics_service.store.events import read_account_events
+from analytics_service.store.events import read_events
 from analytics_service.store.histories import LOANS
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.observations import read_latest
@@ -139,6 +139,6 @@ def test_an_event_whose_value_cannot_be_stored_is_of_unknown_value_and_holds_up_
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"The value of event strange is unknown: {Decimal(usd)} USD at a price of {price}."
     ]
-    page = read_account_events(store, "0xabc", SECOND + 120, EventQuery(100, ascending=True))
-    assert [(one.id, one.usd, one.price) for one in page.events if one.id == "strange"] == [("strange", None, None)]
-    assert page.count == len(EVENTS) + 1
+    page = read_events(store, SECOND + 120, EventQuery(EventFilter("0xabc"), 100, ascending=True))
+    assert [(one.id, one.usd, one.price) for one in page if one.id == "strange"] == [("strange", None, None)]
+    assert len(page) == len(EVENTS) + 1

@@ -45,6 +45,7 @@ VALUED = {
     f"{USER}/wallet/balances": "markets positions prices",
     f"{USER}/wallet/balance": "markets positions prices",
     f"{USER}/tx-history": "loans markets prices",
+    "/api/v1/analytics/market/events": "loans markets prices",
 }
 
 

@@ -1,22 +1,27 @@
-"""The history of an address: its events, page by page, up to the newest complete snapshot."""
+"""Events of an address, and of all, page by page, up to the newest complete snapshot."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import falcon.testing
+import polars as pl
 import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
+from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
+from analytics_service.store.ledger import new_version
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.clickhouse import client as clickhouse_client
@@ -26,6 +31,7 @@ from tests.integration.handmade import HUGE, NOON, HandMade
 ALICE, BOB, CONTRACT = "0x" + "a" * 40, "0x" + "b" * 40, "0x" + "c" * 40
 MINUTE = timedelta(minutes=1)
 LEND = "token;lend"
+EVENTS = "/api/v1/analytics/market/events"
 Client = falcon.testing.TestClient
 
 
@@ -55,6 +61,24 @@ def ask(client: Client, address: str = ALICE, status: int = 200, **query: str) -
     assert answer.status_code == status, answer.text
     body: dict[str, Any] = answer.json
     return body
+
+
+def pages(client: Client, path: str, **query: str) -> Iterator[dict[str, Any]]:
+    """A list, page by page, as its Link goes on."""
+    following: str | None = f"{path}?{urlencode(query)}"
+    while following:
+        answer = client.simulate_get(following)
+        assert answer.status_code == 200, answer.text
+        yield answer.json
+        link = answer.headers.get("link")
+        following = link and link.removeprefix("<").removesuffix('>; rel="next"')
+
+
+def of_all(client: Client, **query: str) -> list[str]:
+    """The uuids of all events of all addresses that match."""
+    listed = [uuid for body in pages(client, EVENTS, **query) for uuid in uuids(body)]
+    assert {body["count"] for body in pages(client, EVENTS, **query)} == {len(listed)}
+    return listed
 
 
 def uuids(body: dict[str, Any]) -> list[str]:
@@ -157,12 +181,12 @@ def test_an_address_may_be_asked_for_in_either_case(store: Store, client: Client
     assert ask(client)["count"] == ask(client, address="0x" + "A" * 40)["count"] == 1
 
 
-def test_a_page_of_one_action_counts_all_and_begins_after_any_event(store: Store, client: Client) -> None:
+def test_a_page_of_one_action_counts_that_and_begins_after_any_event(store: Store, client: Client) -> None:
     events = [event(f"{n}", -n, Action.BORROW if n % 2 else Action.RETURN) for n in range(9)]
     run(HandMade(events_=events), store, 0)
     body = ask(client, action="borrow", prev_event_uuid=events[2].uuid, limit="2")
     assert uuids(body) == [events[3].uuid, events[5].uuid]
-    assert body["count"] == 9
+    assert body["count"] == 4
     assert uuids(ask(client, action="send")) == []
 
 
@@ -218,3 +242,58 @@ def test_pages_neither_skip_nor_repeat_while_events_arrive(
     mine = [one for one in events if one.address == ALICE]
     # A descending reading shows what was there when it began; an ascending one meets what arrives, too.
     assert seen == (newest_first(mine)[::-1] if order == "asc" else newest_first(there))
+
+
+def test_events_of_all_addresses_are_listed_and_filtered_alike(
+    store: Store, client: Client, draw: random.Random
+) -> None:
+    """Random events, many at one second; a page goes on where the page before says."""
+    actions, addresses, assets = [Action.BORROW, Action.LIQUIDATE], [ALICE, BOB], [LEND, "native;unew"]
+    events = [
+        replace(event(f"{n}", draw.randrange(0, 40) / 4, draw.choice(actions), draw.choice(addresses)), asset_id=asset)
+        for n, asset in enumerate(draw.choices(assets, k=60))
+    ]
+    run(HandMade(events_=sorted(events, key=lambda one: one.at)), store, 10)
+    assert of_all(client, limit="7") == newest_first(events)
+    assert of_all(client, limit="7", sort_order="asc") == newest_first(events)[::-1]
+    assert {one["account_address"] for one in client.simulate_get(EVENTS).json["data"]} <= {ALICE, BOB}
+    chosen: list[tuple[dict[str, str], Callable[[Event], bool]]] = [
+        ({"action": "liquidate"}, lambda one: one.action is Action.LIQUIDATE),
+        ({"symbols": "lend"}, lambda one: one.asset_id == LEND),
+        ({"asset_ids": "native;unew", "action": "borrow"}, lambda one: one.asset_id != LEND and one.action == "borrow"),
+        # Both ends count; the client's clock is at ten minutes past noon.
+        ({"start": "now-5min", "end": "2025-03-01T12:08Z"}, lambda one: 5 * MINUTE <= one.at - NOON <= 8 * MINUTE),
+    ]
+    for query, matches in chosen:
+        matching = [one for one in events if matches(one)]
+        assert of_all(client, limit="4", **query) == newest_first(matching)
+        own = [one for one in matching if one.address == BOB]
+        assert of_all(client, limit="4", address=BOB, **query) == newest_first(own)
+        bodies = list(pages(client, f"/api/v1/users/{BOB}/tx-history", limit="4", **query))
+        assert [uuid for body in bodies for uuid in uuids(body)] == newest_first(own)
+        assert {body["count"] for body in bodies} == {len(own)}
+
+
+def test_events_that_changed_or_went_are_not_found_as_they_were(store: Store, client: Client) -> None:
+    """Rows that others replace are still there until ClickHouse merges them."""
+    events = [event(f"{n}", n / 10, Action.BORROW) for n in range(40)]
+    run(HandMade(events_=events), store, 5)
+    version = new_version(store)
+    frames = [account_event_frame(events[10:]), account_event_frame([replace(events[9], action=Action.RETURN)])]
+    for frame, gone in zip(frames, (True, False), strict=True):
+        store.insert(ACCOUNT_EVENTS, versioned(frame.with_columns(gone=pl.lit(gone)), version))
+    assert of_all(client, limit="3", action="borrow") == newest_first(events[:9])
+    assert of_all(client, limit="3") == newest_first(events[:10])
+
+
+def test_a_range_that_ends_before_it_starts_and_an_unknown_asset_are_refused(store: Store, client: Client) -> None:
+    run(HandMade(events_=[event("1", 0)]), store, 0)
+    for path in (EVENTS, f"/api/v1/users/{ALICE}/tx-history"):
+        for query, status, why in (
+            ("start=now&end=now-1d", 400, "Query parameter start='now': start"),
+            ("start=tomorrow", 400, "Query parameter start='tomorrow'"),
+            ("asset_ids=native;nothing", 404, "asset_ids: 'native;nothing' names no asset."),
+            ("symbols=NOTHING", 404, "symbols: 'NOTHING' is the symbol of no asset."),
+        ):
+            answer = client.simulate_get(path, query_string=query)
+            assert (answer.status_code, answer.json["error"]["message"].startswith(why)) == (status, True), answer.text

@@ -11,7 +11,7 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import OutOfRange
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
-from analytics_service.resources.users import PARTS
+from analytics_service.resources.users import PATHS
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
@@ -65,7 +65,7 @@ def test_every_path_of_markets_and_positions_shows_them_by_their_ids(
         shown = get(client, f"/api/v1/markets/{path}/lookup", f"{FLAGS}&asset_id={ID}{at}").json["data"]["asset_info"]
         assert shown["asset"]["id"] == ID
         assert (shown["metadata"]["symbol"], shown["metadata"]["decimals_denom"]) == ("all", 0)
-    for part in PARTS:
+    for part in PATHS:
         named = {"index": "index=0", "asset_id": f"asset_id={ID}"}
         asked = [named[param.name] for param in part.query if param.name in named]
         get(client, f"/api/v1/{part.path.format(address=ADDRESS, index=0)}", "&".join([FLAGS, *asked]) + at)

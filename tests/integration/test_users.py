@@ -11,7 +11,7 @@ from analytics_service.http import params
 from analytics_service.market.share import Share
 from analytics_service.resources.current import Current, StatePath
 from analytics_service.resources.snapshots import Shared
-from analytics_service.resources.users import PARTS
+from analytics_service.resources.users import PATHS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
 from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.state.heads import ShownHeads
@@ -123,7 +123,7 @@ def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
 ) -> None:
     """Only unlocks have fractions, so only the paths that show them take with_percent."""
     flags = dict.fromkeys(on, "true")
-    with_percent = {part.path.removeprefix(PREFIX) for part in PARTS if params.WITH_PERCENT in part.query}
+    with_percent = {part.path.removeprefix(PREFIX) for part in PATHS if params.WITH_PERCENT in part.query}
     assert with_percent == {"user", "ptoken/unlocks"}
     seen = set()
     for address in addresses:
@@ -133,7 +133,7 @@ def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
             assert answer["data"] == expected, (address, path, named)
             assert answer.get("count") == (len(expected) if isinstance(expected, list) else None)
             seen.add("/".join("{index}" if segment.isdecimal() else segment for segment in path.split("/")))
-    assert {PREFIX + path for path in seen} == {part.path for part in PARTS}
+    assert {PREFIX + path for path in seen} == {part.path for part in PATHS}
 
 
 def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_refused(protocol: Client) -> None:
@@ -190,7 +190,7 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(
     assert named in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.path)
+@pytest.mark.parametrize("part", PATHS, ids=lambda part: part.path)
 def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: StatePath) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
     heads = FirstHeads(simulated.store).shown().heads

@@ -1,0 +1,62 @@
+"""Lists of events: those of an address, and those of all."""
+
+from operator import attrgetter
+
+from analytics_service.errors import EntityNotFound
+from analytics_service.http import params
+from analytics_service.http.param import Param
+from analytics_service.market.events import LATEST, EventFilter, EventList, EventQuery
+from analytics_service.present.assets import ACCOUNT_EVENT
+from analytics_service.present.shapes import Many
+from analytics_service.resources.current import VALUED, StatePath
+from analytics_service.resources.snapshots import Arguments
+from analytics_service.state.view import View
+
+
+def _events(view: View, arguments: Arguments) -> EventList:
+    """A page of the events. EntityNotFound if prev_event_uuid names no event of the address, or of any; or for an asset
+    that is not defined and has no event."""
+    assets, times = arguments["asset_ids"] or (), arguments["times"]
+    of = EventFilter(
+        arguments["address"], times.get("start", 0), times.get("end", LATEST), arguments["action"], tuple(assets)
+    )
+    query = EventQuery(of, arguments["limit"], arguments["prev_event_uuid"], arguments["sort_order"] == "asc")
+    events = view.events(query)
+    unknown = [asset_id for asset_id in assets if asset_id not in view.assets]
+    if unknown and not events.count:
+        raise EntityNotFound(f"asset_ids: {unknown[0][:100]!r} names no asset.")
+    return events
+
+
+def _next(events: EventList, arguments: Arguments) -> dict[str, object]:
+    return {"prev_event_uuid": events.events[-1].uuid} if events.has_more else {}
+
+
+def _list(path: str, summary: str, of: tuple[Param, ...] = (), in_path: tuple[Param, ...] = ()) -> StatePath:
+    return StatePath(
+        path,
+        summary,
+        Many(ACCOUNT_EVENT, attrgetter("events")),
+        _events,
+        ("loans",),
+        (*params.EVENTS, *of, *VALUED),
+        in_path,
+        # Markets determine the prices of receipt tokens.
+        ("prices", "markets"),
+        count=attrgetter("count"),
+        next=_next,
+    )
+
+
+PATHS = (
+    _list(
+        "users/{address}/tx-history",
+        "What an address did, a page at a time; `count` is the number of all its events that match.",
+        in_path=(params.ADDRESS,),
+    ),
+    _list(
+        "analytics/market/events",
+        "What all addresses did, the newest first, a page at a time; `count` is the number of all events that match.",
+        of=(params.OF_ADDRESS,),
+    ),
+)
