@@ -4,14 +4,14 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
 from tests.acceptance.conftest import Service, kill, stop
@@ -432,7 +432,7 @@ def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(vi
         ("overview", "There is no snapshot of markets, so deposits and debt are unknown."),
         ("markets", "There are no prices and no markets yet."),
         ("asset", "There are no assets yet."),
-        ("address", "There is no snapshot of positions."),
+        ("address", "What addresses have is not known here."),
     ],
 )
 def test_an_empty_store_is_announced_without_asking_for_what_is_not_there(
@@ -453,13 +453,13 @@ def test_what_is_in_memory_is_shown_while_the_store_cannot_be_reached(visit: Vis
     away |= {"snapshots": [], "store": {"reachable": False, "schema_current": False}}
     page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": away}))
     page.goto(visit.url(VIEWS["overview"]))
-    expect(page.locator(".tile")).to_have_count(5)
+    expect(page.locator(".tile")).to_have_count(6)
     expect(page.locator(".chip")).to_have_text(["store cannot be reached"])
 
 
 def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_before(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
-    newest, day = datetime(2026, 11, 1, tzinfo=UTC), timedelta(days=1)
+    newest = datetime(2026, 11, 1, tzinfo=UTC)
     snapshots = [
         {"family": family, "newest": newest.isoformat(), "age_seconds": age, "fresh": fresh, "interval_seconds": every}
         for family, age, fresh, every in [
@@ -474,25 +474,22 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     names = ("ahel", "bhel", "chel")
     assets = [{"asset": {"id": f"native;{name}"}, "metadata": {"symbol": "AHEL"}} for name in names]
     price = {"price": "3", "last_updated_at": newest.isoformat(), "extra": {"text": {"price": "$3"}}}
-    earlier = {newest - 7 * day: (["1", "2", "3"], ["3"], ["3"]), newest - day: (["2"], ["3.0001"], ["1"])}
-
-    def history(route: Route) -> None:
-        start = datetime.fromtimestamp(int(query(route.request.url)["start"]), UTC)
-        series = [{"asset": f"native;{name}", "v": v} for name, v in zip(names, earlier[start], strict=True)]
-        route.fulfill(json={"data": {"series": series}})
-
+    changes = [price | {"changes": {"24h": change}} for change in ("0.5", "-0.000033", "2")]
+    week = {"data": {"series": [{"asset": f"native;{name}", "v": ["1", "2", "3"]} for name in names]}}
     page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
     page.route(
         re.compile("/assets/prices"),
-        lambda route: route.fulfill(json={"data": [asset | {"price": price} for asset in assets]}),
+        lambda route: route.fulfill(
+            json={"data": [asset | {"price": price} for asset, price in zip(assets, changes, strict=True)]}
+        ),
     )
-    page.route(re.compile("/assets/price-history"), history)
+    page.route(re.compile("/assets/price-history"), lambda route: route.fulfill(json=week))
     page.goto(visit.url(VIEWS["markets"]))
     visit.wait(page)
     expect(page.locator("tbody td:nth-child(2)")).to_have_text(["$3", "$3", "$3, 2 h old"])
-    changes = page.locator("tbody td:nth-child(3) span")
-    expect(changes).to_have_text(["+50.00%", "0.00%", "\N{EN DASH}"])
-    expect(changes).to_have_class(["good", "soft", "soft"])
+    shown = page.locator("tbody td:nth-child(3) span")
+    expect(shown).to_have_text(["+50.00%", "0.00%", "\N{EN DASH}"])
+    expect(shown).to_have_class(["good", "soft", "soft"])
     expect(page.locator("tbody th")).to_have_text([f"AHEL native;{name}" for name in names])
     # Without snapshots of markets, what is shown may be of any time.
     expect(page.locator("main")).to_contain_text("As of 2026-11-01 (prices), UTC.")
@@ -622,7 +619,7 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     part = after / before - 1
     digits = f"{abs(100 * part):.2f}%"
     change = f"{'' if digits == '0.00%' else '+' if part > 0 else MINUS}{digits}"
-    value = visit.data(f"{api}/markets?with_text=true&at={end}")["tvl"]["extra"]["text"]["tvl"]
+    value = compact(visit.data(f"{api}/markets?at={end}")["tvl"]["tvl"])
     written = {"start": start, "end": end}
     times = {name: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S") for name, at in written.items()}
     # The last day has only begun.
@@ -703,6 +700,49 @@ def test_markets_are_searched_sorted_and_kept_in_the_address(visit: Visit) -> No
     expect(again.get_by_role("columnheader", name="Debt")).to_have_attribute("aria-sort", "descending")
 
 
+def test_markets_show_where_all_value_is_and_what_can_be_borrowed(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    with (
+        page.expect_response(re.compile("/markets/merged")) as merged,
+        page.expect_response(re.compile("/markets/supply")) as summed,
+    ):
+        page.goto(visit.url(VIEWS["markets"]))
+    visit.wait(page)
+    titles = page.get_by_role("columnheader").all_inner_texts()
+
+    def cells(row: Locator) -> dict[str, str]:
+        return dict(zip(titles, (text.strip() for text in row.locator("th, td").all_inner_texts()), strict=True))
+
+    [market] = [one for one in merged.value.json()["data"] if one["asset_info"]["metadata"]["symbol"] == "HEL"]
+    lent = market["lend"]["state"]["extra"]["value"]["principal"]
+    owed = market["borrow_debt"]["state"]["extra"]["value"]["balance"]
+    posted = market["borrow_collateral"]
+    assert (
+        cells(page.locator("tbody tr", has=page.get_by_role("link", name="HEL", exact=True))).items()
+        >= {
+            "Available": compact(Decimal(lent) - Decimal(owed)),
+            "Collateral": compact(posted["state"]["extra"]["value"]["balance"]),
+            "Liquidation LTV": f"{100 * Decimal(posted['config']['liquidation_ltv']):.2f}%",
+        }.items()
+    )
+    sums = summed.value.json()["data"]
+    collateral = sums["borrow_collateral"]
+    assert (
+        cells(page.locator("tfoot tr")).items()
+        >= {
+            "Deposits": compact(sums["lend"]["principal"]),
+            "Debt": compact(sums["borrow_debt"]["balance"]),
+            "Available": compact(Decimal(sums["lend"]["principal"]) - Decimal(sums["borrow_debt"]["balance"])),
+            "Collateral": compact(collateral["total"]["balance"]),
+        }.items()
+    )
+    expect(page.locator("main p").first).to_have_text(
+        f"Total value locked is {compact(sums['tvl']['tvl'])}: {compact(sums['lend']['principal'])} of deposits and "
+        f"{compact(collateral['non_receipt']['balance'])} of collateral. Another "
+        f"{compact(collateral['receipt']['balance'])} of collateral is receipt tokens, which stand for deposits."
+    )
+
+
 def test_the_documentation_has_an_address_to_look_at(visit: Visit) -> None:
     page = visit.open({"view": "address"})
     page.locator("main").get_by_role("link", name="API documentation").click()
@@ -765,9 +805,11 @@ def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     expect(page.get_by_text("times their redemption ratio")).to_be_visible()
 
 
-def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit: Visit) -> None:
+def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit: Visit) -> None:
     page = visit.open({"view": "risk", "of": "native;ahel"})
-    steps = {Decimal(step["change"]): step for step in visit.data(source(page, 2))["steps"]}
+    ladder = source(page, 2)
+    steps = {Decimal(step["change"]): step for step in visit.data(ladder)["steps"]}
+    rows = page.get_by_role("table", name="Accounts that could be liquidated").locator("tbody tr")
     for percent in (-60, -95, 10):
         page.get_by_label("changes by").fill(str(percent))
         accounts = steps[Decimal(percent) / 100]["accounts"]
@@ -775,21 +817,51 @@ def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit:
         assert f"{percent}%" in told
         assert f": {accounts} account" in told
         assert re.search(r", at \$([\d,]+\.\d\d|0\.\d{4,}): .* with \$([\d,]+\.\d\d|[\d.]+[KM]) of debt", told)
+        expect(rows).to_have_count(min(accounts, 10))
     page.get_by_label("changes by").fill("-95")
     # The chart marks the price, and tells the numbers at the cursor.
-    ladder = page.locator("#chart-debt-that-falls-with-a-price")
-    assert ladder.evaluate("(chart) => chart.layout.shapes.map(({x0}) => x0)") == [-0.95]
-    ladder.focus()
+    drawn = page.locator("#chart-debt-that-falls-with-a-price")
+    assert drawn.evaluate("(chart) => chart.layout.shapes.map(({x0}) => x0)") == [-0.95]
+    drawn.focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#chart-debt-that-falls-with-a-price ~ .readout")).to_contain_text("Change -90.00% · Price $")
-    falling = page.locator(".panel", has_text="Accounts that fall").locator("tbody tr")
-    assert falling.count() > 0
-    falls_at = falling.first.locator("td").nth(5).inner_text()
-    falling.first.get_by_role("link").click()
+    at = query(ladder)["at"]
+    listed = visit.data(
+        f"http://{visit.service.bind}/api/v1/analytics/market/borrowers?prices=HEL:-95%25&sort=health&at={at}&limit=10"
+    )
+    healths = [re.sub(r"(\.\d{3})\d*", r"\1", one["health"]) for one in listed]
+    expect(rows.locator("td:nth-child(4)")).to_have_text(healths)
+    falling = rows.filter(has_text="(-").first
+    falls_at = falling.locator("td").nth(5).inner_text()
+    falling.get_by_role("link").click()
     visit.wait(page)
     assert page.get_by_role("columnheader", name="Liquidated at").first.is_visible()
     assert page.get_by_role("cell", name=falls_at).first.is_visible()
+
+
+def test_every_figure_of_risk_leads_to_its_accounts(visit: Visit) -> None:
+    page = visit.open({"view": "risk", "who": "1.5", "tz": "UTC"} | CLOSED)
+    given = query(source(page))
+    assert given["at"] == CLOSED["end"]
+    risk = visit.data(source(page))
+    rows = page.get_by_role("table", name="Borrow accounts").locator("tbody tr")
+    [bar] = [one for one in risk["histogram"] if one["from"] == "1.5"]
+    expect(page.get_by_role("combobox", name="Show", exact=True)).to_have_value("1.5")
+    expect(rows).to_have_count(min(bar["accounts"], 10))
+    assert all(1.5 <= float(health) < 2 for health in rows.locator("td:nth-child(4)").all_inner_texts())
+    for name, part, below in (("At risk", "at_risk", 1.1), ("Liquidatable", "liquidatable", 1)):
+        if count := risk[part]["accounts"]:
+            page.locator(".tile", has_text=name).get_by_role("link").click()
+            expect(rows).to_have_count(min(count, 10))
+            assert all(float(health) < below for health in rows.locator("td:nth-child(4)").all_inner_texts())
+    page.locator(".tile", has_text="Debt").first.get_by_role("link").click()
+    expect(rows).to_have_count(10)
+    page.get_by_role("button", name="More").first.click()
+    expect(rows).to_have_count(20)
+    api = f"http://{visit.service.bind}/api/v1/analytics/market/borrowers?sort=debt&limit=20&tz=UTC&at={given['at']}"
+    shown = rows.get_by_role("link").evaluate_all("(links) => links.map(({title}) => title)")
+    assert shown == [one["address"] for one in visit.data(api)]
 
 
 def test_a_ladder_that_failed_is_loaded_again_and_told_where_the_slider_is_by_then(visit: Visit) -> None:
@@ -919,6 +991,72 @@ def test_a_receipt_of_a_receipt_token_is_liquidated_at_the_price_of_what_both_st
     expect(tables.get_by_text("81.25%")).to_have_count(len(before))
 
 
+def test_an_asset_begins_with_its_price_its_changes_its_supply_and_its_markets(visit: Visit) -> None:
+    """All of one moment: the end of the range."""
+    api = f"http://{visit.service.bind}/api/v1"
+    moment = f"with_text=true&tz=UTC&at={CLOSED['end']}"
+    page = visit.open(ASSET)
+    prices = visit.data(f"{api}/assets/prices?changes=24h,7d,30d&{moment}")
+    [quote] = [one["price"] for one in prices if one["asset"]["id"] == "native;ahel"]
+    changes = ["\N{EN DASH}" if part is None else signed(part) for part in quote["changes"].values()]
+    market = visit.data(f"{api}/markets/merged/lookup?with_value=true&symbol=HEL&{moment}")
+    lent, posted = market["lend"]["state"]["extra"], market["borrow_collateral"]
+    for name, texts in {
+        "Price": [quote["extra"]["text"]["price"], *changes],
+        "Deposits": [compact(lent["value"]["principal"]), lent["text"]["principal"]],
+        "Collateral": [compact(posted["state"]["extra"]["value"]["balance"])],
+        "LTV": [posted["config"]["extra"]["text"][name] for name in ("allowable_ltv", "liquidation_ltv")],
+        "Lend APR": [market["lend"]["rate"]["extra"]["text"]["apr"]],
+    }.items():
+        tile = page.locator(".tile").filter(has=page.get_by_role("heading", name=name, exact=True)).inner_text()
+        assert all(text in tile for text in texts), (tile, texts)
+    # A receipt token has no quote, but the price that it is valued at.
+    page.get_by_role("link", name="rHEL", exact=True).click()
+    visit.wait(page)
+    receipt = visit.data(f"{api}/markets/merged/lookup?with_value=true&symbol=rHEL&{moment}")
+    price = receipt["borrow_collateral"]["state"]["extra"]["value"]["extra"]["text"]["price"]
+    expect(page.locator(".tile .value").first).to_have_text(price)
+    expect(page.locator(".tile .value").nth(1)).to_have_text(lent["text"]["receipt_total_supply"])
+    expect(page.locator(".panel h2")).to_have_text(["Collateral"])
+
+
+def test_an_asset_is_compared_with_another_from_where_both_have_a_price(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    page.get_by_role("combobox", name="Compare with").select_option("ORB")
+    visit.wait(page)
+    assert query(page.url)["with"] == "native;uorb"
+    hel, orb = visit.data(source(page))["series"]
+    assert (hel["asset"], orb["asset"]) == ("native;ahel", "native;uorb")
+    pairs = [(float(one), float(other)) for one, other in zip(hel["c"], orb["c"], strict=True) if one and other]
+    assert numbers(page)[-1][1:] == [
+        f"{100 * (last / first - 1):.2f}%" for first, last in zip(pairs[0], pairs[-1], strict=True)
+    ]
+
+
+def test_all_of_the_past_begins_with_the_day_of_the_first_value(old: Visit) -> None:
+    page = old.open({"view": "asset", "asset": "b", "range": "All", "tz": "UTC"})
+    expect(page.get_by_role("button", name="All", exact=True)).to_have_attribute("aria-pressed", "true")
+    for chart, (first, end) in enumerate(((PRICES_END - 30 * 86_400, PRICES_END), (RATES_END, RATES_END))):
+        assert {"start": str(first // 86_400 * 86_400), "end": str(end)}.items() <= query(source(page, chart)).items()
+
+
+def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    with page.expect_response(re.compile("/borrowers")) as answered:
+        page.goto(visit.url({"view": "address"}))
+    visit.wait(page)
+    [first, *_] = answered.value.json()["data"]
+    page.get_by_role("table", name="Largest borrowers").get_by_role("link").first.click()
+    visit.wait(page)
+    assert query(page.url)["address"] == first["address"]
+    with page.expect_request(re.compile("/tx-history")) as asked:
+        page.get_by_role("combobox", name="Action").select_option("Borrow")
+    assert query(asked.value.url)["action"] == "borrow"
+    expect(page.locator(".panel", has_text="Transactions").last).to_contain_text(
+        re.compile("Borrow|There are no transactions of this kind.")
+    )
+
+
 @pytest.mark.parametrize(
     ("query", "message"), [({}, "No asset is chosen."), ({"asset": "native;none"}, "There is no asset native;none.")]
 )
@@ -952,6 +1090,19 @@ def failure(route: Route, status: int, kind: str, message: str) -> None:
     error = {"kind": kind, "scope": "server", "message": message}
     body = {"data": None, "error": error, "status": status, "status_text": ""}
     route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
+
+
+def compact(usd: str | Decimal) -> str:
+    """USD as the page writes amounts from ten thousand on."""
+    value = Decimal(usd)
+    unit, name = (1_000_000, "M") if value >= 999_995 else (1_000, "K")
+    return f"${(value / unit).quantize(Decimal('0.01'), ROUND_HALF_UP)}{name}" if value >= 10_000 else f"${value:,.2f}"
+
+
+def signed(fraction: str) -> str:
+    """A change as the page writes it: one that rounds to zero has no sign."""
+    digits = f"{abs(100 * Decimal(fraction)).quantize(Decimal('0.01'), ROUND_HALF_UP)}%"
+    return f"{'' if digits == '0.00%' else MINUS if Decimal(fraction) < 0 else '+'}{digits}"
 
 
 def doubled_at_the_end(route: Route) -> None:

@@ -1,5 +1,7 @@
 // What an address has, now or at an earlier moment.
+import { accounts } from "./accounts.js";
 import { ApiError, asksForKeys, get, unlessUnknown } from "./api.js";
+import { assetLink } from "./assets.js";
 import { line } from "./charts.js";
 import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
@@ -10,14 +12,26 @@ import { transactions } from "./transactions.js";
 import { worth } from "./worth.js";
 
 const NO_ADDRESS = "Enter an address to see its worth, health, collateral, debt, lending, staking and transactions.";
+const NOTHING = "The address has nothing here at this moment: no collateral, debt, deposits, stakes or balances.";
+const NO_POSITIONS = "What addresses have is not known here. Prices and rates are under Markets.";
+// Borrowers that are offered where no address is chosen.
+const OFFERED = 10;
 
 /** The view of an address, with the form to look for one. */
 export async function address(place, route, signal) {
   const result = h("div");
   place.replaceChildren(h("h1", {}, "Address"), form(route), result);
-  if (!route.address) return result.replaceChildren(notice([NO_ADDRESS, asksForKeys() ? "" : example()]));
-  if (!(await families()).has("positions")) return result.replaceChildren(notice("There is no snapshot of positions."));
+  const isKnown = (await families()).has("positions");
+  if (!isKnown) return result.replaceChildren(notice(NO_POSITIONS));
+  if (!route.address) return offer(result, signal);
   await fill(result, route, signal);
+}
+
+/** Addresses to choose from. */
+async function offer(result, signal) {
+  const { list, done } = accounts("Largest borrowers", { sort: "debt" }, OFFERED, signal);
+  result.replaceChildren(notice([NO_ADDRESS, asksForKeys() ? "" : example()]), panel("Largest borrowers", list));
+  await done;
 }
 
 /** Where there is an address to try. It is one that has something, if any is known and no key is needed to see it. */
@@ -60,10 +74,10 @@ async function show(result, route, signal) {
   const course = worth(path, route, route.at ? until : null, signal);
   const events = transactions(path, at, route, signal);
   const sections = [
-    ...course.parts, health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
-    lending(markets.lend), staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
+    health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
+    lending(markets.lend), staking(ptoken.staking, route), unlocks?.panel ?? null, wallet(wallets),
   ].filter((section) => section !== null);
-  result.replaceChildren(asOf, ...sections);
+  result.replaceChildren(asOf, ...course.parts, ...(sections.length ? sections : [notice(NOTHING)]), events.panel);
   await Promise.all([course.done, unlocks?.done, events.done]);
 }
 
@@ -84,8 +98,8 @@ function panel(title, ...children) {
   return h("section", { class: "panel" }, h("h2", {}, title), children);
 }
 
-function symbol(row) {
-  return row.asset_info.metadata.symbol || short(row.asset_info.asset.id);
+function symbol({ asset_info: { asset: { id }, metadata: { symbol } } }) {
+  return assetLink({ id, symbol });
 }
 
 // Columns that many tables have: the asset, an amount of the row, and its value.
@@ -97,8 +111,8 @@ function amounts(field, of = (row) => row) {
   ];
 }
 
-function health(accounts, why) {
-  if (!accounts.length) return panel("Health", notice("The address has no borrow account."));
+function health(borrowing, why) {
+  if (!borrowing.length) return null;
   const columns = [
     { title: "Account", cell: ({ index }) => index },
     { title: "Health", number: true, cell: ({ health: { result } }) => (result === "Infinity" ? "no debt" : cut(result)) },
@@ -108,12 +122,13 @@ function health(accounts, why) {
   ];
   return panel("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
     why ? h("p", { class: "soft" }, `At which prices is not known. ${why}`) : null,
-    table("Health of the borrow accounts", columns, accounts));
+    table("Health of the borrow accounts", columns, borrowing));
 }
 
 /** A borrow account, with the prices at which it is liquidated if `borrowers` are known. */
 function account({ index, collaterals, debts, health }, origins, borrowers) {
-  const prices = (borrowers ?? []).find((one) => one.account_index === index)?.liquidation ?? [];
+  const borrower = (borrowers ?? []).find((one) => one.account_index === index);
+  const prices = borrower?.liquidation ?? [];
   // That of a receipt token without a price of its own is that of its origin, which may be a receipt token, too.
   const at = (id) => prices.find((one) => one.asset.id === id)?.extra.text;
   const price = ({ asset_info: { asset } }) => lineOf(asset.id, origins).map(at).find(Boolean);
@@ -126,7 +141,9 @@ function account({ index, collaterals, debts, health }, origins, borrowers) {
   const part = (name, rows, more = []) =>
     rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
-  return panel(`Account ${index}`, h("div", { class: "pair" },
+  const sums = borrower ? h("p", { class: "soft" }, `${borrower.extra.text.collateral_value} of collateral, `
+    + `${borrower.extra.text.debt_value} of debt`) : null;
+  return panel(`Account ${index}`, sums, h("div", { class: "pair" },
     h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, posted)),
     h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, ...ending]))));
 }
@@ -139,7 +156,7 @@ function lineOf(id, origins) {
 }
 
 function lending({ asset_pools: pools, net_rate: rate }) {
-  if (!pools.length) return panel("Lending", notice("The address lends nothing."));
+  if (!pools.length) return null;
   const columns = [
     ...amounts("total", (row) => row.receipt_amounts),
     { title: "Worth", number: true, cell: (row) => row.origin_equivalent.extra.text.total },
@@ -148,29 +165,29 @@ function lending({ asset_pools: pools, net_rate: rate }) {
   return panel("Lending", h("p", { class: "soft" }, `Net APR ${percent(rate.apr)}`), table("Lending", columns, pools));
 }
 
-function staking({ pools, unbonding, extra }) {
+function staking({ pools, unbonding, extra }, { tz }) {
   const columns = [
     { title: "Pool", cell: (pool) => pool.common.extra.text.duration },
     { title: "Staked", number: true, cell: (pool) => pool.extra.text.amount_sum },
     { title: "Value", number: true, cell: (pool) => pool.extra.value?.extra.text.amount_sum },
   ];
   const leaving = [
-    { title: "Unlocks at", cell: (one) => one.extra.text.unlock_at },
+    { title: "Unlocks at", cell: (one) => time(Date.parse(one.unlock_at) / 1000, tz) },
     { title: "Amount", number: true, cell: (one) => one.extra.text.amount },
     { title: "Value", number: true, cell: (one) => one.extra.value?.extra.text.amount },
   ];
   const staked = pools.filter((pool) => pool.contents.length);
-  if (!staked.length && !unbonding.contents.length) return panel("Staking", notice("The address stakes nothing."));
+  if (!staked.length && !unbonding.contents.length) return null;
   return panel("Staking", h("p", {}, `${extra.text.bonding_sum} staked, ${extra.text.claimable_rewards} to claim.`),
     staked.length ? table("Stakes by pool", columns, staked) : null,
     unbonding.contents.length ? [h("h3", {}, "Unstaking"), table("Unstaking", leaving, unbonding.contents)] : null);
 }
 
 function wallet({ balances, extra }) {
-  if (!balances.length) return panel("Wallet", notice("The wallet is empty."));
+  if (!balances.length) return null;
   const known = ({ values }) => values.kind !== "unknown";
   const columns = [
-    { title: "Asset", cell: (row) => (known(row) ? row.values.asset_info.metadata.symbol : short(row.asset.id)) },
+    { title: "Asset", cell: (row) => (known(row) ? symbol(row.values) : short(row.asset.id)) },
     { title: "Amount", number: true, cell: ({ values }) => values.extra?.text?.amount ?? values.amount },
     { title: "Value", number: true, cell: ({ values }) => values.extra?.value?.extra.text.amount },
   ];

@@ -1,11 +1,13 @@
 // One asset: its price, its rates, how much of it is used and borrowed.
-import { assetLink, assets, marketsLink, matching, picker } from "./assets.js";
+import { assetLink, assetName, assets, marketsLink, matching, picker } from "./assets.js";
 import { candles, colorOf, line } from "./charts.js";
+import { compared, comparison } from "./compare.js";
 import { h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { percent, price as priced, usd } from "./format.js";
+import { headline, related } from "./headline.js";
 import { go } from "./route.js";
-import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, numbers, PRICES, shared } from "./series.js";
+import { aligned, assetsOf, BORROW_RATES, familyOf, has, history, LEND_RATES, numbers, PRICES, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
@@ -13,7 +15,7 @@ import { families } from "./status.js";
 const CANDLES = 60;
 const NO_ASSETS = "There are no assets yet. Where jobs run, the first snapshot may be on its way.";
 // The histories of an asset.
-const PATHS = [PRICES, LEND_RATES, BORROW_RATES, "/markets/history/utilization",
+const PATHS = [PRICES, LEND_RATES, BORROW_RATES, "/markets/history/utilization", "/markets/history/collateral",
   "/analytics/market/history/loans-originated/by-asset"];
 
 /** The view of the asset that the route names, by its id or its symbol. */
@@ -26,25 +28,28 @@ export async function asset(place, route, signal) {
   if (matches.length !== 1) {
     return place.replaceChildren(h("h1", {}, "Asset"), ...unclear(route.asset, matches), picker(all), back);
   }
-  const [{ id: stored, name, symbol }] = matches;
+  const [found] = matches;
+  const { id: stored, name, symbol } = found;
   // All charts have the same buckets, so that one crosshair goes through them.
   const buckets = route.candles ? { points: CANDLES } : {};
-  const of = (path) => history(path, route, { asset_ids: stored, agg: "ohlc", ...buckets }, signal);
-  const [prices, lend, borrow, usage, originated] = await Promise.all(
+  const of = (path, ...more) => history(path, route, { asset_ids: [stored, ...more].join(), agg: "ohlc", ...buckets }, signal);
+  const [prices, lend, borrow, usage, posted, originated] = await Promise.all(
     PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, stored, signal)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
   const charts = [
-    prices && figure("Price", () => of(prices), (answer) => price(answer, route), priceTools(route)),
+    prices && await priceFigure(found, all, of, route, signal),
     (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
+    posted && figure("Collateral", () => of(posted), collateral),
     originated && figure("Loans a day", () => loans(originated, stored, route, signal), daily),
   ].filter(Boolean);
   const [first, ...others] = charts.map((chart) => chart.panel);
+  const tiles = headline(found, all, there, route, signal);
   place.replaceChildren(h("h1", {}, `${symbol} `, h("span", { class: "soft" }, name)),
-    h("p", { class: "soft" }, h("code", {}, stored)), picker(all), first ?? notice(await without(stored, there, signal)),
-    h("div", { class: "pair" }, others), back);
-  await Promise.all(charts.map((chart) => chart.done));
+    h("p", { class: "soft" }, h("code", {}, stored), related(found, all)), picker(all), tiles.element,
+    first ?? notice("The asset has no price and no market."), h("div", { class: "pair" }, others), back);
+  await Promise.all([tiles, ...charts].map((part) => part.done));
 }
 
 /** What is said where the route names no asset, or several. */
@@ -55,22 +60,25 @@ function unclear(text, matches) {
     h("ul", {}, matches.map((match) => h("li", {}, assetLink(match, h("code", {}, match.id)))))];
 }
 
-/** What is said of an asset that has none of the histories. */
-async function without(id, there, signal) {
-  const isCollateral = there.has("markets") && (await has("/markets/history/collateral", id, signal));
-  return isCollateral
-    ? "The oracle has no price for this asset, and it cannot be lent or borrowed. It is accepted as collateral."
-    : "The asset has no price and no market.";
+/** The chart of the price, alone or compared with that of another asset. */
+async function priceFigure(asset, all, of, route, signal) {
+  const priced = new Set((await assetsOf(PRICES, signal)).map(({ id }) => id));
+  const others = all.filter(({ id }) => priced.has(id) && id !== asset.id);
+  const other = others.find(({ id }) => id === route.with);
+  const choice = others.length ? comparison(others, other?.id) : null;
+  if (!other) return figure("Price", () => of(PRICES), (answer) => price(answer, route), priceTools(route, choice));
+  return figure(`Price of ${assetName(asset)} and ${assetName(other)}, change`, () => of(PRICES, other.id),
+    (answer) => compared(answer, [asset, other]), h("div", { class: "tools" }, choice));
 }
 
 /** Line or candles, plain or logarithmic: both are in the address. */
-function priceTools({ candles: asCandles, log }) {
+function priceTools({ candles: asCandles, log }, comparing) {
   const choice = (name, isOn, changes) =>
     h("button", { type: "button", "aria-pressed": isOn, onclick: () => go(changes) }, name);
   return h("div", { class: "tools" },
     h("fieldset", {}, h("legend", { class: "hidden" }, "Price as"),
       choice("Line", !asCandles, { candles: null }), choice("Candles", Boolean(asCandles), { candles: "1" })),
-    choice("Log axis", Boolean(log), { log: log ? null : "1" }));
+    choice("Log axis", Boolean(log), { log: log ? null : "1" }), comparing);
 }
 
 function price(answer, route) {
@@ -112,6 +120,12 @@ function used(answer) {
   const [series] = answer.series;
   const traces = line("Utilization", answer.x, numbers(series.c), "--series-4", series.n);
   return overTime(answer, traces, [{ name: "utilization", values: series.c, format: percent }], { yaxis: PERCENT });
+}
+
+function collateral(answer) {
+  const [series] = answer.series;
+  const traces = line("Collateral", answer.x, numbers(series.c), "--series-5", series.n);
+  return overTime(answer, traces, [{ name: "collateral", values: series.c, format: usd }], { yaxis: DOLLARS });
 }
 
 /** The rates at each utilization: the curve that the protocol's interest model draws. */

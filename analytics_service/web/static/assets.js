@@ -5,11 +5,13 @@ import { short } from "./format.js";
 import { follow, go, link } from "./route.js";
 import { assetsOf, BORROW_RATES, LEND_RATES } from "./series.js";
 
-/** Every asset: its `id`, `symbol` and `name`, and whether another one has its symbol (`isAlike`). */
+/** Every asset: its `id`, `symbol` and `name`, whether another one has its symbol (`isAlike`), and where it is known, its
+ * `kind` and the id of its `origin`. */
 export async function assets(there, signal) {
   if (there.has("prices")) {
     const { data } = await get("/assets", {}, signal);
-    return withAlike(data.map(({ asset: { id }, metadata: { name, symbol } }) => ({ id, symbol, name })));
+    return withAlike(data.map(({ asset: { id }, metadata: { name, symbol }, classification: { kind, origin_asset: origin } }) =>
+      ({ id, symbol, name, kind, origin: origin?.id })));
   }
   // The list of assets comes with prices. Of rates alone, the histories name their assets.
   const rates = there.has("rates") ? await Promise.all([LEND_RATES, BORROW_RATES].map((path) => assetsOf(path, signal))) : [];

@@ -47,7 +47,7 @@ export function candles(name, x, series) {
  * also have `x`, where the buckets lie on the axis, `starts`, when they begin, if they lie elsewhere, and `read(place)`,
  * the crosshair's text for a bucket; by default it is the table's row. Optional are `place` (what is shown first; a
  * chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom` and `openTo` (the bucket that has not
- * ended), `log`, and settings of `xaxis` and `yaxis`. */
+ * ended), `choose(place)`, what a click or Enter does instead of a zoom, `log`, and settings of `xaxis` and `yaxis`. */
 export async function draw(box, readout, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
@@ -139,6 +139,7 @@ function layout(spec) {
 function follow(chart) {
   const { box } = chart;
   for (const kind of ["pointermove", "pointerdown"]) box.addEventListener(kind, (event) => pointAll(chart, nearest(chart, event)));
+  if (chart.spec.choose) box.addEventListener("click", (event) => choose(chart, nearest(chart, event)));
   box.addEventListener("keydown", (event) => {
     const last = chart.x.length - 1;
     const place = chart.place ?? last;
@@ -155,6 +156,7 @@ function follow(chart) {
 
 /** Zooming without a pointer: Enter begins a range at the crosshair, and a second Enter ends it. */
 function choose(chart, place) {
+  if (chart.spec.choose) return chart.spec.choose(place);
   if (!isZoomable(chart.spec)) return;
   const { times } = chart;
   if (chart.anchor === null || chart.anchor === place) {
@@ -175,11 +177,16 @@ function pointAll(chart, place) {
 function point(chart, place) {
   if (place < 0) return;
   const { xaxis, _size: { t: top, h: height } } = chart.box._fullLayout;
-  const pixel = xaxis.d2p(chart.x[place]);
+  const pixel = pixelOf(xaxis, chart.x[place]);
   chart.place = place;
   chart.hair.hidden = pixel < 0 || pixel > xaxis._length;
   Object.assign(chart.hair.style, { left: `${xaxis._offset + pixel}px`, top: `${top}px`, height: `${height}px` });
   chart.readout.textContent = read(chart, place);
+}
+
+/** Where a value lies on an axis. Names of categories may look like numbers. */
+function pixelOf(axis, value) {
+  return axis.l2p(axis.d2l(value));
 }
 
 /** What is said of a place: what the chart itself says, or the row of its table, where `read` of a column is shorter. */
@@ -194,7 +201,7 @@ function nearest({ box, spec, x }, { clientX, clientY }) {
   const { left, top } = box.getBoundingClientRect();
   const dots = spec.traces.filter(({ mode }) => mode === "markers");
   const away = (value, place) => {
-    const across = xaxis.d2p(value) + xaxis._offset + left - clientX;
+    const across = pixelOf(xaxis, value) + xaxis._offset + left - clientX;
     const down = dots.map(({ y }) => yaxis.d2p(y[place]) + yaxis._offset + top - clientY);
     return Math.min(...(dots.length ? down.map((one) => Math.hypot(across, one)) : [Math.abs(across)]).filter(Number.isFinite));
   };

@@ -44,6 +44,11 @@ export function change(before, after) {
   return signed(isKnown ? 100 * (Number(after) / Number(before) - 1) : null, "%");
 }
 
+/** A change that is a fraction already, as `change` has it. */
+export function signedPart(fraction) {
+  return signed((fraction ?? null) === null ? null : 100 * fraction, "%");
+}
+
 /** A change of a fraction in percentage points, as `change` has it: `+0.20 pp`. */
 export function changeInPoints(before, after) {
   const isKnown = (before ?? null) !== null && (after ?? null) !== null;

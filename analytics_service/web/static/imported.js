@@ -10,6 +10,7 @@ import { rangeName } from "./route.js";
 import { beginning, BORROW_RATES, ends, familyOf, history, LEND_RATES, numbers, observed, PRICES, whole } from "./series.js";
 import { DOLLARS, MOST, overTime, PERCENT } from "./specs.js";
 import { valued } from "./status.js";
+import { fact } from "./tile.js";
 
 const NO_MARKETS = "There is no snapshot of markets, so deposits and debt are unknown.";
 const NOTHING = "There is no history either. Where jobs run, the first snapshot may be on its way.";
@@ -74,9 +75,7 @@ async function extent(shown, { tz }, signal) {
 }
 
 function tile({ name, count, since, until }) {
-  return h("section", { class: "tile" }, h("h2", {}, name),
-    h("div", { class: "value" }, `${count} ${count === 1 ? "asset" : "assets"}`),
-    h("div", { class: "soft" }, `${since} to ${until}`));
+  return fact(name, `${count} ${count === 1 ? "asset" : "assets"}`, `${since} to ${until}`);
 }
 
 function sum(answer, title) {

@@ -2,30 +2,33 @@
 import { get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
-import { age, change, percent, usd } from "./format.js";
+import { age, percent, signedPart, usd } from "./format.js";
 import { current, note } from "./route.js";
 import { numbers } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
 
-const DAY = 86_400;
+const DAY = "24h";
 const VALUED = "Receipt tokens that the oracle does not quote have the price of the asset that they redeem, times their "
   + "redemption ratio.";
 const NOTHING = "There are no prices and no markets yet. Where jobs run, the first snapshot may be on its way.";
 
 // A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
-// has (by default the same as `sort`).
+// has (by default the same as `sort`). Those that the last row has sums of take it as a row.
 const COLUMNS = [
   { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
   number("Price", (row) => row.price, price),
-  { ...number("24 h", (row) => part(row.before, row.price)), cell: dayChange },
+  { ...number("24 h", (row) => row.moved), cell: dayChange },
   { title: "7 days", cell: (row) => spark(row.week, `${row.symbol}, 7 days`) },
-  number("Deposits", (row) => row.deposits, (row) => usd(row.deposits)),
-  number("Debt", (row) => row.debt, (row) => usd(row.debt)),
-  { ...number("Utilization", (row) => part(row.deposits, row.debt, 0)), cell: utilization },
+  summed(number("Deposits", (row) => row.deposits, (row) => usd(row.deposits))),
+  summed(number("Debt", (row) => row.debt, (row) => usd(row.debt))),
+  summed(number("Available", available, (row) => usd(available(row)))),
+  summed(number("Collateral", (row) => row.collateral, (row) => usd(row.collateral))),
+  summed({ ...number("Utilization", (row) => part(row.deposits, row.debt)), cell: utilization }),
   number("Lend APR", (row) => row.lendApr, (row) => percent(row.lendApr)),
   number("Borrow APR", (row) => row.borrowApr, (row) => percent(row.borrowApr)),
   number("LTV", (row) => row.ltv, (row) => percent(row.ltv)),
+  number("Liquidation LTV", (row) => row.liquidationLtv, (row) => percent(row.liquidationLtv)),
   number("Collateral cap", (row) => row.collateralCap, (row) => usd(row.collateralCap)),
   number("Supply cap", (row) => row.supplyCap, (row) => usd(row.supplyCap)),
   number("Borrow cap", (row) => row.borrowCap, (row) => usd(row.borrowCap)),
@@ -33,11 +36,12 @@ const COLUMNS = [
 
 /** The view of all markets. */
 export async function markets(place, route, signal) {
-  const rows = await load(route, signal);
+  const { rows, sums } = await load(route, signal);
   if (!rows.length) return place.replaceChildren(h("h1", {}, "Markets"), notice(NOTHING));
   const count = h("p", { class: "soft", "aria-live": "polite" });
   const body = h("tbody");
-  const heads = COLUMNS.map((column, number) => head(column, number, rows, () => fill()));
+  const columns = COLUMNS.filter(({ sort }) => !sort || rows.some((row) => !isMissing(sort(row))));
+  const heads = columns.map((column) => head(column, COLUMNS.indexOf(column), rows, () => fill()));
   const search = h("input", { type: "search", value: route.q ?? "", autocomplete: "off",
     oninput: (event) => (note({ q: event.target.value || null }), fill()) });
   function fill() {
@@ -45,14 +49,26 @@ export async function markets(place, route, signal) {
     const found = rows.filter(({ symbol, id }) => `${symbol} ${id}`.toLowerCase().includes(q.trim().toLowerCase()));
     const chosen = COLUMNS.find((column, number) => column.sort && String(number) === sort);
     const sorted = found.sort(by(chosen ?? COLUMNS[0], down === "true"));
-    body.replaceChildren(...sorted.map((row) => h("tr", {}, COLUMNS.map((column) => cell(column, row)))));
-    heads.forEach((one, number) => mark(one, String(number) === sort, down === "true"));
+    body.replaceChildren(...sorted.map((row) => h("tr", {}, columns.map((column) => cell(column, row)))));
+    heads.forEach((one, place) => mark(one, columns[place] === chosen, down === "true"));
     count.textContent = `${sorted.length} of ${rows.length} assets`;
   }
   fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
   const told = rows.some(({ isValued }) => isValued) ? h("p", { class: "soft" }, VALUED) : "";
-  place.replaceChildren(h("h1", {}, "Markets"), await dates(), tools, scrolling("Markets by asset", heads, body), told);
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(), sums ? locked(sums) : "", tools,
+    scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), told);
+}
+
+/** What the total value locked consists of. */
+function locked({ tvl, deposits, own, receipts }) {
+  const more = Number(receipts) ? ` Another ${usd(receipts)} of collateral is receipt tokens, which stand for deposits.` : "";
+  return h("p", {}, `Total value locked is ${usd(tvl)}: ${usd(deposits)} of deposits and ${usd(own)} of collateral.${more}`);
+}
+
+function foot(columns, sums) {
+  return h("tfoot", {}, h("tr", {}, columns.map((column) =>
+    cell(column, sums, column === COLUMNS[0] ? "All assets" : column.isSummed ? column.cell(sums) : ""))));
 }
 
 /** From when imported prices and rates are, which may be years apart; nothing where there are snapshots of markets. */
@@ -64,22 +80,25 @@ async function dates() {
   return h("p", { class: "soft" }, `As of ${told.join(" and ")}, UTC.`);
 }
 
-/** A row for each asset with a price or a market. */
+/** A row for each asset with a price or a market (`rows`), and sums over all markets, if there are any (`sums`). */
 async function load({ tz }, signal) {
   const there = await families();
-  const [prices, merged] = await Promise.all([
-    there.has("prices") ? get("/assets/prices", { with_text: true }, signal) : { data: [] },
+  const [prices, merged, supply] = await Promise.all([
+    there.has("prices") ? get("/assets/prices", { changes: DAY, with_text: true }, signal) : { data: [] },
     there.has("markets") ? get("/markets/merged", { with_text: true, with_value: true }, signal) : { data: [] },
+    there.has("markets") ? get("/markets/supply", {}, signal) : null,
   ]);
   const rows = new Map();
   const row = ({ asset: { id }, metadata: { symbol } }) => {
     if (!rows.has(id)) rows.set(id, { id, symbol, week: [] });
     return rows.get(id);
   };
-  for (const one of prices.data) Object.assign(row(one), { price: one.price.price, priceText: one.price.extra.text.price });
+  for (const { price: { price, changes, extra }, ...one } of prices.data) {
+    Object.assign(row(one), { price, priceText: extra.text.price, moved: changes[DAY] });
+  }
   // The last price of an asset is there however old, but values nothing once it is too old.
   for (const { asset_id: id, known, age_seconds: seconds } of (await status()).prices ?? []) {
-    if (!known && rows.has(id)) rows.get(id).lost = age(seconds);
+    if (!known && rows.has(id)) Object.assign(rows.get(id), { lost: age(seconds), moved: null });
   }
   for (const one of merged.data) {
     const found = Object.assign(row(one.asset_info), market(one));
@@ -87,11 +106,15 @@ async function load({ tz }, signal) {
   }
   if (!merged.data.length && there.has("rates")) await addRates(rows, signal);
   if (prices.data.length) {
-    const [before, week] = await Promise.all(past(prices.data, tz, signal));
-    for (const one of before) if (rows.has(one.asset) && !rows.get(one.asset).lost) [rows.get(one.asset).before] = one.v;
-    for (const one of week) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
+    for (const one of await week(prices.data, tz, signal)) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
   }
-  return withAlike([...rows.values()]);
+  return { rows: withAlike([...rows.values()]), sums: supply && together(supply.data) };
+}
+
+/** The sums of all markets, as columns take them from a row. */
+function together({ lend, borrow_debt: debt, borrow_collateral: { non_receipt: own, receipt, total }, tvl: { tvl } }) {
+  return { symbol: "all assets", deposits: lend.principal, debt: debt.balance, collateral: total.balance, own: own.balance,
+    receipts: receipt.balance, tvl };
 }
 
 /** The newest rates, of a service that has their history and no markets. */
@@ -108,15 +131,11 @@ async function addRates(rows, signal) {
   }
 }
 
-/** The prices of a day before the newest ones, and those of a week. */
-function past(prices, tz, signal) {
+/** The prices of a week. */
+async function week(prices, tz, signal) {
   const newest = Math.max(...prices.map(({ price }) => Date.parse(price.last_updated_at) / 1000));
-  const before = { start: newest - DAY, end: newest - DAY, period: "h" };
-  const week = { start: newest - 7 * DAY, end: newest, period: "auto", points: 60, tz, digits: 6 };
-  return [before, week].map(async (query) => {
-    const { data } = await get("/assets/price-history", { ...query, format: "columns" }, signal);
-    return data.series;
-  });
+  const range = { start: newest - 7 * 86_400, end: newest, period: "auto", points: 60, tz, digits: 6 };
+  return (await get("/assets/price-history", { ...range, format: "columns" }, signal)).data.series;
 }
 
 function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
@@ -129,7 +148,9 @@ function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
     debt: debt?.state.extra.value?.balance,
     borrowApr: debt?.rate.apr,
     borrowCap: debt?.config.extra.value?.borrow_cap,
+    collateral: collateral?.state.extra.value?.balance,
     ltv: collateral?.config.allowable_ltv,
+    liquidationLtv: collateral?.config.liquidation_ltv,
     collateralCap: collateral?.config.extra.value?.collateral_cap,
   };
 }
@@ -144,9 +165,18 @@ function number(title, sort, show = null) {
   return { title, number: true, sort, cell: (row) => (isMissing(sort(row)) ? "–" : show(row)) };
 }
 
-/** A value divided by another, less one or so; undefined where either is missing. */
-function part(whole, value, less = 1) {
-  return isMissing(whole) || isMissing(value) || !Number(whole) ? undefined : Number(value) / Number(whole) - less;
+function summed(column) {
+  return { ...column, isSummed: true };
+}
+
+/** What can be borrowed or withdrawn at once: deposits that nobody has borrowed; unknown where either is. */
+function available({ deposits, debt }) {
+  return isMissing(deposits) || debt === null ? undefined : Number(deposits) - Number(debt ?? 0);
+}
+
+/** A value as a part of another; undefined where either is missing. */
+function part(whole, value) {
+  return isMissing(whole) || isMissing(value) || !Number(whole) ? undefined : Number(value) / Number(whole);
 }
 
 function isMissing(value) {
@@ -158,7 +188,7 @@ function price({ priceText, lost }) {
 }
 
 function dayChange(row) {
-  const { text, class: color } = change(row.before, row.price);
+  const { text, class: color } = signedPart(row.moved);
   return h("span", { class: color }, text);
 }
 
@@ -167,14 +197,13 @@ function symbol(row) {
 }
 
 function utilization(row) {
-  const used = part(row.deposits, row.debt, 0);
+  const used = part(row.deposits, row.debt);
   if (used === undefined) return "–";
   const label = `Utilization of ${row.symbol}`;
   return h("span", {}, h("meter", { min: 0, max: 1, value: used, "aria-label": label }), ` ${percent(used)}`);
 }
 
-function cell(column, row) {
-  const made = column.cell(row) ?? "–";
+function cell(column, row, made = column.cell(row) ?? "–") {
   return column === COLUMNS[0] ? h("th", { scope: "row" }, made) : h("td", { class: column.number ? "number" : null }, made);
 }
 

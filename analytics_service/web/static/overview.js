@@ -1,39 +1,49 @@
 // What the protocol holds, and how it has changed.
-import { ApiError, get } from "./api.js";
+import { accounts } from "./accounts.js";
+import { ApiError, get, unlessUnknown } from "./api.js";
 import { clear, line } from "./charts.js";
 import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, changeInPoints, percent, time, usd, wall } from "./format.js";
+import { change, changeInPoints, percent, time, usd } from "./format.js";
 import { imported } from "./imported.js";
-import { rangeName } from "./route.js";
+import { follow, link, moment, rangeName } from "./route.js";
 import { beginning, history, numbers, observed, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
 import { tile } from "./tile.js";
 
+const [TVL, COLLATERAL] = ["/markets/history/tvl", "/markets/history/collateral"];
+const PATHS = [TVL, "/markets/history/deposits", COLLATERAL, "/markets/history/debt"];
+const WITHOUT_RECEIPTS = "Receipt tokens are left out: they stand for deposits.";
+const BORROWERS = 10;
+
 /** The view of the whole protocol. */
 export async function overview(place, route, signal) {
   const there = await families();
   if (!there.has("markets")) return imported(place, route, there, signal);
-  const paths = ["tvl", "deposits", "debt"].map((one) => `/markets/history/${one}`);
-  const [tvl, deposits, debt] = paths.map((path, place) =>
-    shared(() => (place ? history(path, route, {}, signal) : observed(path, route, signal))));
-  const begun = Promise.all(paths.map((path) => beginning(path, route, signal)));
-  const moment = until(route);
-  const loading = Promise.all([get("/markets", { with_text: true, ...moment }, signal), tvl(), deposits(), debt(), begun,
+  const at = moment(route);
+  const markets = shared(() => unlessUnknown(get("/markets", at, signal)));
+  const [tvl, deposits, collateral, debt] = PATHS.map((path) => shared(async () => {
+    const answer = await (path === TVL ? observed(path, route, signal) : history(path, route, {}, signal));
+    return path === COLLATERAL ? own(answer, (await markets()).answer) : answer;
+  }));
+  const begun = Promise.all(PATHS.map((path) => beginning(path, route, signal)));
+  const loading = Promise.all([markets(), tvl(), deposits(), collateral(), debt(), begun,
     // These are of the last hours, and would stand beside numbers of another moment.
-    there.has("loans") && !("at" in moment) ? recentLiquidations(route, signal) : null]);
+    there.has("loans") && !("at" in at) ? recentLiquidations(route, signal) : null]);
   const charts = [
     figure("Total value locked", tvl, tvlChart),
     figure("Deposits by asset", deposits, stacked),
+    figure("Collateral by asset", collateral, stacked, h("p", { class: "soft" }, WITHOUT_RECEIPTS)),
     figure("Debt by asset", debt, stacked),
   ];
+  const owing = h("div");
   const tiles = h("div", { class: "tiles" });
-  place.replaceChildren(h("h1", {}, "Overview"), tiles, charts[0].panel,
-    h("div", { class: "pair" }, charts[1].panel, charts[2].panel));
+  const [first, ...others] = charts.map(({ panel }) => panel);
+  place.replaceChildren(h("h1", {}, "Overview"), tiles, first, h("div", { class: "pair" }, others, owing));
   try {
-    tiles.replaceChildren(...all(route, "at" in moment, ...(await loading)));
+    tiles.replaceChildren(...all(route, "at" in at, ...(await loading)));
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError)) throw error;
     const again = () => {
@@ -43,6 +53,24 @@ export async function overview(place, route, signal) {
     tiles.replaceChildren(...failed(error.message, again));
   }
   await Promise.all(charts.map((chart) => chart.done));
+  // Few requests at a time: the service would refuse some.
+  if (there.has("positions")) await borrowers(owing, at, signal);
+}
+
+/** The series of collateral that counts beside deposits. */
+function own(answer, markets) {
+  if (!markets) return answer;
+  const { borrow } = markets.data;
+  const isReceipt = ({ asset_info: { classification } }) => classification.kind === "protocol_receipt_token";
+  const receipts = new Set(borrow.collaterals.contents.filter(isReceipt).map(({ asset_info: { asset } }) => asset.id));
+  return { ...answer, series: answer.series.filter(({ asset }) => !receipts.has(asset)) };
+}
+
+function borrowers(place, at, signal) {
+  const { list, done } = accounts("Largest borrowers", { sort: "debt", ...at }, BORROWERS, signal);
+  const more = h("a", { href: link({ view: "risk" }), onclick: follow }, "All borrow accounts");
+  place.replaceChildren(h("section", { class: "panel" }, h("h2", {}, "Largest borrowers"), list, h("p", {}, more)));
+  return done;
 }
 
 function tvlChart(answer) {
@@ -51,25 +79,23 @@ function tvlChart(answer) {
   return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1", n), readings, { yaxis: DOLLARS });
 }
 
-/** The moment of the numbers on the tiles: the end of a range that is over. */
-function until({ custom, end, tz }) {
-  const now = wall(Date.now() / 1000, tz).replace(" ", "T");
-  return custom && end < now ? { at: end, tz } : {};
-}
-
-function all(route, isOver, { data: markets }, tvl, deposits, debt, begun, liquidations) {
+function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, begun, liquidations) {
+  if (!answer) return [notice(why)];
+  const markets = answer.data;
   // Before the chart's values the one with which the range begins.
-  const [held, lent, owed] = [tvl, deposits, debt].map((one, place) => [...total(begun[place]), ...total(one)]);
+  const [held, lent, posted, owed] = [tvl, deposits, collateral, debt]
+    .map((history, place) => [...total(own(begun[place], answer)), ...total(history)]);
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
   const span = (first) => (first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`);
-  const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
+  const [lend, debts, { non_receipt: pool }] = [markets.lend, markets.borrow.debts, markets.borrow.collaterals].map(({ supply }) => supply);
   const now = Number(lend.principal) && debts.balance !== null ? Number(debts.balance) / Number(lend.principal) : null;
   // The last bucket of a range that is over may end later than the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
-    tile("Total value locked", markets.tvl.extra.text.tvl, span, { values: held, end: atEnd(markets.tvl.tvl) }),
-    tile("Deposits", lend.extra.text.principal, span, { values: lent, end: atEnd(lend.principal) }),
-    tile("Debt", debts.extra.text.balance, span, { values: owed, end: atEnd(debts.balance) }),
+    tile("Total value locked", usd(markets.tvl.tvl), span, { values: held, end: atEnd(markets.tvl.tvl) }),
+    tile("Deposits", usd(lend.principal), span, { values: lent, end: atEnd(lend.principal) }),
+    tile("Collateral", usd(pool.balance), span, { values: posted, end: atEnd(pool.balance) }),
+    tile("Debt", usd(debts.balance), span, { values: owed, end: atEnd(debts.balance) }),
     tile("Utilization", percent(now), span, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);

@@ -2,8 +2,8 @@
 // the page is scrolled to, and the ranges that were zoomed into.
 import { wall } from "./format.js";
 
-// Days of each range that ends now, or where the data ends.
-export const RANGES = { "24h": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365 };
+// Days of each range that ends now, or where the data ends; null of the one that begins with the data.
+export const RANGES = { "24h": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365, All: null };
 const VIEWS = ["overview", "markets", "risk", "asset", "address"];
 const DEFAULTS = { view: "overview", range: "7d" };
 // These stay when another view is opened; everything else belongs to one view.
@@ -97,8 +97,15 @@ export function follow(event) {
   tell({ view: current().view });
 }
 
-/** The range as the API takes it, which may begin some days earlier. It ends now, or at `last` (unix seconds). */
-export function bounds(route, last = null, earlier = 0) {
+/** Whether the range begins with the data. */
+export function isAll({ custom, range }) {
+  return !custom && RANGES[range] === null;
+}
+
+/** The range as the API takes it, which may begin some days earlier. It ends now, or at `last`; if it begins with the
+ * data, that is at `first` (unix seconds). */
+export function bounds(route, last = null, earlier = 0, first = null) {
+  if (isAll(route)) return { start: Math.max(first - earlier * 86_400, 0), end: last ?? "now" };
   const days = RANGES[route.range] + earlier;
   if (!route.custom && last !== null) return { start: Math.max(last - days * 86_400, 0), end: last };
   if (!route.custom) return { start: `now-${days}d`, end: "now" };
@@ -107,13 +114,19 @@ export function bounds(route, last = null, earlier = 0) {
   return { start: start.toISOString().slice(0, 19), end: route.end };
 }
 
+/** The moment of what has no range, as the API takes it: the end of a range that is over. */
+export function moment({ custom, end, tz }) {
+  const now = wall(Date.now() / 1000, tz).replace(" ", "T");
+  return custom && end < now ? { at: end, tz } : {};
+}
+
 /** The changes that lead to a range of the present length which ends at an instant (unix seconds). */
 export function rangeUpTo(second, route) {
   const text = (at) => wall(at, route.tz).replace(" ", "T");
   return { range: null, start: text(second - lengthOf(route)), end: text(second) };
 }
 
-/** The seconds of the range. */
+/** The seconds of the range, if it does not begin with the data. */
 export function lengthOf(route) {
   return route.custom ? seconds(route.end) - seconds(route.start) : RANGES[route.range] * 86_400;
 }
@@ -124,6 +137,7 @@ function seconds(wallTime) {
 
 /** The range in words. */
 export function rangeName(route) {
+  if (isAll(route)) return "all of the past";
   return route.custom ? "the range" : route.range.replace(/(\d+)(\D)/, "$1 $2");
 }
 

@@ -1,9 +1,10 @@
 // Histories of the API as what charts draw. Numbers are rounded to floats for drawing only; tables show the API's text.
 import { get } from "./api.js";
 import { wall } from "./format.js";
-import { bounds } from "./route.js";
+import { bounds, isAll } from "./route.js";
 import { ended } from "./status.js";
 
+const RISK = "/analytics/market/history/";
 export const PRICES = "/assets/price-history";
 export const LEND_RATES = "/markets/lend/rate-history";
 export const BORROW_RATES = "/markets/borrow/rate-history";
@@ -31,7 +32,7 @@ function query(range, tz, more) {
  * ago, `last` is that instant. The range may begin some days earlier. */
 export async function history(path, route, more = {}, signal = null, earlier = 0) {
   const newest = await ended(familyOf(path), path);
-  const given = query(bounds(route, newest, earlier), route.tz, more);
+  const given = query(bounds(route, newest, earlier, await begun(path, route, more.asset_ids)), route.tz, more);
   const answer = await get(path, given, signal);
   const { t, series, range } = answer.data;
   const at = (second) => wall(second, route.tz);
@@ -48,13 +49,13 @@ export async function observed(path, route, signal = null) {
 
 /** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
 export async function beginning(path, route, signal = null) {
-  const { start } = bounds(route, await ended(familyOf(path), path));
+  const { start } = bounds(route, await ended(familyOf(path), path), 0, await begun(path, route));
   return (await get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
 }
 
 /** The same history over the whole range as one bucket, with what it has observed there. */
 export async function whole(path, route, signal) {
-  const range = bounds(route, await ended(familyOf(path), path));
+  const range = bounds(route, await ended(familyOf(path), path), 0, await begun(path, route));
   // So many days are more than there are of data, and buckets end with the range.
   const bucket = { period: "d", interval: 10_000, agg: "ohlc" };
   return (await get(path, { ...range, ...bucket, tz: route.tz, format: "columns" }, signal)).data;
@@ -69,11 +70,36 @@ export function shared(load) {
   }));
 }
 
-const listed = new Map();
+/** Where a range that begins with the data does (unix seconds): at the beginning of the first day with a value; null for
+ * other ranges. */
+export function begun(path, route, assets) {
+  if (!isAll(route)) return null;
+  // What an address had is asked for bucket by bucket; positions of all are as old.
+  const of = familyOf(path) === "positions" ? `${RISK}debt-at-risk` : path;
+  const key = `${of} ${assets} ${route.tz}`;
+  if (!firsts.has(key)) firsts.set(key, shared(() => firstDay(of, { asset_ids: assets, tz: route.tz, format: "columns" })));
+  return firsts.get(key)();
+}
 
-/** Forgets which series there are, because there may be new ones. */
+async function firstDay(path, given) {
+  const years = (await get(path, { start: 0, end: "now", period: "y", ...given })).data;
+  const year = firstOf(years);
+  if (year === null) return Math.floor(Date.now() / 1000);
+  return firstOf((await get(path, { start: year, end: year + 366 * 86_400, period: "d", limit: 400, ...given })).data) ?? year;
+}
+
+/** The beginning of the first bucket with a value of any series. */
+function firstOf({ t, series }) {
+  const places = series.map(({ v }) => ends(v)[0]).filter((place) => place >= 0);
+  return places.length ? t[Math.min(...places)] : null;
+}
+
+const [listed, firsts] = [new Map(), new Map()];
+
+/** Forgets which series there are, because there may be new ones, and where they begin. */
 export function forget() {
   listed.clear();
+  firsts.clear();
 }
 
 /** The series of a history: the `id` and `symbol` of each asset. */

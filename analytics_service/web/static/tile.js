@@ -1,4 +1,4 @@
-// A number with its course.
+// A number in a box of its own.
 import { h } from "./dom.js";
 import { change } from "./format.js";
 import { ends } from "./series.js";
@@ -11,4 +11,9 @@ export function tile(name, value, span, { values, end, compared = change }) {
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
     h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
     spark(values, `${name} ${span(first)}`));
+}
+
+/** A tile with a value and what is said of it. */
+export function fact(name, value, ...below) {
+  return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value), h("div", { class: "soft" }, below));
 }

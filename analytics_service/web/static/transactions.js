@@ -1,44 +1,59 @@
-// What an address did, newest first, a page at a time.
+// What has happened, newest first: of an address, or of all.
+import { addressLink } from "./accounts.js";
 import { get } from "./api.js";
-import { failed, h, notice, table } from "./dom.js";
+import { assetLink } from "./assets.js";
+import { h } from "./dom.js";
 import { time } from "./format.js";
+import { paged } from "./list.js";
 
 const PAGE = 25;
-const COLUMNS = [
-  { title: "Action", cell: (event) => event.extra.text.action },
-  { title: "Amount", number: true, cell: (event) => event.extra.text.amount },
-  { title: "Value then", number: true, cell: (event) => event.extra.text.historic_value },
-  { title: "Account", cell: (event) => event.account_index },
-  { title: "Transaction", cell: (event) => h("code", { title: event.tx_hash }, event.tx_hash.slice(0, 12)) },
-];
+// What can be chosen to be listed alone.
+const ACTIONS = ["borrow", "return", "lend", "redeem", "deposit_collateral", "withdraw_collateral", "liquidate", "bond",
+  "unbond", "claim_unbonded", "claim_rewards", "claim_token_unlock", "send"];
 
-/** A panel of the newest transactions, with a button for older ones; `done` when the first ones are there. */
-export function transactions(path, at, { tz }, signal) {
-  const rows = [];
-  const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
-  const fault = h("div");
-  const older = h("button", { type: "button", hidden: true, onclick: more }, "Older");
-  const panel = h("section", { class: "panel" }, h("h2", {}, "Transactions"), place, fault, h("p", {}, older));
-  const columns = [{ title: "Time", cell: (event) => time(Date.parse(event.event_time) / 1000, tz) }, ...COLUMNS];
-  async function more() {
-    const query = { limit: PAGE, prev_event_uuid: rows.at(-1)?.event_uuid, with_text: true, ...at };
-    // A second click would ask for the same ones.
-    older.disabled = true;
-    fault.replaceChildren();
-    // A viewer who has opened older ones is reading them.
-    if (rows.length) panel.dataset.used = "";
-    try {
-      const { data } = await get(`${path}/tx-history`, query, signal);
-      rows.push(...data);
-      older.hidden = data.length < PAGE;
-      place.replaceChildren(rows.length ? table("Transactions", columns, rows) : notice("There are no transactions."));
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!rows.length) place.replaceChildren();
-      fault.replaceChildren(...failed(error.message, more));
-    } finally {
-      older.disabled = false;
-    }
+function columns({ tz }, party) {
+  return [
+    { title: "Time", cell: (event) => time(Date.parse(event.event_time) / 1000, tz) },
+    { title: "Action", cell: (event) => event.extra.text.action },
+    { title: "Amount", number: true, cell: amount },
+    { title: "Value then", number: true, cell: (event) => event.extra.text.historic_value },
+    ...party,
+    { title: "Account", cell: (event) => event.account_index },
+    { title: "Transaction", cell: (event) => h("code", { title: event.tx_hash }, event.tx_hash.slice(0, 12)) },
+  ];
+}
+
+/** An amount, which is a link to its asset. */
+function amount({ asset, amount: known, extra }) {
+  const name = ({ asset: { id }, metadata: { symbol } }) => ({ id, symbol });
+  return known === null || !asset ? extra.text.amount : assetLink(name(asset), extra.text.amount);
+}
+
+/** A panel of the newest transactions of an address, with a button for older ones and a list of actions to choose from;
+ * `done` when the first ones are there. */
+export function transactions(path, at, route, signal) {
+  const place = h("div");
+  const title = (action) => `${action[0].toUpperCase()}${action.slice(1).replaceAll("_", " ")}`;
+  const select = h("select", { onchange: () => fill() }, h("option", { value: "" }, "All"),
+    ACTIONS.map((action) => h("option", { value: action }, title(action))));
+  function fill() {
+    const { list, done } = events("Transactions", `${path}/tx-history`, { action: select.value, ...at }, columns(route, []), signal);
+    // A viewer who has chosen is reading.
+    if (select.value) list.dataset.used = "";
+    place.replaceChildren(list);
+    return done;
   }
-  return { panel, done: more() };
+  const panel = h("section", { class: "panel" }, h("h2", {}, "Transactions"),
+    h("div", { class: "tools" }, h("label", {}, "Action", select)), place);
+  return { panel, done: fill() };
+}
+
+/** A list of events at a path. */
+function events(caption, path, query, columns, signal) {
+  async function load(rows) {
+    const page = { limit: PAGE, prev_event_uuid: rows.at(-1)?.event_uuid, with_text: true };
+    const { data: found } = await get(path, { ...query, ...page }, signal);
+    return { found, isLast: found.length < PAGE };
+  }
+  return paged(caption, columns, load, query.action ? "There are no transactions of this kind." : "There are no transactions.", "Older");
 }

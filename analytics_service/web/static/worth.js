@@ -4,8 +4,8 @@ import { line } from "./charts.js";
 import { failed, h } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, cut, percent, time, usd } from "./format.js";
-import { go, lengthOf, rangeName } from "./route.js";
-import { history, most, numbers } from "./series.js";
+import { go, isAll, lengthOf, rangeName } from "./route.js";
+import { begun, history, most, numbers } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { tile } from "./tile.js";
 
@@ -25,8 +25,8 @@ const POINTS = 30;
  * seconds) if the view is of an earlier moment. */
 export function worth(path, route, until, signal) {
   const metric = Object.hasOwn(METRICS, route.metric ?? "") ? route.metric : "net-value";
-  const load = (which, points, more = {}) =>
-    history(`${path}/history`, route, { metric: which, points, ...(until ? upTo(until, route, points) : {}), ...more }, signal);
+  const load = async (which, points, more = {}) =>
+    history(`${path}/history`, route, { metric: which, points, ...(until ? await upTo(until, path, route, points) : {}), ...more }, signal);
   const tiles = Object.values(METRICS).map(({ name }) => h("section", { class: "tile" }, h("h2", {}, name), "Loading…"));
   const chart = figure("Worth over time", () => counted((more) => load(metric, most(), more)), (answer) => course(answer, METRICS[metric]), chooser(metric));
   async function fill() {
@@ -49,10 +49,11 @@ async function fillTile(place, make) {
 }
 
 /** Parameters of about so many buckets up to an instant: automatic ones may end later. */
-function upTo(until, route, points) {
-  const minutes = Math.ceil(lengthOf(route) / 60 / points) || 1;
+async function upTo(until, path, route, points) {
+  const start = isAll(route) ? Math.min(await begun(`${path}/history`, route), until) : Math.max(until - lengthOf(route), 0);
+  const minutes = Math.ceil((until - start) / 60 / points) || 1;
   const width = minutes > 10_000 ? { period: "h", interval: Math.ceil(minutes / 60) } : { period: "min", interval: minutes };
-  return { start: Math.max(until - lengthOf(route), 0), end: until, ...width, points: null, limit: points + 1 };
+  return { start, end: until, ...width, points: null, limit: points + 1 };
 }
 
 /** A history with counts of observations: it is loaded once more, without what buckets repeat. */

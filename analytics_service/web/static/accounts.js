@@ -1,0 +1,32 @@
+// Borrow accounts in a table, each with a link to its address.
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { cut, short, usd } from "./format.js";
+import { paged } from "./list.js";
+import { follow, link } from "./route.js";
+
+const PATH = "/analytics/market/borrowers";
+const PAGE = 10;
+const COLUMNS = [
+  { title: "Address", cell: ({ address }) => addressLink(address) },
+  { title: "Debt", number: true, cell: ({ debt_value: debt }) => usd(debt) },
+  { title: "Collateral", number: true, cell: ({ collateral_value: collateral }) => usd(collateral) },
+  { title: "Health", number: true, cell: ({ health }) => cut(health) },
+  { title: "Account", number: true, cell: ({ account_index: index }) => index },
+];
+
+/** A link to the view of an address. */
+export function addressLink(address) {
+  return h("a", { href: link({ view: "address", address }), onclick: follow, title: address }, short(address));
+}
+
+/** A list of the first `count` accounts that `query` (see /analytics/market/borrowers) puts in order, from its offset on. */
+export function accounts(caption, query, count, signal, columns = []) {
+  const { offset = 0 } = query;
+  async function load({ length }) {
+    const page = { offset: offset + length, limit: Math.min(PAGE, count - length), with_text: true };
+    const { data: found } = count > length ? await get(PATH, { ...query, ...page }, signal) : { data: [] };
+    return { found, isLast: !found.length || length + found.length >= count };
+  }
+  return paged(caption, [...COLUMNS, ...columns], load, "There are no such accounts.");
+}

@@ -1,0 +1,131 @@
+// What is known of an asset at one moment: its price, how that has changed, its supply, its markets.
+import { ApiError, get, unlessUnknown } from "./api.js";
+import { assetLink, assetName } from "./assets.js";
+import { failed, h } from "./dom.js";
+import { percent, price, signedPart, time, usd } from "./format.js";
+import { moment } from "./route.js";
+import { PRICES } from "./series.js";
+import { fact } from "./tile.js";
+
+const HOUR = 3600;
+const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
+// Buckets that begin where they are asked to, so that nothing earlier counts.
+const EXTREMES = { "24 h": { period: "min", interval: 24 * 60, seconds: 24 * HOUR },
+  "52 weeks": { period: "h", interval: 52 * 7 * 24, seconds: 52 * 7 * 24 * HOUR } };
+
+/** Tiles of an asset, of those that `all` lists, now or at the end of a range that is over. */
+export function headline(asset, all, there, route, signal) {
+  const element = h("div", { class: "tiles" }, h("p", { class: "soft" }, "Loading…"));
+  async function fill() {
+    try {
+      element.replaceChildren(...(await tiles(asset, all, there, route, signal)).flat().filter(Boolean));
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ApiError)) throw error;
+      element.replaceChildren(...failed(error.message, fill));
+    }
+  }
+  return { element, done: fill() };
+}
+
+async function tiles(asset, all, there, route, signal) {
+  const at = moment(route);
+  const lookup = (more) => get("/markets/merged/lookup", { asset_id: asset.id, with_text: true, with_value: true, ...more }, signal);
+  const [quoted, market, supplied] = await Promise.all([
+    there.has("prices") ? quote(asset, at, signal) : null,
+    there.has("markets") ? unlessUnknown(lookup(at)) : {},
+    supply(asset, all, there, at, signal),
+  ]);
+  const valued = market.answer && !quoted ? await value(market.answer, lookup) : null;
+  return [quoted && priceTiles(quoted, route), valued && changed(valued, "that of what it redeems"),
+    supplied, market.answer && marketTiles(market.answer.data)];
+}
+
+/** What an asset is made of or redeemed for, as links. */
+export function related({ id, kind, origin }, all) {
+  const names = { protocol_receipt_token: "Receipt token of ", liquid_staking_token: "Staked " };
+  const [root] = all.filter((other) => other.id === origin);
+  const receipts = all.filter((other) => other.origin === id && other.kind === "protocol_receipt_token");
+  const parts = [root && names[kind] && [names[kind], assetLink(root)],
+    ...receipts.map((receipt) => ["Receipt token: ", assetLink(receipt)])].filter(Boolean);
+  return parts.map((part) => [" · ", part]);
+}
+
+/** The price of an asset that the oracle quotes, its changes, and the lowest and highest prices. */
+async function quote({ id }, at, signal) {
+  const { answer } = await unlessUnknown(get("/assets/prices", { changes: Object.keys(SPANS).join(), ...at }, signal));
+  const found = answer?.data.find(({ asset }) => asset.id === id)?.price;
+  if (!found) return null;
+  const newest = Date.parse(found.last_updated_at) / 1000;
+  const extremes = Object.values(EXTREMES).map(async ({ seconds, ...bucket }) => {
+    const range = { start: newest - seconds, end: newest, ...bucket, agg: "ohlc" };
+    return (await get(PRICES, { ...range, asset_ids: id, format: "columns" }, signal)).data.series[0];
+  });
+  return { ...found, newest, ends: await Promise.all(extremes) };
+}
+
+/** The price that a token without a quote is valued at, and its changes. */
+async function value({ data, dates }, lookup) {
+  const priceOf = ({ borrow_collateral: collateral }) => collateral?.state.extra.value?.price ?? null;
+  const [price, newest] = [priceOf(data), Math.max(...Object.values(dates))];
+  if (price === null) return null;
+  const changes = Object.entries(SPANS).map(async ([span, seconds]) => {
+    const { answer } = await unlessUnknown(lookup({ at: newest - seconds }));
+    const before = answer && Number(priceOf(answer.data));
+    return [span, before ? price / before - 1 : null];
+  });
+  return { price, changes: Object.fromEntries(await Promise.all(changes)) };
+}
+
+function changed({ price: now, changes }, below) {
+  const part = (span) => {
+    const { text, class: color } = signedPart(changes[span]);
+    return h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span.replace(/(\d+)(\D)/, "$1 $2")}`));
+  };
+  return h("section", { class: "tile" }, h("h2", {}, "Price"), h("div", { class: "value" }, price(now)),
+    Object.keys(SPANS).map(part), h("div", { class: "soft" }, below));
+}
+
+function priceTiles({ newest, ends, ...quoted }, route) {
+  const range = (name, place) => {
+    const [low, high] = [ends[place].l[0], ends[place].h[0]];
+    return low === null ? null : h("div", {}, `${price(low)} – ${price(high)}`, h("span", { class: "soft" }, ` ${name}`));
+  };
+  return [changed(quoted, time(newest, route.tz)),
+    h("section", { class: "tile" }, h("h2", {}, "Lowest and highest price"), Object.keys(EXTREMES).map(range))];
+}
+
+/** How much there is of a receipt token and of the protocol's own; of others, this is not known. */
+async function supply({ id, kind, origin }, all, there, at, signal) {
+  if (kind === "protocol_receipt_token" && origin && there.has("markets")) {
+    const { answer } = await unlessUnknown(get("/markets/lend/lookup", { asset_id: origin, with_text: true, ...at }, signal));
+    const [root] = all.filter((other) => other.id === origin);
+    return answer && fact("Supply", answer.data.state.extra.text.receipt_total_supply,
+      `each redeems ${Number(answer.data.state.redemption_ratio).toFixed(4)} ${assetName(root ?? { id: origin })}`);
+  }
+  if (!there.has("ptoken")) return null;
+  const { answer } = await unlessUnknown(get("/ptoken/params", at, signal));
+  if (answer?.data.asset_info.asset.id !== id) return null;
+  const { text } = (await get("/ptoken/state", { with_text: true, ...at }, signal)).data.extra;
+  return fact("Supply", text.total_supply, `${text.total_issued} issued`);
+}
+
+function marketTiles({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
+  const used = lend && debt && Number(lend.state.principal) ? debt.state.balance / lend.state.principal : null;
+  const free = lend && Number(lend.state.extra.value?.principal ?? NaN) * (1 - (used ?? 0));
+  return [
+    lend && amount("Deposits", lend.state, "principal", lend.config, "supply_cap"),
+    debt && amount("Debt", debt.state, "balance", debt.config, "borrow_cap"),
+    free && fact("Available", usd(free), "to borrow or withdraw"),
+    used !== null && fact("Utilization", percent(used), `borrowing halts at ${percent(debt.config.borrow_halt_utilization)}`),
+    lend && fact("Lend APR", percent(lend.rate.apr), `APY ${percent(lend.rate.apy)}`),
+    debt && fact("Borrow APR", percent(debt.rate.apr), `APY ${percent(debt.rate.apy)}`),
+    collateral && amount("Collateral", collateral.state, "balance", collateral.config, "collateral_cap"),
+    collateral && fact("LTV", percent(collateral.config.allowable_ltv), `liquidation at ${percent(collateral.config.liquidation_ltv)}`),
+  ].filter(Boolean);
+}
+
+/** A tile of an amount in USD and in the asset, with its cap if it has one. */
+function amount(name, state, field, config, cap) {
+  const most = config[cap] === null ? "" : ` · cap ${usd(config.extra.value?.[cap])}`;
+  return fact(name, usd(state.extra.value?.[field]), `${state.extra.text[field]}${most}`);
+}

@@ -1,0 +1,34 @@
+// Rows of the API in a table, a page at a time.
+import { failed, h, notice, table } from "./dom.js";
+
+/** An element (`list`) with a table, and a button for more rows; `done` when the first ones are there. `load` gets the
+ * rows so far, and answers the next ones (`found`) and whether they are the last. `none` is said where there are none. */
+export function paged(caption, columns, load, none, more = "More") {
+  const rows = [];
+  const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
+  const fault = h("div");
+  const button = h("button", { type: "button", hidden: true, onclick: next }, more);
+  const list = h("div", {}, place, fault, h("p", {}, button));
+  async function next() {
+    // A second click would ask for the same ones.
+    button.disabled = true;
+    fault.replaceChildren();
+    // A viewer who has asked for more is reading them.
+    if (rows.length) list.dataset.used = "";
+    try {
+      const { found, isLast } = await load(rows);
+      rows.push(...found);
+      button.hidden = isLast;
+      place.replaceChildren(rows.length ? table(caption, columns, rows) : notice(none));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (!rows.length) place.replaceChildren();
+      // Another attempt would be answered the same.
+      if (error.kind === "entity_not_found") return fault.replaceChildren(notice(error.message));
+      fault.replaceChildren(...failed(error.message, next));
+    } finally {
+      button.disabled = false;
+    }
+  }
+  return { list, done: next() };
+}
