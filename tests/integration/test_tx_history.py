@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 from uuid import UUID
 
 import falcon.testing
@@ -71,7 +71,7 @@ def pages(client: Client, path: str, **query: str) -> Iterator[dict[str, Any]]:
         assert answer.status_code == 200, answer.text
         yield answer.json
         link = answer.headers.get("link")
-        following = link and link.removeprefix("<").removesuffix('>; rel="next"')
+        following = link and urljoin(path, link.removeprefix("<").removesuffix('>; rel="next"'))
 
 
 def of_all(client: Client, **query: str) -> list[str]:
