@@ -287,7 +287,7 @@ def _page_rows(path: Path, page: _Record, names: Sequence[str]) -> Iterator[list
     try:
         for series in page.get("series", [page]):
             asset = series.get("asset", "")
-            asset_id, symbol = (asset["id"], "") if isinstance(asset, dict) else (asset, series.get("symbol", ""))
+            asset_id, symbol = asset["id"] if isinstance(asset, dict) else asset, series.get("symbol", "")
             if "points" in series:
                 points = [(point["t"], *(point[name] for name in names)) for point in series["points"]]
             else:

@@ -197,6 +197,8 @@ def require_json(page: Page) -> None:
         ]
         for asset_id, points in page.series.items()
     }
+    symbols = [] if page.single else [series["symbol"] for series in body]
+    assert symbols == [page.symbols.get(asset_id) for asset_id in page.series if not page.single]
     assert json.loads(page.encoded("columns")) == [
         ({} if page.single else {"asset": asset_id, "symbol": page.symbols.get(asset_id)})
         | {column: [point[place] for point in points] for place, column in enumerate(page.columns)}
