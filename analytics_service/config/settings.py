@@ -169,7 +169,7 @@ class Settings:
     )
     keepalive: int = _setting(
         15,
-        values.WholeNumber(1, 3_600),
+        values.WholeNumber(10, 3_600),
         "Seconds for which connections without a request stay open: more than a load balancer in front keeps them.",
     )
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")

@@ -106,7 +106,7 @@ MALFORMED = [
     ("CORS_ORIGINS", ["https://*.a.example", "https://a.example,http://localhost:*"]),
     ("API_KEYS_FILE", [""]),
     ("ROOT_PATH", ["/", "lending", "/lending/", "/a//b", "/../b", "/api", "/api/v2"]),
-    ("KEEPALIVE", ["0", "3601"]),
+    ("KEEPALIVE", ["9", "3601"]),
     ("RATE_LIMIT", ["600", "0/60", "600/0", "1000001/60", "600/86401"]),
     ("TRUSTED_PROXIES", ["10.0.0.1/8", "10.0.0.1,"]),
     # All intervals have one parser.
