@@ -1057,6 +1057,26 @@ def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(
     )
 
 
+def test_the_newest_transactions_of_all_lead_to_their_addresses(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    with page.expect_response(re.compile("/market/events")) as answered:
+        page.goto(visit.url({"tz": "UTC"}))
+    events = answered.value.json()["data"]
+    assert events
+    rows = page.get_by_role("table", name="Latest transactions").locator("tbody tr")
+    expect(rows).to_have_count(len(events))
+    whose = rows.locator("td:nth-child(5)").get_by_role("link")
+    shown = whose.evaluate_all("(links) => links.map(({title}) => title)")
+    assert shown == [one["account_address"] for one in events]
+    with page.expect_request(re.compile("/market/events")) as asked:
+        page.get_by_role("combobox", name="Asset").select_option("HEL")
+    assert query(asked.value.url)["asset_ids"] == "native;ahel"
+    page.get_by_role("combobox", name="Asset").select_option("All assets")
+    whose.first.click()
+    visit.wait(page)
+    assert query(page.url)["address"] == events[0]["account_address"]
+
+
 @pytest.mark.parametrize(
     ("query", "message"), [({}, "No asset is chosen."), ({"asset": "native;none"}, "There is no asset native;none.")]
 )

@@ -1,7 +1,7 @@
 // What an address has, now or at an earlier moment.
 import { accounts } from "./accounts.js";
 import { ApiError, asksForKeys, get, unlessUnknown } from "./api.js";
-import { assetLink } from "./assets.js";
+import { assetLink, assets } from "./assets.js";
 import { line } from "./charts.js";
 import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
@@ -60,8 +60,8 @@ async function show(result, route, signal) {
   const asked = { address: route.address, limit: 1000, with_text: true, ...at };
   const { answer: borrowers, why } = isOwing
     ? await unlessUnknown(get("/analytics/market/borrowers", asked, signal)) : { answer: { data: [] } };
-  const assets = isOwing ? (await get("/assets", at, signal)).data : [];
-  const origins = new Map(assets.map(({ asset, classification }) => [asset.id, classification.origin_asset?.id]));
+  const all = await assets(await families(), signal, at);
+  const origins = new Map(all.map(({ id, origin }) => [id, origin]));
   // What the address has may be older than what it is worth.
   const { positions, ...others } = answer.dates;
   const until = Math.max(positions, ...Object.values(others));
@@ -72,7 +72,7 @@ async function show(result, route, signal) {
         () => unlocksChart(ptoken.unlocks, route, route.at ? until : Date.now() / 1000))
     : null;
   const course = worth(path, route, route.at ? until : null, signal);
-  const events = transactions(path, at, route, signal);
+  const events = transactions(path, at, all, route, signal);
   const sections = [
     health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
     lending(markets.lend), staking(ptoken.staking, route), unlocks?.panel ?? null, wallet(wallets),

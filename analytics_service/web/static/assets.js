@@ -7,9 +7,9 @@ import { assetsOf, BORROW_RATES, LEND_RATES } from "./series.js";
 
 /** Every asset: its `id`, `symbol` and `name`, whether another one has its symbol (`isAlike`), and where it is known, its
  * `kind` and the id of its `origin`. */
-export async function assets(there, signal) {
+export async function assets(there, signal, at = {}) {
   if (there.has("prices")) {
-    const { data } = await get("/assets", {}, signal);
+    const { data } = await get("/assets", at, signal);
     return withAlike(data.map(({ asset: { id }, metadata: { name, symbol }, classification: { kind, origin_asset: origin } }) =>
       ({ id, symbol, name, kind, origin: origin?.id })));
   }

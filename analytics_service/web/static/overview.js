@@ -12,6 +12,7 @@ import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
 import { tile } from "./tile.js";
+import { latest } from "./transactions.js";
 
 const [TVL, COLLATERAL] = ["/markets/history/tvl", "/markets/history/collateral"];
 const PATHS = [TVL, "/markets/history/deposits", COLLATERAL, "/markets/history/debt"];
@@ -38,10 +39,10 @@ export async function overview(place, route, signal) {
     figure("Collateral by asset", collateral, stacked, h("p", { class: "soft" }, WITHOUT_RECEIPTS)),
     figure("Debt by asset", debt, stacked),
   ];
-  const owing = h("div");
+  const [owing, events] = [h("div"), h("div")];
   const tiles = h("div", { class: "tiles" });
   const [first, ...others] = charts.map(({ panel }) => panel);
-  place.replaceChildren(h("h1", {}, "Overview"), tiles, first, h("div", { class: "pair" }, others, owing));
+  place.replaceChildren(h("h1", {}, "Overview"), tiles, first, h("div", { class: "pair" }, others, owing), events);
   try {
     tiles.replaceChildren(...all(route, "at" in at, ...(await loading)));
   } catch (error) {
@@ -55,6 +56,7 @@ export async function overview(place, route, signal) {
   await Promise.all(charts.map((chart) => chart.done));
   // Few requests at a time: the service would refuse some.
   if (there.has("positions")) await borrowers(owing, at, signal);
+  if (there.has("loans")) await latest(events, "Latest transactions", at, route, signal);
 }
 
 /** The series of collateral that counts beside deposits. */

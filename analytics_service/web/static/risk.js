@@ -11,6 +11,7 @@ import { numbers, observed } from "./series.js";
 import { DOLLARS, overTime } from "./specs.js";
 import { families } from "./status.js";
 import { fact } from "./tile.js";
+import { latest } from "./transactions.js";
 
 const PATH = "/analytics/market";
 const OVER_TIME = ["debt-at-risk", "liquidatable-debt", "bad-debt"].map((name) => `${PATH}/history/${name}`);
@@ -39,12 +40,13 @@ export async function risk(place, route, signal) {
     list.show(name);
     list.panel.scrollIntoView();
   }
-  const falling = h("div");
+  const [falling, events] = [h("div"), h("div")];
   place.replaceChildren(title, h("p", { class: "soft" }, `As of ${time(at, route.tz)}.`),
     h("div", { class: "tiles" }, tiles(answer.data, show)), h("div", { class: "pair" }, byHealth.panel, overall.panel),
-    list.panel, falling, counted.panel);
+    list.panel, falling, counted.panel, events);
   await Promise.all([byHealth.done, overall.done, counted.done, list.show(current().who),
     ladder(falling, answer.data.by_price, at, signal)]);
+  if ((await families()).has("loans")) await latest(events, "Latest liquidations", given, route, signal, "liquidate");
 }
 
 function tiles({ accounts_with_debt: count, debt_value: debt, ...parts }, show) {

@@ -1,59 +1,74 @@
-// What has happened, newest first: of an address, or of all.
+// What has happened, newest first: at an address, or at all.
 import { addressLink } from "./accounts.js";
 import { get } from "./api.js";
-import { assetLink } from "./assets.js";
+import { assetLink, assetName, assets } from "./assets.js";
 import { h } from "./dom.js";
 import { time } from "./format.js";
 import { paged } from "./list.js";
+import { families } from "./status.js";
 
-const PAGE = 25;
+const PAGE = 25, FIRST = 10;
 // What can be chosen to be listed alone.
-const ACTIONS = ["borrow", "return", "lend", "redeem", "deposit_collateral", "withdraw_collateral", "liquidate", "bond",
+const ACTIONS = ["liquidate", "borrow", "return", "lend", "redeem", "deposit_collateral", "withdraw_collateral", "bond",
   "unbond", "claim_unbonded", "claim_rewards", "claim_token_unlock", "send"];
 
-function columns({ tz }, party) {
+/** A panel of the newest transactions of an address, with a button for older ones; `done` when the first ones are there.
+ * They can be chosen by action, and by asset of `all`. */
+export function transactions(path, at, all, route, signal) {
+  return panel("Transactions", `${path}/tx-history`, at, all, columns(route, []), PAGE, signal);
+}
+
+/** The same of all addresses in a place, of one action if `action` says so. */
+export async function latest(place, title, at, route, signal, action = null) {
+  const address = { title: "Address", cell: (event) => addressLink(event.account_address) };
+  const all = await assets(await families(), signal, at);
+  const events = panel(title, "/analytics/market/events", { action, ...at }, all, columns(route, [address]), FIRST, signal);
+  place.replaceChildren(events.panel);
+  await events.done;
+}
+
+function columns({ tz }, whose) {
   return [
     { title: "Time", cell: (event) => time(Date.parse(event.event_time) / 1000, tz) },
     { title: "Action", cell: (event) => event.extra.text.action },
     { title: "Amount", number: true, cell: amount },
     { title: "Value then", number: true, cell: (event) => event.extra.text.historic_value },
-    ...party,
+    ...whose,
     { title: "Account", cell: (event) => event.account_index },
     { title: "Transaction", cell: (event) => h("code", { title: event.tx_hash }, event.tx_hash.slice(0, 12)) },
   ];
 }
 
 /** An amount, which is a link to its asset. */
-function amount({ asset, amount: known, extra }) {
-  const name = ({ asset: { id }, metadata: { symbol } }) => ({ id, symbol });
-  return known === null || !asset ? extra.text.amount : assetLink(name(asset), extra.text.amount);
+function amount({ asset: { asset: { id }, metadata }, amount: known, extra }) {
+  return known === null ? extra.text.amount : assetLink({ id, symbol: metadata?.symbol }, extra.text.amount);
 }
 
-/** A panel of the newest transactions of an address, with a button for older ones and a list of actions to choose from;
- * `done` when the first ones are there. */
-export function transactions(path, at, route, signal) {
+function panel(title, path, given, all, columns, size, signal) {
   const place = h("div");
-  const title = (action) => `${action[0].toUpperCase()}${action.slice(1).replaceAll("_", " ")}`;
-  const select = h("select", { onchange: () => fill() }, h("option", { value: "" }, "All"),
-    ACTIONS.map((action) => h("option", { value: action }, title(action))));
+  const chooser = (name, options) => h("select", { onchange: () => fill() }, h("option", { value: "" }, `All ${name}`),
+    options.map(([value, text]) => h("option", { value }, text)));
+  const action = chooser("actions", ACTIONS.map((action) => [action, inWords(action)]));
+  const asset = chooser("assets", all.map((one) => [one.id, assetName(one)]));
   function fill() {
-    const { list, done } = events("Transactions", `${path}/tx-history`, { action: select.value, ...at }, columns(route, []), signal);
+    const query = { ...given, action: given.action ?? action.value, asset_ids: asset.value };
+    const isChosen = Boolean(action.value || asset.value);
+    const none = isChosen ? "There are no transactions of this kind." : "There are none yet.";
+    const { list, done } = paged(title, columns, (rows) => page(path, query, rows, size, signal), none, "Older");
     // A viewer who has chosen is reading.
-    if (select.value) list.dataset.used = "";
+    if (isChosen) list.dataset.used = "";
     place.replaceChildren(list);
     return done;
   }
-  const panel = h("section", { class: "panel" }, h("h2", {}, "Transactions"),
-    h("div", { class: "tools" }, h("label", {}, "Action", select)), place);
-  return { panel, done: fill() };
+  const tools = h("div", { class: "tools" }, given.action ? null : h("label", {}, "Action", action), h("label", {}, "Asset", asset));
+  return { panel: h("section", { class: "panel" }, h("h2", {}, title), tools, place), done: fill() };
 }
 
-/** A list of events at a path. */
-function events(caption, path, query, columns, signal) {
-  async function load(rows) {
-    const page = { limit: PAGE, prev_event_uuid: rows.at(-1)?.event_uuid, with_text: true };
-    const { data: found } = await get(path, { ...query, ...page }, signal);
-    return { found, isLast: found.length < PAGE };
-  }
-  return paged(caption, columns, load, query.action ? "There are no transactions of this kind." : "There are no transactions.", "Older");
+async function page(path, query, rows, limit, signal) {
+  const { data: found } = await get(path, { ...query, limit, prev_event_uuid: rows.at(-1)?.event_uuid, with_text: true }, signal);
+  return { found, isLast: found.length < limit };
+}
+
+function inWords(action) {
+  return `${action[0].toUpperCase()}${action.slice(1).replaceAll("_", " ")}`;
 }
