@@ -289,7 +289,7 @@ def test_candles_lie_in_the_middle_of_their_buckets_and_going_back_scrolls_back(
     expect(page.get_by_role("table")).to_be_visible()
     assert page.evaluate("scrollY") == 0
     page.go_back()
-    page.wait_for_function("scrollY === 500")
+    page.wait_for_function("() => scrollY === 500")
 
 
 def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again(visit: Visit) -> None:
@@ -820,12 +820,14 @@ def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit
         expect(rows).to_have_count(min(accounts, 10))
     page.get_by_label("changes by").fill("-95")
     # The chart marks the price, and tells the numbers at the cursor.
-    drawn = page.locator("#chart-debt-that-falls-with-a-price")
+    drawn = page.locator("#chart-what-could-be-liquidated-at-other-prices")
     assert drawn.evaluate("(chart) => chart.layout.shapes.map(({x0}) => x0)") == [-0.95]
     drawn.focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#chart-debt-that-falls-with-a-price ~ .readout")).to_contain_text("Change -90.00% · Price $")
+    expect(page.locator("#chart-what-could-be-liquidated-at-other-prices ~ .readout")).to_contain_text(
+        "Change -90.00% · Price $"
+    )
     at = query(ladder)["at"]
     listed = visit.data(
         f"http://{visit.service.bind}/api/v1/analytics/market/borrowers?prices=HEL:-95%25&sort=health&at={at}&limit=10"
@@ -850,10 +852,14 @@ def test_every_figure_of_risk_leads_to_its_accounts(visit: Visit) -> None:
     expect(page.get_by_role("combobox", name="Show", exact=True)).to_have_value("1.5")
     expect(rows).to_have_count(min(bar["accounts"], 10))
     assert all(1.5 <= float(health) < 2 for health in rows.locator("td:nth-child(4)").all_inner_texts())
-    for name, part, below in (("At risk", "at_risk", 1.1), ("Liquidatable", "liquidatable", 1)):
+    for name, part, below in (
+        ("At risk", "at_risk", 1.1),
+        ("Liquidatable", "liquidatable", 1),
+        ("Bad debt", "bad_debt", 1),
+    ):
         if count := risk[part]["accounts"]:
             page.locator(".tile", has_text=name).get_by_role("link").click()
-            expect(rows).to_have_count(min(count, 10))
+            expect(rows).to_have_count(count if part == "bad_debt" else min(count, 10))
             assert all(float(health) < below for health in rows.locator("td:nth-child(4)").all_inner_texts())
     page.locator(".tile", has_text="Debt").first.get_by_role("link").click()
     expect(rows).to_have_count(10)
@@ -869,7 +875,7 @@ def test_a_ladder_that_failed_is_loaded_again_and_told_where_the_slider_is_by_th
     pattern = re.compile("/risk/ladder")
     page.route(pattern, lambda route: failure(route, 503, "unavailable", "The store is away."))
     visit.open(VIEWS["risk"])
-    panel = page.locator(".panel", has_text="Debt that falls")
+    panel = page.locator(".panel", has_text="What could be liquidated")
     expect(panel.get_by_role("alert")).to_have_text(AWAY)
     page.get_by_label("changes by").fill("-50")
     page.unroute(pattern)
@@ -1057,24 +1063,27 @@ def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(
     )
 
 
-def test_the_newest_transactions_of_all_lead_to_their_addresses(visit: Visit) -> None:
+def test_the_newest_transactions_of_all_are_chosen_and_lead_to_addresses_and_assets(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
-    with page.expect_response(re.compile("/market/events")) as answered:
-        page.goto(visit.url({"tz": "UTC"}))
-    events = answered.value.json()["data"]
-    assert events
-    rows = page.get_by_role("table", name="Latest transactions").locator("tbody tr")
-    expect(rows).to_have_count(len(events))
-    whose = rows.locator("td:nth-child(5)").get_by_role("link")
-    shown = whose.evaluate_all("(links) => links.map(({title}) => title)")
-    assert shown == [one["account_address"] for one in events]
-    with page.expect_request(re.compile("/market/events")) as asked:
-        page.get_by_role("combobox", name="Asset").select_option("HEL")
-    assert query(asked.value.url)["asset_ids"] == "native;ahel"
-    page.get_by_role("combobox", name="Asset").select_option("All assets")
-    whose.first.click()
+    page.route(re.compile("/market/events"), thirty_transactions)
+    for view in ("overview", "risk"):
+        visit.open({"view": view, "tz": "UTC"})
+        rows = page.get_by_role("table", name="Latest").locator("tbody tr")
+        expect(rows).to_have_count(10)
+        expect(rows.first.get_by_role("link", name="1 AHEL")).to_have_attribute(
+            "href", re.compile("asset=native%3Bahel")
+        )
+        page.get_by_role("button", name="Older").click()
+        expect(rows).to_have_count(20)
+        with page.expect_request(re.compile("/market/events")) as asked:
+            page.get_by_role("combobox", name="Asset").select_option("HEL")
+        chosen = {"asset_ids": "native;ahel"} | ({"action": "liquidate"} if view == "risk" else {})
+        assert chosen.items() <= query(asked.value.url).items()
+    rows.first.get_by_role("link", name=re.compile("^ptcl1")).click()
     visit.wait(page)
-    assert query(page.url)["address"] == events[0]["account_address"]
+    assert query(page.url)["address"] == RICH
+    status, body = visit.service.get("/api/v1/analytics/market/events?limit=10&with_text=true&asset_ids=native;ahel")
+    assert status == 200, body
 
 
 @pytest.mark.parametrize(
@@ -1135,11 +1144,13 @@ def doubled_at_the_end(route: Route) -> None:
 
 
 def thirty_transactions(route: Route) -> None:
-    """Answer a request for 25 transactions: an address of a service with two hours of history has none."""
-    previous = int(query(route.request.url).get("prev_event_uuid", 0))
+    """Answer a request for transactions: a service with two hours of history has none."""
+    asked = query(route.request.url)
+    previous = int(asked.get("prev_event_uuid", 0))
     text = {"action": "Borrow", "amount": "1 AHEL", "historic_value": "$1"}
-    common = {"event_time": NOW.isoformat(), "account_index": 0, "extra": {"text": text}}
-    numbers = range(previous + 1, min(previous + 25, 30) + 1)
+    common = {"event_time": NOW.isoformat(), "account_address": RICH, "account_index": 0, "extra": {"text": text}}
+    common |= {"asset": {"asset": {"id": "native;ahel"}}, "amount": "1"}
+    numbers = range(previous + 1, min(previous + int(asked["limit"]), 30) + 1)
     route.fulfill(json={"data": [common | {"event_uuid": str(number), "tx_hash": str(number)} for number in numbers]})
 
 

@@ -6,7 +6,8 @@ import { paged } from "./list.js";
 import { follow, link } from "./route.js";
 
 const PATH = "/analytics/market/borrowers";
-const PAGE = 10;
+// Accounts of a page, and those that are looked at for some of them.
+const PAGE = 10, MOST = 1000;
 const COLUMNS = [
   { title: "Address", cell: ({ address }) => addressLink(address) },
   { title: "Debt", number: true, cell: ({ debt_value: debt }) => usd(debt) },
@@ -20,12 +21,14 @@ export function addressLink(address) {
   return h("a", { href: link({ view: "address", address }), onclick: follow, title: address }, short(address));
 }
 
-/** A list of the first `count` accounts that `query` (see /analytics/market/borrowers) puts in order, from its offset on. */
-export function accounts(caption, query, count, signal, columns = []) {
+/** A list of the first `count` accounts that `query` (see /analytics/market/borrowers) puts in order, from its offset on,
+ * or of those among them that `keep` is true of. */
+export function accounts(caption, query, count, signal, { columns = [], keep = null } = {}) {
   const { offset = 0 } = query;
   async function load({ length }) {
-    const page = { offset: offset + length, limit: Math.min(PAGE, count - length), with_text: true };
+    const page = { offset: offset + length, limit: Math.min(keep ? MOST : PAGE, count - length), with_text: true };
     const { data: found } = count > length ? await get(PATH, { ...query, ...page }, signal) : { data: [] };
+    if (keep) return { found: found.filter(keep), isLast: true };
     return { found, isLast: !found.length || length + found.length >= count };
   }
   return paged(caption, [...COLUMNS, ...columns], load, "There are no such accounts.");

@@ -13,7 +13,7 @@ import { families } from "./status.js";
 
 // As many candles as can be told apart; more of them would often hold one observation each.
 const CANDLES = 60;
-const NO_ASSETS = "There are no assets yet. Where jobs run, the first snapshot may be on its way.";
+const NO_ASSETS = "There are no assets yet. If the service has just started, they come within a minute or two.";
 // The histories of an asset.
 const PATHS = [PRICES, LEND_RATES, BORROW_RATES, "/markets/history/utilization", "/markets/history/collateral",
   "/analytics/market/history/loans-originated/by-asset"];
@@ -145,19 +145,15 @@ function curve(lend, borrow, utilization) {
   };
 }
 
-/** Days of the range and the one before it, whose sum the first day's is compared with. */
+/** What was added on each day. */
 function loans(path, id, route, signal) {
-  const days = { period: "d", points: null, limit: 10_000, asset_ids: id };
-  return history(path, route, days, signal, 1);
+  return history(path, route, { period: "d", points: null, limit: 10_000, agg: "delta", asset_ids: id }, signal);
 }
 
-function daily(answer) {
-  const [{ v: sums }] = answer.series;
-  const values = sums.slice(1).map((sum, place) => (sum === null ? null : Number(sum) - Number(sums[place] ?? 0)));
-  const [t, starts, x] = [answer.t, answer.starts, answer.x].map((column) => column.slice(1));
-  const days = { ...answer, t, starts, x };
+function daily(days) {
+  const [{ v: values }] = days.series;
   const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
   const marker = { color: colorOf("--series-1") };
-  const bars = { x: days.x, y: values, width: widths, name: "Loans", type: "bar", hoverinfo: "skip", marker };
-  return overTime(days, [bars], [{ name: "loans", values, calculated: true, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
+  const bars = { x: days.x, y: numbers(values), width: widths, name: "Loans", type: "bar", hoverinfo: "skip", marker };
+  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }

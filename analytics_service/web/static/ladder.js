@@ -58,11 +58,11 @@ export async function ladder(place, exposures, at, signal) {
   function show() {
     if (!loaded) return;
     const query = { sort: "health", at, prices: `${loaded.asset_info.asset.id}:${signed(slider.value)}` };
-    const { list } = accounts("Accounts that could be liquidated", query, step().accounts, signal, [turnsAt(loaded)]);
+    const { list } = accounts("Accounts that could be liquidated", query, step().accounts, signal, { columns: [turnsAt(loaded)] });
     listed.replaceChildren(h("section", { class: "panel" }, h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
       h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list));
   }
-  const chart = figure("Debt that falls with a price", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())), choose }), tools);
+  const chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())), choose }), tools);
   clear(place);
   place.replaceChildren(chart.panel, listed);
   await chart.done;

@@ -1,4 +1,5 @@
 // Rows of the API in a table, a page at a time.
+import { ApiError } from "./api.js";
 import { failed, h, notice, table } from "./dom.js";
 
 /** An element (`list`) with a table, and a button for more rows; `done` when the first ones are there. `load` gets the
@@ -26,6 +27,7 @@ export function paged(caption, columns, load, none, more = "More") {
       // Another attempt would be answered the same.
       if (error.kind === "entity_not_found") return fault.replaceChildren(notice(error.message));
       fault.replaceChildren(...failed(error.message, next));
+      if (!(error instanceof ApiError)) throw error;
     } finally {
       button.disabled = false;
     }

@@ -11,7 +11,9 @@ import { families, status } from "./status.js";
 const DAY = "24h";
 const VALUED = "Receipt tokens that the oracle does not quote have the price of the asset that they redeem, times their "
   + "redemption ratio.";
-const NOTHING = "There are no prices and no markets yet. Where jobs run, the first snapshot may be on its way.";
+const TERMS = "Available is what can be borrowed or withdrawn at once: deposits that nobody has borrowed. LTV is how much can be "
+  + "borrowed against collateral; an account whose debt reaches the liquidation LTV can be liquidated.";
+const NOTHING = "There are no prices and no markets yet. If the service has just started, they come within a minute or two.";
 
 // A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
 // has (by default the same as `sort`). Those that the last row has sums of take it as a row.
@@ -55,9 +57,9 @@ export async function markets(place, route, signal) {
   }
   fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
-  const told = rows.some(({ isValued }) => isValued) ? h("p", { class: "soft" }, VALUED) : "";
+  const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
   place.replaceChildren(h("h1", {}, "Markets"), await dates(), sums ? locked(sums) : "", tools,
-    scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), told);
+    scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), ...told);
 }
 
 /** What the total value locked consists of. */

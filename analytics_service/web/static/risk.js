@@ -57,7 +57,7 @@ function tiles({ accounts_with_debt: count, debt_value: debt, ...parts }, show) 
       button(risky.accounts, "at-risk", show), `, ${share(risky.debt_value, debt)}`),
     fact("Liquidatable, health below 1", usd(liquidatable.debt_value),
       button(liquidatable.accounts, "liquidatable", show), `, ${share(liquidatable.debt_value, debt)}`),
-    fact("Bad debt, not covered by collateral", usd(bad.value), number(bad.accounts)),
+    fact("Bad debt, not covered by collateral", usd(bad.value), button(bad.accounts, "bad-debt", show)),
     ...(unpriced ? [fact("Debt without a price", "N/A", `${number(unpriced)}, in no other figure`)] : []),
   ];
 }
@@ -83,9 +83,9 @@ function rangeOf({ from, to }) {
   return to === null ? `${from} and more` : `${from} to ${to}`;
 }
 
-/** The accounts that can be listed: all with debt, those at risk, and those of each bar. By health, those of a bar follow
+/** The accounts that can be listed: all with debt, those at risk, those with bad debt among them, and those of each bar. By health, those of a bar follow
  * those of the bars before it. */
-function groupsOf({ accounts_with_debt: all, at_risk: risky, liquidatable, histogram: ranges }) {
+function groupsOf({ accounts_with_debt: all, at_risk: risky, liquidatable, bad_debt: bad, histogram: ranges }) {
   let offset = 0;
   const bars = ranges.map((range) => {
     const group = { name: range.from, text: `Health ${rangeOf(range)}`, count: range.accounts, query: { sort: "health", offset } };
@@ -96,6 +96,8 @@ function groupsOf({ accounts_with_debt: all, at_risk: risky, liquidatable, histo
     { name: "debt", text: "Largest debt first", count: all, query: { sort: "debt" } },
     { name: "at-risk", text: "At risk, health below 1.1", count: risky.accounts, query: { sort: "health" } },
     { name: "liquidatable", text: "Liquidatable, health below 1", count: liquidatable.accounts, query: { sort: "health" } },
+    { name: "bad-debt", text: "Bad debt, not covered by collateral", count: bad.accounts, query: { sort: "health" },
+      among: risky.accounts, keep: (account) => Number(account.debt_value) > Number(account.collateral_value) },
     ...bars.filter(({ count }) => count),
   ];
 }
@@ -106,10 +108,10 @@ function listing(groups, at, signal) {
     h("option", { value: name }, `${text} (${count})`)));
   const place = h("div");
   function show(wanted) {
-    const { name, query, count } = groups.find((group) => group.name === wanted) ?? groups[0];
+    const { name, query, count, among = count, keep } = groups.find((group) => group.name === wanted) ?? groups[0];
     select.value = name;
     note({ who: name === groups[0].name ? null : name });
-    const { list, done } = accounts("Borrow accounts", { ...query, at }, count, signal);
+    const { list, done } = accounts("Borrow accounts", { ...query, at }, among, signal, { keep });
     place.replaceChildren(list);
     return done;
   }

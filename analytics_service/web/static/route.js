@@ -102,16 +102,14 @@ export function isAll({ custom, range }) {
   return !custom && RANGES[range] === null;
 }
 
-/** The range as the API takes it, which may begin some days earlier. It ends now, or at `last`; if it begins with the
- * data, that is at `first` (unix seconds). */
-export function bounds(route, last = null, earlier = 0, first = null) {
-  if (isAll(route)) return { start: Math.max(first - earlier * 86_400, 0), end: last ?? "now" };
-  const days = RANGES[route.range] + earlier;
+/** The range as the API takes it. It ends now, or at `last`; if it begins with the data, that is at `first` (unix
+ * seconds). */
+export function bounds(route, last = null, first = null) {
+  if (isAll(route)) return { start: first, end: last ?? "now" };
+  const days = RANGES[route.range];
   if (!route.custom && last !== null) return { start: Math.max(last - days * 86_400, 0), end: last };
   if (!route.custom) return { start: `now-${days}d`, end: "now" };
-  const start = new Date(`${route.start}Z`);
-  start.setUTCDate(start.getUTCDate() - earlier);
-  return { start: start.toISOString().slice(0, 19), end: route.end };
+  return { start: route.start, end: route.end };
 }
 
 /** The moment of what has no range, as the API takes it: the end of a range that is over. */

@@ -29,10 +29,10 @@ function query(range, tz, more) {
 
 /** A history in the range: columns (see the API) with `starts`, the first seconds of buckets on the zone's clocks, `x`,
  * their middles, where charts draw what is of a bucket, `at`, which puts any second there, and what `get` tells of the request. If the range reaches the end of data that ended long
- * ago, `last` is that instant. The range may begin some days earlier. */
-export async function history(path, route, more = {}, signal = null, earlier = 0) {
+ * ago, `last` is that instant. */
+export async function history(path, route, more = {}, signal = null) {
   const newest = await ended(familyOf(path), path);
-  const given = query(bounds(route, newest, earlier, await begun(path, route, more.asset_ids)), route.tz, more);
+  const given = query(bounds(route, newest, await begun(path, route, more.asset_ids)), route.tz, more);
   const answer = await get(path, given, signal);
   const { t, series, range } = answer.data;
   const at = (second) => wall(second, route.tz);
@@ -49,13 +49,13 @@ export async function observed(path, route, signal = null) {
 
 /** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
 export async function beginning(path, route, signal = null) {
-  const { start } = bounds(route, await ended(familyOf(path), path), 0, await begun(path, route));
+  const { start } = bounds(route, await ended(familyOf(path), path), await begun(path, route));
   return (await get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
 }
 
 /** The same history over the whole range as one bucket, with what it has observed there. */
 export async function whole(path, route, signal) {
-  const range = bounds(route, await ended(familyOf(path), path), 0, await begun(path, route));
+  const range = bounds(route, await ended(familyOf(path), path), await begun(path, route));
   // So many days are more than there are of data, and buckets end with the range.
   const bucket = { period: "d", interval: 10_000, agg: "ohlc" };
   return (await get(path, { ...range, ...bucket, tz: route.tz, format: "columns" }, signal)).data;
