@@ -208,7 +208,7 @@ def _parameter(param: Param, location: str, components: Components) -> Object:
     schema = {**param.schema, **default}
     if "enum" in param.schema:
         # An enumeration is a component, too.
-        reference = components.add(camel(param.name), dict(param.schema))
+        reference = components.add(str(param.schema.get("title", camel(param.name))), dict(param.schema))
         schema = {"allOf": [reference], **default} if default else reference
     examples = param.schema.get("examples")
     # Neither of two alternatives is required. The one with an example is in example requests.

@@ -11,6 +11,7 @@ from analytics_service.history.candles import OF_LAST, Aggregate, Fill
 from analytics_service.history.digits import MAX_DIGITS
 from analytics_service.history.formats import FORMATS
 from analytics_service.history.grid import Period
+from analytics_service.history.page import MAX_POINTS
 from analytics_service.http import forms
 from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
@@ -26,6 +27,8 @@ MAX_LIMIT = 10_000
 # Defaults: buckets of a page, and the maximum of buckets with period=auto.
 DEFAULT_LIMIT = 200
 DEFAULT_POINTS = 500
+# Items of a page of a list.
+DEFAULT_ITEMS = 20
 # Steps of a price, in percent, and the limit of their number.
 LADDER_FROM, LADDER_TO, LADDER_STEP = Decimal(-95), Decimal(100), Decimal(5)
 MAX_STEPS = 400
@@ -164,6 +167,13 @@ FORMAT = Param(
     "refused if that is too much, unless `limit` asks for a page.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
+LIST_FORMAT = Param(
+    "format",
+    forms.one_of("json", "csv"),
+    "json, or csv: a row for each item with all its fields, those within others with dotted names. It has all items "
+    f"unless a limit is given; more than {MAX_POINTS:,} are refused. Without it the one that Accept prefers.",
+    schema={"title": "ListFormat", "type": "string", "enum": ["json", "csv"]},
+)
 MOMENT = (
     _time(
         "at",
@@ -236,7 +246,7 @@ BORROWERS = (
     _word(
         "sort", ("debt", "health", "collateral"), "the greatest debt or collateral first, or the least health.", "debt"
     ),
-    _number("limit", 1, 1_000, "accounts of a page.", default=20),
+    _number("limit", 1, 1_000, f"accounts of a page: {DEFAULT_ITEMS} by default; in CSV all."),
     _number("offset", 0, 10**9, "accounts before the page.", default=0),
     _of_address("accounts"),
 )
@@ -252,7 +262,7 @@ EVENTS = (
     _time("end", "events up to this time, in the same forms; a date is its last second.", "now"),
     replace(ASSET_IDS, help="events of these assets only: ids separated by commas."),
     SYMBOLS,
-    _number("limit", 1, 1_000, "events of a page.", default=20),
+    _number("limit", 1, 1_000, f"events of a page: {DEFAULT_ITEMS} by default; in CSV all."),
     Param(
         "prev_event_uuid",
         forms.uuid,

@@ -66,6 +66,11 @@ def _borrowers(view: View, arguments: Arguments) -> Borrowers:
     return borrowers_of(valuation, order, limit, offset, arguments["address"])
 
 
+def _next_borrowers(borrowers: Borrowers, arguments: Arguments) -> dict[str, object]:
+    after = arguments["offset"] + len(borrowers.listed)
+    return {"offset": after} if borrowers.listed and after < borrowers.count else {}
+
+
 def _unlocks(view: View, arguments: Arguments) -> UnlocksDistribution:
     return UnlocksDistribution(view.ptoken.asset_id, unlock_groups(view.arrangements, view.head("ptoken").instant))
 
@@ -95,6 +100,7 @@ PATHS = (
         _ladder,
         _BOOK,
         (*params.ASSET, *params.LADDER, params.WITH_TEXT),
+        rows="steps",
     ),
     StatePath(
         "analytics/market/borrowers",
@@ -104,6 +110,7 @@ PATHS = (
         _BOOK,
         (*params.BORROWERS, params.ASSUMED_PRICES, params.WITH_TEXT),
         count=attrgetter("count"),
+        next=_next_borrowers,
     ),
     StatePath(
         "analytics/ptoken/unlocks-distribution",
@@ -112,5 +119,6 @@ PATHS = (
         _unlocks,
         ("ptoken",),
         (params.WITH_PERCENT, *VALUED),
+        rows="groups",
     ),
 )

@@ -1,6 +1,5 @@
 """The path of the history of an address."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,9 +57,9 @@ class Course(Pages):
         return arguments
 
     def file_name(self, arguments: Arguments) -> str:
-        """With what was asked for, which the file does not tell. A prefix of bech32 may have any character."""
+        """With what was asked for, which the file does not tell."""
         named = (arguments["address"], arguments["metric"], arguments["account_index"])
-        return re.sub(r"[^\w-]", "_", "-".join(str(name) for name in named if name is not None))
+        return "-".join(str(name) for name in named if name is not None)
 
     def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Without the protocol token where the metric has none, or nobody has any."""

@@ -1,6 +1,7 @@
 """Paths that show the current state, or the state at a past moment (rule 8.12)."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -8,15 +9,18 @@ from urllib.parse import quote, urlencode
 import falcon
 
 from analytics_service.errors import ParameterInvalid
+from analytics_service.history.formats.csv import CSV
 from analytics_service.history.grid import require_order
+from analytics_service.history.page import MAX_POINTS
 from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
 from analytics_service.http.answer import success
 from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored, ids_of
 from analytics_service.market.instants import instant, shown
-from analytics_service.present.shapes import Flags, Node, Scope
-from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath
+from analytics_service.present.shapes import Flags, Many, Node, Scope
+from analytics_service.present.tables import table_of
+from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
@@ -25,6 +29,8 @@ from analytics_service.store.ledger import PastHead
 # Today's date is always in the future.
 _TODAY_HINT = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
 VALUED = (params.WITH_TEXT, params.WITH_VALUE)
+# A file with more rows waits for its turn, as a large page of history does (rule 2.13).
+_LARGE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class StatePath:
     The record is made from `families`, and USD values from those of `valued_by`; USD sums over markets are there if it
     `has_sums`, except in the older of two shapes. Answers that do not describe assets need no snapshot of prices.
     `count` says how many items there are, if the record has only some, and `next` which parameters ask for the page
-    after it, if there is one.
+    after it, if there is one. A list also comes as CSV; `rows` names the member that is one, if the answer is not.
     """
 
     path: str
@@ -50,6 +56,7 @@ class StatePath:
     describes_assets: bool = True
     count: Callable[[Any], int] | None = None
     next: Callable[[Any, Arguments], Mapping[str, object]] | None = None
+    rows: str | None = None
 
 
 class Current(SnapshotPath):
@@ -61,7 +68,10 @@ class Current(SnapshotPath):
         super().__init__(shared)
         self._declared = declared
         self.summary, self.shape = declared.summary, declared.shape
-        self.path, self.query = declared.in_path, (*declared.query, *params.MOMENT)
+        is_list = isinstance(declared.shape, Many) or declared.rows is not None
+        self.media = (falcon.MEDIA_JSON, CSV.media) if is_list else (falcon.MEDIA_JSON,)
+        formats = (params.LIST_FORMAT,) if is_list else ()
+        self.path, self.query = declared.in_path, (*declared.query, *formats, *params.MOMENT)
         self.families, self.valued_by, self.has_sums = declared.families, declared.valued_by, declared.has_sums
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
@@ -73,7 +83,11 @@ class Current(SnapshotPath):
         times = {str(edge): arguments[edge].second(zone, now, edge) for edge in given}
         if {Edge.START, Edge.END} <= times.keys():
             require_order(times["start"], times["end"])
-        return {**arguments, "times": times, "moment": self._moment(arguments["at"], times, now)}
+        form = arguments.get("format") or (CSV.name if req.context.media == CSV.media else "json")
+        if "limit" in arguments and arguments["limit"] is None:
+            arguments["limit"] = MAX_POINTS if form == CSV.name else params.DEFAULT_ITEMS
+        moment = self._moment(arguments["at"], times, now)
+        return {**arguments, "times": times, "csv": form == CSV.name, "moment": moment}
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
         """If what times mean depends on now, the answer is cached under their seconds."""
@@ -84,7 +98,9 @@ class Current(SnapshotPath):
             further = self._declared.next(record, arguments) if self._declared.next else {}
             return f"?{_query_string({**given, **further})}" if further else None
 
-        return Resolved(_query_string(given) if is_moving else None, is_moving, following)
+        name = (req.path.removeprefix("/api/v1/").replace("/", "-"), *arguments["times"].values())
+        headers = file_headers(CSV, *name, arguments.get("offset")) if arguments["csv"] else ()
+        return Resolved(_query_string(given) if is_moving else None, is_moving, following, headers)
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """The family of the definitions of assets, if the answer describes assets."""
@@ -126,9 +142,24 @@ class Current(SnapshotPath):
 
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
         """The record in the path's shape. A list has a count."""
+        if arguments["csv"]:
+            return self._table(record, view, arguments)
         data = self.shape.render(record, self._scope(view, arguments))
         listed = len(data) if isinstance(data, list) else None
         return success(data, self._declared.count(record) if self._declared.count else listed)
+
+    def _table(self, record: Any, view: View, arguments: Arguments) -> bytes:
+        """The list as CSV. ParameterInvalid if it has too many rows, none of which is left out unless the request has a
+        limit."""
+        table = table_of(self.shape, record, self._scope(view, arguments), self._declared.rows or "")
+        is_cut = self._declared.next and self._declared.next(record, arguments) and arguments["limit"] == MAX_POINTS
+        if is_cut or len(table.items) > MAX_POINTS:
+            raise ParameterInvalid(
+                "format", f"a file has at most {MAX_POINTS:,} rows, and these are more: narrow them, or give a limit"
+            )
+        names = {"changes": [*arguments["changes"]]} if arguments.get("changes") else {}
+        with self._shared.large_pages.turn() if len(table.items) > _LARGE else nullcontext():
+            return table.encode(names)
 
     def _scope(self, view: View, arguments: Arguments) -> Scope:
         """The rendering context: the requested variants, assets, and prices if values are shown."""

@@ -23,7 +23,7 @@ from analytics_service.http.params import CALENDAR, DEFAULT_LIMIT, DEFAULT_POINT
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
-from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath
+from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.histories import HistoryRoute
@@ -59,7 +59,7 @@ class Pages(SnapshotPath):
             query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None,
             is_moving,
             lambda record: following,
-            self._file_headers(query, self.file_name(arguments)) if query.format.suffix else (),
+            self._file_headers(query, arguments) if query.format.suffix else (),
             query.format.is_packed,
         )
 
@@ -71,10 +71,8 @@ class Pages(SnapshotPath):
     def file_name(self, arguments: Arguments) -> str:
         """What a file is called, apart from its range."""
 
-    def _file_headers(self, query: Query, name: str) -> Headers:
-        parts = (name, query.start, query.end, *([query.offset] if query.offset else []))
-        file = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
-        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{file}"')
+    def _file_headers(self, query: Query, arguments: Arguments) -> Headers:
+        return file_headers(query.format, self.file_name(arguments), str(query.start), str(query.end), query.offset)
 
 
 class HistoryPath(Pages):

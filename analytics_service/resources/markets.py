@@ -53,7 +53,8 @@ def _market_of_kind(kind: str, view: View, arguments: Arguments) -> Market:
 
 def _list(path: str, summary: str, shape: ByShape) -> StatePath:
     query = (*VALUED, params.LIST_SHAPE)
-    return StatePath(f"markets/{path}", summary, shape, _view, _FAMILIES, query, has_sums=True)
+    rows = "contents" if any(isinstance(choice, Many) for choice in shape.choices.values()) else None
+    return StatePath(f"markets/{path}", summary, shape, _view, _FAMILIES, query, has_sums=True, rows=rows)
 
 
 def _lookup(path: str, summary: str, shape: ByShape, kind: str) -> StatePath:

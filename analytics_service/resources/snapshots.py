@@ -1,5 +1,6 @@
 """Base class of paths that show snapshots. An answer is rendered once for each state and query, then cached."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.errors import Superseded
+from analytics_service.history.formats.base import Format
 from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
 from analytics_service.http.answers import AnswerCache, CacheKey
 from analytics_service.http.coding import IDENTITY, negotiate
@@ -78,6 +80,13 @@ class Resolved:
     next: Callable[[Any], str | None] = lambda record: None
     headers: Headers = ()
     is_packed: bool = False
+
+
+def file_headers(form: Format, *names: object) -> Headers:
+    """The headers of a file that is called after what it holds. A prefix of bech32 may have any character."""
+    name = re.sub(r"[^\w-]", "_", "-".join(str(name) for name in names if name))
+    disposition = f'attachment; filename="{name}.{form.suffix}"'
+    return ("Content-Type", form.content_type), ("Content-Disposition", disposition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def _user(
     valued_by: tuple[str, ...] = ("prices",),
     named_by: tuple[Param, ...] = (),
     variants: tuple[Param, ...] = VALUED,
+    rows: str | None = None,
 ) -> StatePath:
     """A part of the position of an address; empty if the address has nothing there. `named_by` are the parameters that
     select one of several items, in the path or in the query."""
@@ -118,6 +119,7 @@ def _user(
         (*(param for param in named_by if param not in in_path), *variants),
         (params.ADDRESS, *in_path),
         valued_by,
+        rows=rows,
     )
 
 
@@ -149,7 +151,7 @@ PATHS = (
         lambda user: user.find_asset(user.portfolio.by_asset, "lent, posted or owed asset"),
         named_by=params.ASSET,
     ),
-    _user("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
+    _user("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED, rows="asset_pools"),
     _user(
         "markets/lend/lookup",
         "One lent asset of an address.",
@@ -157,13 +159,16 @@ PATHS = (
         lambda user: user.find_asset(user.portfolio.lends, "lent asset"),
         named_by=params.ASSET,
     ),
-    _user("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
+    _user(
+        "markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL, rows="accounts"
+    ),
     _user(
         "markets/borrow/lookup/collateral",
         "An address's collateral in one asset, account by account.",
         ASSET_COLLATERAL,
         lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.collaterals), "collateral"),
         named_by=params.ASSET,
+        rows="accounts",
     ),
     _user(
         "markets/borrow/lookup/debt",
@@ -171,6 +176,7 @@ PATHS = (
         ASSET_DEBT,
         lambda user: user.find_asset((asset for asset in user.portfolio.by_asset if asset.debts), "debt"),
         named_by=params.ASSET,
+        rows="accounts",
     ),
     *(
         _user(f"markets/borrow/sum/{side}", f"An address's {side}, summed over its accounts.", shape, record)
@@ -195,14 +201,22 @@ PATHS = (
         lambda user: user.unlocks,
         _UNLOCKS,
         variants=_PERCENT,
+        rows="arrangements",
     ),
     *(
-        _user(f"ptoken/staking{part}", summary, shape, record, _STAKING, named_by=named_by)
-        for part, summary, shape, record, named_by in (
-            ("", "An address's staking of the protocol token.", USER_STAKING, _STAKED, ()),
-            ("/pools", "The staking pools in which an address has stakes.", _POOLS, _STAKED, ()),
-            ("/pools/lookup", "An address's stakes in one staking pool.", STAKED_POOL, attrgetter("pool"), _POOL),
-            ("/unstaking", "What an address is unstaking.", UNBONDINGS, _STAKED, ()),
+        _user(f"ptoken/staking{part}", summary, shape, record, _STAKING, named_by=named_by, rows=rows)
+        for part, summary, shape, record, named_by, rows in (
+            ("", "An address's staking of the protocol token.", USER_STAKING, _STAKED, (), "pools"),
+            ("/pools", "The staking pools in which an address has stakes.", _POOLS, _STAKED, (), None),
+            (
+                "/pools/lookup",
+                "An address's stakes in one staking pool.",
+                STAKED_POOL,
+                attrgetter("pool"),
+                _POOL,
+                "contents",
+            ),
+            ("/unstaking", "What an address is unstaking.", UNBONDINGS, _STAKED, (), "contents"),
         )
     ),
     _user(
@@ -212,6 +226,7 @@ PATHS = (
         lambda user: user.portfolio,
         _WALLET,
         valued_by=_WALLET_VALUE,
+        rows="balances",
     ),
     _user(
         "wallet/balance",

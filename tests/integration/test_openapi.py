@@ -14,7 +14,7 @@ Json = dict[str, Any]
 # What follows the mention of a count on the page.
 COUNTED = {
     "/api/v1/markets": "",
-    "/api/v1/markets/merged": "</p><details><su",
+    "/api/v1/markets/merged": "; or <code>text/",
     "/api/v1/markets/lend": " if it is a list",
 }
 FLAGS = ("with_text", "with_value", "with_percent")
