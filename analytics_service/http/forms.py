@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from analytics_service.config.values import INTEGER, to_integer, zone
 from analytics_service.history.grid import Period
 from analytics_service.history.times import Ago
-from analytics_service.market.assets import split_id
+from analytics_service.market.assets import is_id
 from analytics_service.market.assumptions import PriceChange
 
 _T = TypeVar("_T")
@@ -126,14 +126,11 @@ def time_zone(value: str) -> ZoneInfo:
 
 
 def asset_id(value: str) -> str:
+    """An asset id, or a symbol in its place."""
     if "," in value:
         raise ValueError("must be one asset id, without commas")
-    try:
-        split_id(value)
-    except ValueError:
-        raise ValueError(
-            "must be an asset id, native;<denom> or token;<contract>; symbols have a parameter of their own"
-        ) from None
+    if not value or (";" in value and not is_id(value)):
+        raise ValueError("must be an asset id, native;<denom> or token;<contract>, or a symbol")
     return value
 
 

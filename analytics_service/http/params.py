@@ -82,7 +82,8 @@ _TIMES = (
     "unix seconds, a date (its first second), a time such as 2026-01-31T12:00, in tz or with Z or an offset, now, or "
     "now-7d (units min, h, d, w, m, y)."
 )
-_ID = r"(native|token);[^,]+"
+# An id, or a symbol in its place.
+_ID = r"((native|token);[^,]+|[^,;]+)"
 WITH_TEXT = _flag("with_text", "true adds human-readable texts in extra.text.")
 WITH_VALUE = _flag("with_value", "true adds USD values, and the prices they were calculated with, in extra.value.")
 WITH_PERCENT = _flag("with_percent", "true adds fractions of the amount in extra.percent.")
@@ -197,7 +198,7 @@ ASSET = (
     _text(
         "asset_id",
         forms.asset_id,
-        "id of an asset; either asset_id or symbol is required.",
+        "id of an asset, or its symbol; either asset_id or symbol is required.",
         _ID,
         "native;uorb",
         alternative="symbol",
@@ -205,7 +206,10 @@ ASSET = (
     _text("symbol", forms.symbol, "symbol of the asset, in any case, instead of asset_id.", "[^,]+"),
 )
 ASSET_IDS = _text(
-    "asset_ids", forms.asset_ids, "asset ids separated by commas; all assets when omitted.", f"{_ID}(,{_ID})*"
+    "asset_ids",
+    forms.asset_ids,
+    "asset ids or symbols, separated by commas; all assets when omitted.",
+    f"{_ID}(,{_ID})*",
 )
 SYMBOLS = _text(
     "symbols",
@@ -260,7 +264,7 @@ EVENTS = (
     ),
     _time("start", f"events from this time on: {_TIMES}", "now-7d"),
     _time("end", "events up to this time, in the same forms; a date is its last second.", "now"),
-    replace(ASSET_IDS, help="events of these assets only: ids separated by commas."),
+    replace(ASSET_IDS, help="events of these assets only: ids or symbols, separated by commas."),
     SYMBOLS,
     _number("limit", 1, 1_000, f"events of a page: {DEFAULT_ITEMS} by default; in CSV all."),
     Param(

@@ -1,6 +1,6 @@
 """Assets and their ids."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -145,6 +145,21 @@ def ids_of(symbols: Iterable[str], assets: Mapping[str, Asset], parameter: str =
             )
         asset_ids += matches
     return asset_ids
+
+
+def is_id(name: str) -> bool:
+    """Whether a name of an asset has the form of an id; else it is a symbol."""
+    try:
+        return bool(split_id(name))
+    except ValueError:
+        return False
+
+
+def named_ids(names: Sequence[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
+    """The ids of assets that are named by symbol, as in `ids_of`, or by id, which may be of no asset."""
+    symbols = [name for name in names if not is_id(name)]
+    ids = iter(ids_of(symbols, assets, parameter) if symbols else ())
+    return [name if is_id(name) else next(ids) for name in names]
 
 
 def id_of(name: str, assets: Mapping[str, Asset], parameter: str) -> str:

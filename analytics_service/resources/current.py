@@ -16,7 +16,7 @@ from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
 from analytics_service.http.answer import success
 from analytics_service.http.param import Param
-from analytics_service.market.assets import as_stored, ids_of
+from analytics_service.market.assets import as_stored, named_ids
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Many, Node, Scope
 from analytics_service.present.tables import table_of
@@ -128,12 +128,13 @@ class Current(SnapshotPath):
 
     def record(self, view: View, arguments: Arguments) -> Any:
         """What the path shows. Assets may be named by their symbols (rule 2.18)."""
-        if arguments.get("symbol") is not None:
-            (asset_id,) = ids_of([arguments["symbol"]], view.assets, "symbol")
-            arguments = {**arguments, "asset_id": asset_id}
+        for parameter in ("asset_id", "symbol"):
+            if arguments.get(parameter) is not None:
+                (asset_id,) = named_ids([arguments[parameter]], view.assets, parameter)
+                arguments = {**arguments, "asset_id": asset_id}
         if arguments.get("asset_ids") or arguments.get("symbols"):
-            named = [*(arguments["asset_ids"] or ()), *ids_of(arguments["symbols"] or (), view.assets)]
-            arguments = {**arguments, "asset_ids": as_stored(named, view.assets)}
+            names = [*(arguments["asset_ids"] or ()), *(arguments["symbols"] or ())]
+            arguments = {**arguments, "asset_ids": as_stored(named_ids(names, view.assets), view.assets)}
         if not arguments.get("changes"):
             return self._declared.record(view, arguments)
         record = self._declared.record(view, {**arguments, "earlier": self._earlier(view, arguments)})

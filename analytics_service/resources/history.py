@@ -20,7 +20,7 @@ from analytics_service.history.times import Edge
 from analytics_service.http import params
 from analytics_service.http.answer import Headers, success
 from analytics_service.http.params import CALENDAR, DEFAULT_LIMIT, DEFAULT_POINTS
-from analytics_service.market.assets import ids_of
+from analytics_service.market.assets import named_ids
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
@@ -92,8 +92,8 @@ class HistoryPath(Pages):
     def record(self, view: View, arguments: Arguments) -> Page:
         """The page, whose symbols are those of the view. A large one waits for its turn."""
         query, head = arguments["page"], view.head(*self.families)
-        if arguments.get("symbols"):
-            query = replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.described)])
+        if names := [*(query.ids or ()), *(arguments.get("symbols") or ())]:
+            query = replace(query, ids=named_ids(names, view.described))
         symbols = {} if self.single else view.symbols
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():

@@ -93,7 +93,7 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (f"{HISTORY}&tz=Factory", ["tz='Factory'", "IANA"]),
         (f"{HISTORY}&tz=right/UTC", ["tz='right/UTC'", "IANA"]),
         (f"{HISTORY}&tz=asia/ho chi minh", ["such as Asia/Ho_Chi_Minh."]),
-        (f"{HISTORY}&asset_ids=a", ["asset_ids='a'", "asset id"]),
+        (f"{HISTORY}&asset_ids=native;", ["asset_ids='native;'", "asset id"]),
         (f"{HISTORY}&asset_ids=token;a,,token;b", ["asset_ids="]),
         (f"{HISTORY}&asset_ids=cw20;a", ["asset_ids='cw20;a'"]),
         (f"{HISTORY}&symbols=ETH,", ["symbols='ETH,'", "separated by commas"]),
@@ -215,3 +215,11 @@ def test_lookups_find_hex_tokens_in_any_case(protocol: Client, path: str) -> Non
     )
     assert upper == as_written
     assert upper["data"]["asset_info"]["asset"]["id"] == stored
+
+
+def test_one_asset_is_named_by_its_id_or_its_symbol_in_either_parameter(protocol: Client) -> None:
+    for path in ("/api/v1/markets/lend/lookup", "/api/v1/analytics/market/risk/ladder"):
+        ways = ("asset_id=native;uorb", "asset_id=Orb", "symbol=orb", "symbol=native;uorb")
+        bodies = {get(protocol, path, way).text for way in ways}
+        assert len(bodies) == 1
+        assert get(protocol, path, "asset_id=nothing").json["error"]["kind"] == "entity_not_found"

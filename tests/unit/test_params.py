@@ -13,8 +13,8 @@ from analytics_service.http.param import parse_params
     [
         ("extra=1", "x", "query_parameter_unknown"),
         ("with_text=x", "x", "query_parameter_missing"),
-        ("asset_id=a&with_text=x", "x", "path_parameter_invalid"),
-        ("asset_id=a", "0x" + "0" * 40, "query_parameter_invalid"),
+        ("asset_id=a;b&with_text=x", "x", "path_parameter_invalid"),
+        ("asset_id=a;b", "0x" + "0" * 40, "query_parameter_invalid"),
     ],
 )
 def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_query(
