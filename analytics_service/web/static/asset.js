@@ -147,13 +147,16 @@ function curve(lend, borrow, utilization) {
 
 /** What was added on each day. */
 function loans(path, id, route, signal) {
-  return history(path, route, { period: "d", points: null, limit: 10_000, agg: "delta", asset_ids: id }, signal);
+  return history(path, route, { period: "d", points: null, limit: 10_000, asset_ids: id, agg: "delta" }, signal);
 }
 
-function daily(days) {
-  const [{ v: values }] = days.series;
-  const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
+function daily(answer) {
+  const { t, x, range, series: [{ v: values }] } = answer;
+  // The last day is drawn whole, though the range may end within it.
+  const end = t.at(-1) + 86_400;
+  const days = { ...answer, x: x.with(-1, answer.at(end - 43_200)), range: { ...range, end: end - 1 } };
+  const width = t.map((second, place) => 1000 * ((t[place + 1] ?? end) - second) * 0.9);
   const marker = { color: colorOf("--series-1") };
-  const bars = { x: days.x, y: numbers(values), width: widths, name: "Loans", type: "bar", hoverinfo: "skip", marker };
+  const bars = { x: days.x, y: numbers(values), width, name: "Loans", type: "bar", hoverinfo: "skip", marker };
   return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }

@@ -3,6 +3,10 @@ import { h } from "./dom.js";
 import { zoom, zoomOut } from "./route.js";
 import { spark } from "./spark.js";
 
+// Pixels of a tick's label over time: labels that are nearer to each other would be turned, and cut off. With hours they
+// leave the year to the readout, for which there is no room.
+const LABEL = 54;
+const HOURS = { dtickrange: [null, 43_200_000], value: "%H:%M\n%b %-d" };
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
 // Milliseconds to wait before the library is started, so that everything else is drawn first.
@@ -30,7 +34,7 @@ export function line(name, x, y, color, n = null) {
   const carried = y.map((value, place) => (n[place] === 0 || near(place, (count) => count === 0) ? value : null));
   return [
     { ...base, y: observed, line: stroke },
-    { ...base, y: carried, line: { ...stroke, dash: "dot" }, opacity: 0.7, showlegend: false },
+    { ...base, y: carried, line: { ...stroke, dash: "dot" }, opacity: 0.7 },
   ];
 }
 
@@ -46,14 +50,15 @@ export function candles(name, x, series) {
 /** Draws traces into a box. `spec` has `traces` and `table`, the columns and rows of their numbers. Charts over time
  * also have `x`, where the buckets lie on the axis, `starts`, when they begin, if they lie elsewhere, and `read(place)`,
  * the crosshair's text for a bucket; by default it is the table's row. Optional are `place` (what is shown first; a
- * chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom` and `openTo` (the bucket that has not
- * ended), `choose(place)`, what a click or Enter does instead of a zoom, `log`, and settings of `xaxis` and `yaxis`. */
+ * chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom` and `openTo`
+ * (the bucket that has not ended), `choose(place)`, what a click or Enter does instead of a zoom, `log`, and settings of
+ * `xaxis` and `yaxis`. */
 export async function draw(box, readout, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
   if (!box.isConnected) return;
   box.replaceChildren();
-  await Plotly.newPlot(box, literal(spec.traces), literal(layout(spec)), CONFIG);
+  await Plotly.newPlot(box, literal(spec.traces), literal(layout(spec, box.clientWidth)), CONFIG);
   // The view may have been left by now. A chart that is not purged stays in memory.
   if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
@@ -61,6 +66,7 @@ export async function draw(box, readout, spec) {
   const chart = { box, hair, readout, spec, x, times: isOverTime(spec) ? spec.starts ?? x : null, place: null, anchor: null };
   shown.add(chart);
   box.append(hair);
+  box.nextElementSibling.replaceWith(legend(box, spec.traces));
   follow(chart);
   const first = spec.place ?? (chart.times ? x.length - 1 : -1);
   if (first >= 0) readout.textContent = read(chart, first);
@@ -111,10 +117,11 @@ function isBrushable(spec) {
   return isZoomable(spec) && !matchMedia("(pointer: coarse)").matches;
 }
 
-function layout(spec) {
+function layout(spec, width) {
   const { openFrom, openTo, place } = spec;
   const [ink, line, paper] = ["--ink", "--line", "--paper"].map(colorOf);
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, color: ink };
+  const ticks = isOverTime(spec) ? { tickangle: 0, tickformatstops: [HOURS], nticks: Math.max(Math.floor((width - MARGIN.l) / LABEL), 2) } : {};
   const band = { type: "rect", yref: "paper", y0: 0, y1: 1, fillcolor: colorOf("--warn"), opacity: 0.16, line: { width: 0 } };
   return {
     autosize: true,
@@ -125,14 +132,31 @@ function layout(spec) {
     dragmode: isBrushable(spec) ? "zoom" : false,
     hovermode: false,
     barmode: "stack",
-    showlegend: spec.traces.filter((trace) => trace.showlegend !== false).length > 1,
-    legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0, tracegroupgap: 0 },
-    xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...(spec.xaxis ?? {}) },
+    // It could not be used by keyboard, and would change the plot's size with its own.
+    showlegend: false,
+    xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...ticks, ...(spec.xaxis ?? {}) },
     // Labels of values that hardly differ are long.
     yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, automargin: true, ...(spec.yaxis ?? {}) },
     shapes: [...(openFrom ? [{ ...band, x0: openFrom, x1: openTo }] : []),
       ...(place === undefined || isOverTime(spec) ? [] : [markOf(placesOf(spec)[place])])],
   };
+}
+
+/** The names of traces, if there are several, as buttons that hide and show them. */
+function legend(box, traces) {
+  const names = [...new Set(traces.map(({ name }) => name))];
+  const toggle = ({ currentTarget: button }) => {
+    const isOn = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", isOn);
+    const places = traces.map((_, place) => place).filter((place) => traces[place].name === button.textContent);
+    globalThis.Plotly.restyle(box, { visible: isOn }, places);
+  };
+  return h("div", { class: "legend" }, names.length < 2 ? [] : names.map((name) => {
+    const { fillcolor, line, marker } = traces.find((trace) => trace.name === name);
+    const swatch = h("span", { class: "swatch" });
+    swatch.style.background = fillcolor ?? line?.color ?? marker?.color;
+    return h("button", { type: "button", "aria-pressed": true, onclick: toggle }, swatch, name);
+  }));
 }
 
 // The crosshair: by pointer, by touch and by the arrow keys.

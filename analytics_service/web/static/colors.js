@@ -5,8 +5,8 @@ import { families } from "./status.js";
 // Histories that name the assets, those first that charts of many assets are about.
 const PATHS = ["/markets/history/deposits", PRICES];
 const HUES = [212, 20, 155, 262, 42, 336, 178, 85, 300, 0, 120, 235];
-// Lightness in light and dark colours, for each round of the hues.
-const ROUNDS = [[37, 72], [25, 58], [50, 84]];
+// Lightness in light and dark colours, for each round of the hues; contrasts with the paper are at least 3.
+const ROUNDS = [[37, 72], [22, 58], [30, 86]];
 const numbers = new Map();
 
 /** Numbers the assets that there are. Later ones are numbered when they are drawn. */

@@ -17,7 +17,7 @@ export function figure(title, load, spec, tools = null) {
   const below = h("div", { class: "source" });
   const ending = h("span", { class: "soft" });
   const panel = h("section", { class: "panel", "aria-labelledby": `${id}-title` },
-    h("h2", { id: `${id}-title` }, title, ending), tools, box, readout, below);
+    h("h2", { id: `${id}-title` }, title, ending), tools, box, h("div", { class: "legend" }), readout, below);
   async function fill() {
     try {
       // A chart is drawn also if the assets cannot be listed; it numbers its own.
@@ -100,7 +100,7 @@ function fileLink(name, url) {
 function rows(title, spec) {
   const details = h("details", {}, h("summary", {}, "Numbers"));
   details.addEventListener("toggle", () => {
-    if (details.open && !details.querySelector("table")) details.append(table(title, spec.table.columns, spec.table.rows));
+    if (details.open && !details.querySelector("table")) details.append(table(`${title}: numbers`, spec.table.columns, spec.table.rows));
   });
   return details;
 }

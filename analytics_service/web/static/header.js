@@ -2,7 +2,7 @@
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { age, time } from "./format.js";
-import { current, follow, go, link, rangeName, RANGES, useZone } from "./route.js";
+import { current, follow, go, link, RANGES, useZone } from "./route.js";
 import { status } from "./status.js";
 import { themeButton } from "./theme.js";
 
@@ -24,7 +24,7 @@ export function header(element, reload, looked) {
   const links = Object.entries(VIEWS).map(([view, name]) => [view, h("a", { href: link({ view }), onclick: follow }, name)]);
   const nav = h("nav", { "aria-label": "Views" }, h("ul", {}, links.map(([, anchor]) => h("li", {}, anchor))));
   const ranges = Object.keys(RANGES).map((range) => [range, h("button", { type: "button",
-    onclick: () => go({ range, start: null, end: null }) }, range.replace(/(\d+)(\D)/, "$1 $2"))]);
+    onclick: () => go({ range, start: null, end: null }) }, named(range))]);
   const custom = customRange();
   const zone = zonePicker();
   const theme = themeButton(reload);
@@ -51,12 +51,17 @@ export function header(element, reload, looked) {
     for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
     buttons.hidden = custom.details.hidden = route.view === WITHOUT_RANGE;
     settings.open = false;
-    shown.textContent = buttons.hidden ? "More" : route.custom ? "Custom" : rangeName(route);
+    shown.textContent = buttons.hidden ? "More" : route.custom ? "Custom" : named(route.range);
     shown.setAttribute("aria-label", `Settings: ${shown.textContent}`);
     custom.update(route);
     if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
     zone.value = route.tz;
   }
+}
+
+/** What the button of a range says. */
+function named(range) {
+  return range.replace(/(\d+)(\D)/, "$1 $2");
 }
 
 function zonePicker() {

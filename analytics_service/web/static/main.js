@@ -57,7 +57,7 @@ function scrollOnceThere(top, signal) {
     scrollTo({ top, behavior: "instant" });
     watcher.disconnect();
   });
-  if (top > 0) watcher.observe(document.body);
+  watcher.observe(document.body);
   const stop = () => watcher.disconnect();
   for (const kind of ["wheel", "touchmove", "keydown"]) addEventListener(kind, stop, { once: true, passive: true, signal });
   signal.addEventListener("abort", stop);

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
-import { age, percent, signedPart, usd } from "./format.js";
+import { age, percent, signedPart, time, usd } from "./format.js";
 import { current, note } from "./route.js";
 import { numbers } from "./series.js";
 import { spark } from "./spark.js";
@@ -58,7 +58,7 @@ export async function markets(place, route, signal) {
   fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
   const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
-  place.replaceChildren(h("h1", {}, "Markets"), await dates(), sums ? locked(sums) : "", tools,
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(route), sums ? locked(sums) : "", tools,
     scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), ...told);
 }
 
@@ -74,12 +74,12 @@ function foot(columns, sums) {
 }
 
 /** From when imported prices and rates are, which may be years apart; nothing where there are snapshots of markets. */
-async function dates() {
+async function dates({ tz }) {
   if ((await families()).has("markets")) return "";
   const { snapshots } = await status();
   const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
-    .map(({ family, newest }) => `${newest.slice(0, 10)} (${family})`);
-  return h("p", { class: "soft" }, `As of ${told.join(" and ")}, UTC.`);
+    .map(({ family, newest }) => `${time(Date.parse(newest) / 1000, tz).slice(0, 10)} (${family})`);
+  return h("p", { class: "soft" }, `As of ${told.join(" and ")}.`);
 }
 
 /** A row for each asset with a price or a market (`rows`), and sums over all markets, if there are any (`sums`). */

@@ -105,11 +105,10 @@ export function isAll({ custom, range }) {
 /** The range as the API takes it. It ends now, or at `last`; if it begins with the data, that is at `first` (unix
  * seconds). */
 export function bounds(route, last = null, first = null) {
+  if (route.custom) return { start: route.start, end: route.end };
   if (isAll(route)) return { start: first, end: last ?? "now" };
   const days = RANGES[route.range];
-  if (!route.custom && last !== null) return { start: Math.max(last - days * 86_400, 0), end: last };
-  if (!route.custom) return { start: `now-${days}d`, end: "now" };
-  return { start: route.start, end: route.end };
+  return last === null ? { start: `now-${days}d`, end: "now" } : { start: Math.max(last - days * 86_400, 0), end: last };
 }
 
 /** The moment of what has no range, as the API takes it: the end of a range that is over. */

@@ -67,5 +67,5 @@ function filled(column) {
 function area({ name, y, color }, x, [from, to], number) {
   const line = { width: 0.5, color: colorOf(color) };
   return { x: x.slice(from, to), y: y.slice(from, to), name, type: "scatter", mode: "lines", stackgroup: `stretch ${number}`,
-    line, fillcolor: colorOf(color), hoverinfo: "skip", legendgroup: name, showlegend: number === 0 };
+    line, fillcolor: colorOf(color), hoverinfo: "skip" };
 }
