@@ -10,9 +10,10 @@ import { overTime, PERCENT } from "./specs.js";
 
 /** A list of the assets that one can be compared with; the choice is in the address. */
 export function comparison(others, chosen) {
+  const sorted = others.toSorted((one, other) => assetName(one).localeCompare(assetName(other)));
   const select = h("select", { onchange: () => go({ with: select.value || null, candles: null, log: null }) },
     h("option", { value: "" }, "nothing"),
-    others.map((asset) => h("option", { value: asset.id, selected: asset.id === chosen }, assetName(asset))));
+    sorted.map((asset) => h("option", { value: asset.id, selected: asset.id === chosen }, assetName(asset))));
   return h("label", {}, "Compare with", select);
 }
 

@@ -12,8 +12,8 @@ import { DOLLARS, MOST, overTime, PERCENT } from "./specs.js";
 import { valued } from "./status.js";
 import { fact } from "./tile.js";
 
-const NO_MARKETS = "There is no snapshot of markets, so deposits and debt are unknown.";
-const NOTHING = "There is no history either. Where jobs run, the first snapshot may be on its way.";
+const NO_MARKETS = "Deposits and debt are not known here.";
+const NOTHING = "There are no prices and no rates yet, either. If the service has just started, they come within a minute or two.";
 
 // A history: its name, the title of its chart, the assets that come first there, and how they are shown. Rows have the
 // values of an asset before the range and at its end.

@@ -78,7 +78,7 @@ async function dates({ tz }) {
   if ((await families()).has("markets")) return "";
   const { snapshots } = await status();
   const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
-    .map(({ family, newest }) => `${time(Date.parse(newest) / 1000, tz).slice(0, 10)} (${family})`);
+    .map(({ family, newest }) => `${time(Date.parse(newest) / 1000, tz)} (${family})`);
   return h("p", { class: "soft" }, `As of ${told.join(" and ")}.`);
 }
 
