@@ -1,6 +1,7 @@
 """Events in the store, by address, time and uuid."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -56,14 +57,16 @@ def count_events(store: Store, until: int, of: EventFilter) -> int:
 
 
 def _page_of_all(
-    store: Store, query: EventQuery, placeholders: Mapping[str, str], bound: Mapping[str, object]
+    store: Store, query: EventQuery, placeholders: Mapping[str, str], bound: Mapping[str, Any]
 ) -> pl.DataFrame:
     """The rows of a page of all addresses. Rows that others replace, and events that have gone, are still there until
     ClickHouse merges them; if they leave too few, more are read."""
-    edge = {"beyond": "<=", "last": "max"} if query.ascending else {"beyond": ">=", "last": "min"}
+    # Where no event is later than the previous one, its own second is the last.
+    latest = "greatest(max(at), toDateTime({start:UInt32}, 'UTC'))"
+    edge = {"within": "<=", "furthest": latest} if query.ascending else {"within": ">=", "furthest": "min(at)"}
     filled = {**placeholders, **edge, "columns": select_list(COLUMNS)}
     is_filtered = bool(query.filter.action or query.filter.asset_ids)
-    limit = query.limit
+    limit, bound = query.limit, {**bound, **_seconds(query, bound)}
     while True:
         rows = store.frame("event_page", filled, limit=limit, **bound)
         newest = rows.unique(_KEY, keep="first", maintain_order=True)
@@ -73,6 +76,19 @@ def _page_of_all(
         if events.height >= query.limit or rows.height < limit:
             return events.head(query.limit)
         limit *= 4
+
+
+def _seconds(query: EventQuery, bound: Mapping[str, Any]) -> dict[str, int]:
+    """The range from the second of the previous event on, and the range of those after it; without one both are that of
+    the filter."""
+    start, until = bound["start"], bound["until"]
+    if "at" not in bound:
+        return {"after_start": start, "after_until": until}
+    if query.ascending:
+        start = max(start, bound["at"])
+        return {"start": start, "after_start": max(start, bound["at"] + 1), "after_until": until}
+    until = min(until, bound["at"])
+    return {"until": until, "after_start": start, "after_until": min(until, bound["at"] - 1)}
 
 
 def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:

@@ -174,6 +174,9 @@ def test_events_are_in_the_order_of_time_and_uuid(store: Store, client: Client) 
     assert uuids(ask(client, limit="1000")) == own
     assert uuids(ask(client, limit="7", sort_order="asc")) == own[::-1][:7]
     assert [ask(client, limit="7")["count"], ask(client, address=BOB)["count"]] == [30, 1]
+    # Five of one second each end and begin the lists, so pages end within a second.
+    assert of_all(client, limit="2") == newest_first(events)
+    assert of_all(client, limit="2", sort_order="asc") == newest_first(events)[::-1]
 
 
 def test_an_address_may_be_asked_for_in_either_case(store: Store, client: Client) -> None:
