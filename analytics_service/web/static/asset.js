@@ -29,27 +29,33 @@ export async function asset(place, route, signal) {
     return place.replaceChildren(h("h1", {}, "Asset"), ...unclear(route.asset, matches), picker(all), back);
   }
   const [found] = matches;
-  const { id: stored, name, symbol } = found;
+  const [tiles, pending] = [headline(found, all, there, route, signal), h("p", { class: "soft" }, "Loading…")];
+  place.replaceChildren(h("h1", {}, `${found.symbol} `, h("span", { class: "soft" }, found.name)),
+    h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), picker(all), tiles.element, pending, back);
+  // Few requests at a time: the service would refuse some.
+  await tiles.done;
+  const charts = await chartsOf(found, all, there, route, signal);
+  const [first, ...others] = charts.map((chart) => chart.panel);
+  pending.replaceWith(first ?? notice("The asset has no price and no market."), h("div", { class: "pair" }, others));
+  await Promise.all(charts.map((chart) => chart.done));
+}
+
+/** The charts of all histories of an asset, which begin to load. */
+async function chartsOf(asset, all, there, route, signal) {
   // All charts have the same buckets, so that one crosshair goes through them.
   const buckets = route.candles ? { points: CANDLES } : {};
-  const of = (path, ...more) => history(path, route, { asset_ids: [stored, ...more].join(), agg: "ohlc", ...buckets }, signal);
+  const of = (path, ...more) => history(path, route, { asset_ids: [asset.id, ...more].join(), agg: "ohlc", ...buckets }, signal);
   const [prices, lend, borrow, usage, posted, originated] = await Promise.all(
-    PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, stored, signal)) ? path : null)));
+    PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, asset.id, signal)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
-  const charts = [
-    prices && await priceFigure(found, all, of, route, signal),
+  return [
+    prices && await priceFigure(asset, all, of, route, signal),
     (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
     posted && figure("Collateral", () => of(posted), collateral),
-    originated && figure("Loans a day", () => loans(originated, stored, route, signal), daily),
+    originated && figure("Loans a day", () => loans(originated, asset.id, route, signal), daily),
   ].filter(Boolean);
-  const [first, ...others] = charts.map((chart) => chart.panel);
-  const tiles = headline(found, all, there, route, signal);
-  place.replaceChildren(h("h1", {}, `${symbol} `, h("span", { class: "soft" }, name)),
-    h("p", { class: "soft" }, h("code", {}, stored), related(found, all)), picker(all), tiles.element,
-    first ?? notice("The asset has no price and no market."), h("div", { class: "pair" }, others), back);
-  await Promise.all([tiles, ...charts].map((part) => part.done));
 }
 
 /** What is said where the route names no asset, or several. */
