@@ -120,6 +120,8 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 # What is made of the positions of all addresses, of which a follower has some.
 OF_ALL = [f"/api/v1/analytics/market/{name}" for name in ("risk", "risk/ladder", "borrowers")]
+# It has those of an address, too.
+EVENTS = "/api/v1/analytics/market/events"
 # The last is one of those that were filled in.
 MOMENTS = ["", f"at={NOON + 300}", f"at={NOON}", f"at={NOON - 7201}"]
 # Filled in, they say more than upstream: prices are of the instant itself, and schedules are followed up to it.
@@ -133,10 +135,10 @@ def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pai
     assert ours == theirs or (when == MOMENTS[-1] and path in OF_THE_INSTANT)
 
 
-@pytest.mark.parametrize("path", OF_ALL)
+@pytest.mark.parametrize("path", [*OF_ALL, EVENTS])
 @pytest.mark.parametrize("when", MOMENTS)
 def test_nothing_is_said_of_all_accounts(path: str, when: str, pair: Pair) -> None:
-    query = "&".join(filter(None, (ROUTES[path].query, when)))
+    query = when if path == EVENTS else "&".join(filter(None, (ROUTES[path].query, when)))
     answer = pair.follower.client.simulate_get(path, query_string=query)
     message = expect_error(answer, 404, "entity_not_found", "user")
     assert message.endswith("Ask the deployment that this one follows.")
