@@ -44,8 +44,9 @@ class Components:
 
     def _definition(self, node: Shape | Alternatives) -> Schema:
         if isinstance(node, Alternatives):
-            # Two generations of one object have names in common. They exclude each other, but linters cannot tell.
-            one_of = "oneOf" if isinstance(node, OneOf) else "anyOf"
+            # Two generations of an object, and two kinds, may have the same names. They exclude each other, but linters
+            # and generators do not compare constants, so more than one seems right.
+            one_of = "oneOf" if isinstance(node, OneOf) and not _names_kinds(node) else "anyOf"
             return {"description": node.help, one_of: [schema_of(choice) for choice in node.choices.values()]}
         properties = {field.name: _property(field) for field in node.fields}
         if node.variants:
@@ -117,6 +118,10 @@ def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
             yield from _objects([node.of])
         elif not isinstance(node.schema, Mapping):
             yield from _objects([node.schema])
+
+
+def _names_kinds(node: OneOf) -> bool:
+    return all(field.name == "kind" for shape in node.choices.values() for field in shape.fields[:1])
 
 
 def _property(field: Field) -> Schema:
