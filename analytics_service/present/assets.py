@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Annotated
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event
+from analytics_service.market.events import Event, Leg
 from analytics_service.market.kinds import Price, Time
 from analytics_service.present import text
 from analytics_service.present.renderings import PRICE, RATIO, SPEC, STRING, declared, variant
@@ -115,6 +115,7 @@ _ACTION = Rendering(
     lambda action, _: str(action),
     lambda action, _: action.replace("_", " ").capitalize(),
 )
+_LEG = Rendering({"type": "string", "enum": [*Leg]}, lambda leg, _: str(leg))
 _UUID = Rendering({"type": "string", "format": "uuid"}, lambda uuid, _: uuid)
 ACCOUNT_EVENT = Shape.of(
     "AccountEvent",
@@ -132,6 +133,13 @@ ACCOUNT_EVENT = Shape.of(
         "amount account_address=address account_index contract_address=contract destination_address=destination "
         "tx_hash historic_price=price historic_value=usd",
         historic_price=PRICE,
+    ),
+    Field(
+        "leg",
+        _LEG,
+        "Of a liquidation, which is two events with one tx_hash: debt (the debt repaid) or collateral (the collateral "
+        "taken); else null.",
+        optional=True,
     ),
     asset="asset_id",
 )

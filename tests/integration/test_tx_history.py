@@ -109,6 +109,7 @@ def test_an_event_shows_all_that_it_carries(store: Store, client: Client) -> Non
         "contract_address": CONTRACT,
         "destination_address": None,
         "tx_hash": "TX1",
+        "leg": None,
         "historic_price": "1",
         "historic_value": "10",
         "extra": {
@@ -148,7 +149,9 @@ def test_both_legs_of_a_liquidation_are_shown_with_one_hash(settings: Settings, 
     """Among lending events it counts once, as the debt repaid."""
     legs = [event(leg, 0, Action.LIQUIDATE, tx_hash="TX", leg=leg, account_index=0) for leg in Leg]
     run(HandMade(events_=legs), store, 0)
-    assert [(one["action"], one["tx_hash"]) for one in ask(client)["data"]] == [("liquidate", "TX")] * 2
+    shown = ask(client)["data"]
+    assert [(one["action"], one["tx_hash"]) for one in shown] == [("liquidate", "TX")] * 2
+    assert {one["leg"] for one in shown} == {"debt", "collateral"}
     with clickhouse_client(settings) as own:
         assert own.query("SELECT kind FROM event").result_rows == [("liquidation",)]
 

@@ -671,6 +671,10 @@ def test_the_leg_of_a_liquidation_that_is_worth_more_is_the_collateral(tmp_path:
     assert [event.leg for event in events] == [Leg.DEBT, Leg.COLLATERAL, Leg.DEBT, Leg.COLLATERAL]
     # Also where the other event of the transaction is outside of what is asked for.
     assert source.events(instant(SECOND - 3), instant(SECOND - 1)) == events[1:3]
+    # Unless upstream tells.
+    acts.events[0]["leg"], acts.events[1]["leg"] = "debt", "collateral"
+    told = follow(acts, tmp_path).following(tmp_path, ALICE).events(instant(0), AT)
+    assert [event.leg for event in told] == [Leg.DEBT, Leg.COLLATERAL, Leg.COLLATERAL, Leg.DEBT]
 
 
 SIMULATED = SimulatedSource("1")

@@ -60,7 +60,6 @@ def _event(address: str, item: AnswerField) -> Event:
         id=_uuid(item["event_uuid"]),
         address=address,
         contract=contract.text() if (contract := item.get("contract_address")) else "",
-        leg=None,
     )
 
 
@@ -76,7 +75,7 @@ def _worth(event: Event) -> Decimal:
 
 
 def _with_legs(events: Sequence[Event]) -> Iterator[Event]:
-    """The events, those of liquidations with their legs, which the interface does not tell.
+    """The events, those of liquidations with their legs, which not every deployment tells.
 
     The liquidator gets a discount, so of two events of a transaction the one that is worth more is the collateral.
     """
@@ -89,4 +88,4 @@ def _with_legs(events: Sequence[Event]) -> Iterator[Event]:
         debt, *collaterals = sorted(pair, key=_worth)
         legs |= {debt.id: Leg.DEBT, **{event.id: Leg.COLLATERAL for event in collaterals}}
     for event in events:
-        yield replace(event, leg=legs.get(event.id))
+        yield replace(event, leg=event.leg or legs.get(event.id))
