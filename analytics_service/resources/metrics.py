@@ -16,7 +16,7 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
 from analytics_service.market.doubts import Doubtful
-from analytics_service.market.share import Share
+from analytics_service.market.share import Share, within
 from analytics_service.state.health import Family, Monitor, Status
 from analytics_service.state.operations import with_scheduled
 from analytics_service.state.values import NOTHING, Chosen, Newest, ValueReader
@@ -25,6 +25,8 @@ from analytics_service.store.histories import History
 
 log = logging.getLogger(__name__)
 
+# Seconds that a scrape may wait for the store, all in all. Prometheus gives up after ten, or sooner by its settings.
+_SCRAPE_SECONDS = 3.0
 # Assets with a gauge of their own: those with the oldest prices.
 _MOST_ASSETS = 500
 # The end of a metric's name, by what a history's values are.
@@ -44,7 +46,9 @@ class Metrics(Live):
             self._registry.register(collector)
 
     def body(self) -> bytes:
-        return generate_latest(self._registry)
+        # Few queries, and the more needed the busier the store is, so they do not wait in line.
+        with within(_SCRAPE_SECONDS, gate=None):
+            return generate_latest(self._registry)
 
 
 class Gauges(Collector):
@@ -64,8 +68,8 @@ class Gauges(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The current gauges. While the store does not answer, ages grow from its last answer, gauges of runs are those
-        of that answer, and others that only the store could provide are left out."""
+        """The current gauges. While the store does not answer, ages grow from its last answer, gauges of runs and, for
+        a while, values are those of that answer, and others that only the store could provide are left out."""
         build = _gauge("analytics_build_info", "Version and configured source.", "version", "python", "source")
         build.add_metric([service_version() or "unknown", platform.python_version(), self._source], 1)
         yield build
@@ -93,9 +97,9 @@ class Gauges(Collector):
                 age.add_metric([family.family], family.age_seconds)
         yield from (age, fresh, ahead, complete)
         yield from _figures(status)
-        yield from self._runs(status)
         if self._values.chosen != NOTHING:
-            yield from _protocol(self._values.chosen, self._values.newest(status.at) if status.reachable else Newest())
+            yield from _protocol(self._values.chosen, self._values.newest(status.at))
+        yield from self._runs(status)
 
     def _runs(self, status: Status) -> Iterator[Metric]:
         rows = _gauge("analytics_job_rows", "Rows of the newest scheduled snapshot.", "job")

@@ -34,7 +34,7 @@ _LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.2, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
 # How long heads are shown while the ledger cannot be read, seconds.
-_LONGEST_OUTAGE = 300.0
+LONGEST_OUTAGE = 300.0
 # How long a request, and a probe, wait for the first look, seconds.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
@@ -120,7 +120,7 @@ class Heads:
 
     @property
     def _is_outdated(self) -> bool:
-        return self.clock() - self._looked_at > _LONGEST_OUTAGE
+        return self.clock() - self._looked_at > LONGEST_OUTAGE
 
     @property
     def remembered(self) -> Look | None:

@@ -1,7 +1,8 @@
 """The values of the protocol that /metrics shows: the newest of histories, and the health of some addresses.
 
 Values of histories are those that the newest snapshots observed. So none is computed for a scrape, and what was unknown
-at a snapshot is missing rather than old. How old snapshots are, other metrics tell.
+at a snapshot is missing rather than old. While newer ones cannot be read, those that were read last stay for a while,
+because alerts that wait begin anew after a scrape without a value. How old snapshots are, other metrics tell.
 """
 
 import difflib
@@ -21,9 +22,11 @@ from analytics_service.market.addresses import parse_address
 from analytics_service.market.instants import instant
 from analytics_service.market.share import Share
 from analytics_service.market.sums import TOTAL
+from analytics_service.state.heads import LONGEST_OUTAGE
 from analytics_service.state.view import View, Views
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, LOANS, PRICES, History
+from analytics_service.store.ledger import Head
 from analytics_service.store.observations import read_observed_at
 from analytics_service.store.sums import read_last_sums
 
@@ -53,9 +56,9 @@ NOTHING = Chosen()
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest values: `observed` by history and asset, TOTAL for the sum over all, of histories with snapshots, and
-    the `health` of accounts with debt by address and index. What is unknown is missing. `symbols` are those of assets
-    that have not ended."""
+    """The newest values: `observed` by history and asset, TOTAL for the sum over all, of histories that could be read,
+    and the `health` of accounts with debt by address and index. What is unknown is missing. `symbols` are those of
+    assets that have not ended."""
 
     observed: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     health: _Values = field(default_factory=dict)
@@ -91,6 +94,15 @@ def _unusable(settings: Settings, reason: str) -> SettingError:
     return SettingError(f"ANALYTICS_METRICS_VALUES={str(settings.metrics_values)[:80]} is not usable: {reason}.")
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Values of some heads, which were the newest `at` an instant."""
+
+    at: datetime
+    heads: Sequence[Head]
+    values: _Values
+
+
 class ValueReader:
     """Reads the chosen values, once for each newest snapshot."""
 
@@ -99,37 +111,52 @@ class ValueReader:
         self._store = store
         self._views = views
         self._kept: Share[_Values] = Share(LRUCache(_KEPT))
+        self._last: dict[Sequence[str], _Reading] = {}
+        self._symbols: Mapping[str, str] = {}
 
     def newest(self, at: datetime) -> Newest:
-        """The newest values at an instant, without those that cannot be read then, and without any whose snapshot is
-        older than a price may be."""
+        """The newest values at an instant, or those read last while these cannot be read, and without any whose
+        snapshot is older than a price may be."""
         try:
             view = self._views.newest()
-            symbols = {asset_id: asset.symbol for asset_id, asset in view.described.items() if not asset.ended_at}
         except AnalyticsError as error:
             log.warning("Metrics lack all values of the protocol: %s", error)
             return Newest()
-        values: dict[tuple[str, str], Decimal] = {}
-        for family in {history.family: None for history in self.chosen.histories}:
-            values.update(self._read(view, at, (family,), partial(self._observed, view, family)))
-        there = (history for history in self.chosen.histories if view.heads.has(history.family))
-        observed = {history.name: _series(history, values, symbols) for history in there}
-        health = self._read(view, at, _BOOK, partial(self._health, view)) if self.chosen.addresses else {}
-        return Newest(observed, health, symbols)
+        try:
+            self._symbols = {key: asset.symbol for key, asset in view.described.items() if not asset.ended_at}
+        except AnalyticsError as error:
+            log.warning("Symbols in metrics are those of before: %s", error)
+        values = {
+            family: self._read(view, at, (family,), partial(self._observed, view, family))
+            for family in {history.family: None for history in self.chosen.histories}
+        }
+        observed = {
+            history.name: _series(history, known, self._symbols)
+            for history in self.chosen.histories
+            if (known := values[history.family]) is not None
+        }
+        health = self._read(view, at, _BOOK, partial(self._health, view)) if self.chosen.addresses else None
+        return Newest(observed, health or {}, self._symbols)
 
-    def _read(self, view: View, at: datetime, families: Sequence[str], read: Callable[[], _Values]) -> _Values:
-        """What is read of some families, again only after their snapshots; nothing if these are too old, or if it
-        cannot be read."""
+    def _read(self, view: View, at: datetime, families: Sequence[str], read: Callable[[], _Values]) -> _Values | None:
+        """What is read of some families, again only after their snapshots, or what was read last if that fails; none of
+        it if these are too old. None if there is nothing to read, or for too long no way to."""
         try:
             heads = view.heads_of(filter(view.heads.has, families))
-            if any(at - instant(head.newest) > self._store.price_max_age for head in heads):
+            if self._are_old(heads, at):
                 return {}
-            return self._kept.get((families, heads), read)
+            self._last[families] = _Reading(at, heads, self._kept.get((families, heads), read))
         except NoSnapshot:
-            return {}
+            return None
         except AnalyticsError as error:
-            log.warning("Metrics lack values made from %s: %s", ", ".join(families), error)
-            return {}
+            log.warning("Metrics have no new values made from %s: %s", ", ".join(families), error)
+        last = self._last.get(families)
+        if last is None or (at - last.at).total_seconds() > LONGEST_OUTAGE:
+            return None
+        return {} if self._are_old(last.heads, at) else last.values
+
+    def _are_old(self, heads: Sequence[Head], at: datetime) -> bool:
+        return any(at - instant(head.newest) > self._store.price_max_age for head in heads)
 
     def _observed(self, view: View, family: str) -> _Values:
         """What is known of a family's histories at its newest snapshot, by history and asset."""

@@ -1,5 +1,6 @@
 """The values of the protocol on /metrics (ANALYTICS_METRICS_VALUES): those of new snapshots, or none."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -10,13 +11,15 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import names
+from analytics_service.errors import Busy
 from analytics_service.market.events import Action, Event
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.doubles import LOCAL, FreshHeads, WatchedStore
+from tests.doubles import LOCAL, FreshHeads, Statement, WatchedStore
 from tests.integration.databases import database
+from tests.integration.handmade import HandMade
 from tests.integration.routes import Client
-from tests.integration.test_missing_prices import ALICE, BOB, CAROL, EVERY, FAMILIES, NOON, SOURCE, A, B, X, instant_of
+from tests.integration.test_missing_prices import ALICE, BOB, CAROL, EVERY, FAMILIES, NOON, SOURCE, A, B, X
 from tests.samples import samples
 
 # No job takes rates here.
@@ -24,22 +27,33 @@ CHOSEN = names(
     "price,lend_rate,loans-originated,tvl,net_tvl,debt,utilization,debt-at-risk,bad-debt,"
     f"{BOB},{CAROL.upper().replace('X', 'x')}"
 )
-LOAN = Event("1", Action.BORROW, A, ALICE, instant_of(0), 3, Decimal(6), Decimal(2), 0, tx_hash="1")
+LOAN = Event("1", Action.BORROW, A, ALICE, NOON, 3, Decimal(6), Decimal(2), 0, tx_hash="1")
 Scrape = Callable[[float], dict[str, float]]
 
 
 @pytest.fixture
-def watched(settings: Settings) -> Iterator[WatchedStore]:
+def busy() -> threading.Event:
+    """While it is set, the store answers looks at the ledger only."""
+    return threading.Event()
+
+
+@pytest.fixture
+def watched(settings: Settings, busy: threading.Event) -> Iterator[WatchedStore]:
     """A store in which prices are unknown after an hour."""
+
+    def refuse(statement: Statement) -> None:
+        if busy.is_set() and statement.name not in ("ledger", "rewrites"):
+            raise Busy
+
     settings = replace(settings, price_max_age=3600, metrics_values=CHOSEN)
-    with database(settings), closing(WatchedStore(settings)) as watched:
+    with database(settings), closing(WatchedStore(settings, before=refuse)) as watched:
         yield watched
 
 
 @pytest.fixture
 def scrape(settings: Settings, watched: WatchedStore) -> Scrape:
     """What a service shows at an instant of the source."""
-    now = instant_of(0)
+    now = NOON
     app = create_app(replace(settings, metrics_values=CHOSEN), watched, lambda: now, FreshHeads(watched))
     client = Client(app.operators, headers=LOCAL)
 
@@ -51,9 +65,9 @@ def scrape(settings: Settings, watched: WatchedStore) -> Scrape:
     return scrape
 
 
-def take(watched: WatchedStore, number: int) -> None:
+def take(watched: WatchedStore, number: float, source: HandMade = SOURCE) -> None:
     for family in (*FAMILIES, "loans"):
-        run_once(JOBS[family], replace(SOURCE, events_=[LOAN]), watched, instant_of(number))
+        run_once(JOBS[family], replace(source, events_=[LOAN]), watched, NOON + number * EVERY)
 
 
 def of(metric: str, asset_id: str) -> str:
@@ -67,6 +81,12 @@ def health(address: str) -> str:
 def known(shown: dict[str, float]) -> dict[str, float]:
     prefix = 'analytics_value_known{history="'
     return {name.removeprefix(prefix)[:-2]: value for name, value in shown.items() if name.startswith(prefix)}
+
+
+def values(shown: dict[str, float]) -> dict[str, float]:
+    """What the settings have chosen, and whether it is known."""
+    chosen = ("price_usd", "loans", "tvl", "net", "debt", "util", "bad", "health", "value")
+    return {name: value for name, value in shown.items() if name.startswith(tuple(f"analytics_{of}" for of in chosen))}
 
 
 OF_X = [of(metric, X) for metric in ("price_usd", "debt_usd")]
@@ -104,7 +124,7 @@ def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrap
     assert [name for name in shown if name.endswith('symbol="X"}') and "price_age" not in name] == []
 
 
-def test_scrapes_read_each_snapshot_once_and_leave_values_out_without_the_store(
+def test_scrapes_read_each_snapshot_once_and_keep_values_while_the_store_is_away(
     watched: WatchedStore, scrape: Scrape
 ) -> None:
     take(watched, 0)
@@ -113,21 +133,37 @@ def test_scrapes_read_each_snapshot_once_and_leave_values_out_without_the_store(
     before = [watched.queries[name] for name in read]
     assert scrape(0) == shown
     assert [watched.queries[name] for name in read] == before
-    run_once(JOBS["markets"], SOURCE, watched, instant_of(1))
-    scrape(1)
+    run_once(JOBS["markets"], SOURCE, watched, NOON + EVERY)
+    shown = scrape(1)
     # Of the histories of markets, and of health, which is made from markets, too.
     assert [watched.queries[name] - times for name, times in zip(read, before, strict=True)] == [1, 0, 1]
     watched.away = True
     away = scrape(1)
     assert away["analytics_store_up"] == 0
-    assert known(away) == {}
-    assert not away.keys() & {of("price_usd", A), *SUMS, health(BOB)}
+    assert values(away) == values(shown)
+
+
+def test_values_stay_for_five_minutes_while_newer_ones_cannot_be_read(
+    watched: WatchedStore, scrape: Scrape, busy: threading.Event
+) -> None:
+    """Three minutes later Bob has no debt. What is not known to be unknown is not shown as such."""
+    take(watched, 0)
+    shown = scrape(0)
+    take(watched, 0.1, replace(SOURCE, positions_=()))
+    busy.set()
+    assert values(scrape(0.1)) == values(shown)
+    assert values(scrape(0.2)) == {}
+    busy.clear()
+    shown = scrape(0.2)
+    assert known(shown) == dict.fromkeys(TOTALS, 1)
+    assert (shown["analytics_tvl_usd"], shown["analytics_debt_at_risk_usd"]) == (3150, 0)
+    assert health(BOB) not in shown
 
 
 def test_values_of_old_snapshots_are_left_out(watched: WatchedStore, scrape: Scrape) -> None:
     """Prices are unknown after an hour, and all else with them; markets have a newer snapshot."""
     take(watched, 0)
-    run_once(JOBS["markets"], SOURCE, watched, instant_of(1))
+    run_once(JOBS["markets"], SOURCE, watched, NOON + EVERY)
     assert {of("price_usd", A), *SUMS, health(BOB)} <= scrape(2).keys()
     shown = scrape(2.1)
     assert known(shown) == {"tvl": 1, "net-tvl": 1, "debt-at-risk": 0, "bad-debt": 0}
