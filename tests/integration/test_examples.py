@@ -139,7 +139,7 @@ def test_prometheus_accepts_the_queries_of_a_dashboard(tmp_path: Path, name: str
     lines = ["groups:", "- name: dashboard", "  rules:"]
     targets = [target["expr"] for panel in panels(name) for target in panel["targets"]]
     for number, expression in enumerate(targets):
-        query = expression.replace("$__rate_interval", "1m")
+        query = expression.replace("$__rate_interval", "1m").replace("$__range", "1h")
         lines += [f"  - record: panel_{number}", f"    expr: '{query}'"]
     rules = tmp_path / "dashboard.yml"
     rules.write_text("\n".join(lines))
