@@ -30,6 +30,10 @@ PROTECTIVE = {
 }
 # A range of bytes (RFC 9110, 14.1.2). No body has more than 18 digits of them.
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+_PHRASES = {
+    HTTPStatus.REQUEST_URI_TOO_LONG: "URI Too Long",
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: "Range Not Satisfiable",
+}
 _TAG = re.compile(r'"[^"]*"')
 
 
@@ -91,7 +95,8 @@ class Answer:
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
     """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes.
 
-    HTTPPreconditionFailed if the request is for another version of the answer only.
+    HTTPPreconditionFailed if the request is for another version of the answer only, HTTPRangeNotSatisfiable if it is
+    for bytes after its end.
     """
     _require_version(req, answer)
     resp.set_headers(answer.headers)
@@ -101,13 +106,14 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
     if if_none_match is not None and (if_none_match.strip() == "*" or answer.etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
     else:
+        body = answer.body
+        # Readers of tables fetch files in ranges. Nobody else sends this header.
+        if "HTTP_RANGE" in req.env and req.method == "GET" and req.get_header("If-Range") in (None, answer.etag):
+            body = _part(resp, body, req.env["HTTP_RANGE"])
         resp.set_headers(answer.content_headers)
         # Caching proxies pass on ranges only of answers that say so.
         resp.set_header("Accept-Ranges", "bytes")
-        resp.data = answer.body
-        # Readers of tables fetch files in ranges. Nobody else sends this header.
-        if "HTTP_RANGE" in req.env and req.method == "GET" and req.get_header("If-Range") in (None, answer.etag):
-            _send_part(resp, answer.body, req.env["HTTP_RANGE"])
+        resp.data = body
 
 
 def _require_version(req: falcon.Request, answer: Answer) -> None:
@@ -124,18 +130,20 @@ def _require_version(req: falcon.Request, answer: Answer) -> None:
         raise falcon.HTTPPreconditionFailed
 
 
-def _send_part(resp: falcon.Response, body: bytes, byte_range: str) -> None:
-    """Send a range of bytes. Several ranges, and a range outside the body, are ignored, as RFC 9110 allows."""
+def _part(resp: falcon.Response, body: bytes, byte_range: str) -> bytes:
+    """The bytes of a range, with its headers; all if it is no range, or several, as RFC 9110 allows."""
     match = RANGE.fullmatch(byte_range.strip())
-    if match is None or not (match[1] or match[2]):
-        return
+    if match is None or not (match[1] or match[2]) or (match[1] and match[2] and int(match[1]) > int(match[2])):
+        return body
     # Without a first byte, the number is that of bytes at the end.
     begin = int(match[1]) if match[1] else max(len(body) - int(match[2]), 0)
     end = min(int(match[2]) + 1, len(body)) if match[1] and match[2] else len(body)
-    if begin < end:
-        resp.status = falcon.HTTP_206
-        resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
-        resp.data = body[begin:end]
+    if begin >= len(body):
+        # Clients that resume a download take this for its end.
+        raise falcon.HTTPRangeNotSatisfiable(len(body))
+    resp.status = falcon.HTTP_206
+    resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
+    return body[begin:end]
 
 
 def tag_of(body: bytes) -> str:
@@ -148,8 +156,8 @@ def tag_of(body: bytes) -> str:
 
 
 def reason(status: HTTPStatus) -> str:
-    """The reason phrase of RFC 9110. Python before 3.13 has an older phrase for 414."""
-    return "URI Too Long" if status is HTTPStatus.REQUEST_URI_TOO_LONG else status.phrase
+    """The reason phrase of RFC 9110. Python before 3.13 has older phrases for some."""
+    return _PHRASES.get(status, status.phrase)
 
 
 def envelope(data: object, error: object, status: object, status_text: object) -> dict[str, object]:

@@ -56,6 +56,7 @@ CASES = {
     "entity_not_found": Case(HTTPStatus.NOT_FOUND, "user"),
     "content_type_unsupported": Case(HTTPStatus.NOT_ACCEPTABLE, "client"),
     "precondition_failed": Case(HTTPStatus.PRECONDITION_FAILED, "client"),
+    "range_not_satisfiable": Case(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "client"),
     "request_malformed": Case(HTTPStatus.BAD_REQUEST, "client"),
     "uri_too_long": Case(HTTPStatus.REQUEST_URI_TOO_LONG, "client"),
     "headers_too_large": Case(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "client"),
@@ -65,6 +66,7 @@ CASES = {
 _MESSAGES = {
     "request_malformed": "The request is malformed: it must follow HTTP/1.1, and percent-encode all but visible ASCII.",
     "precondition_failed": "The answer is another one than If-Match or If-Unmodified-Since asks for.",
+    "range_not_satisfiable": "The answer ends before the Range that is asked for.",
     "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
     "headers_too_large": "The request's headers are too long or too many.",
     "internal": "The service failed unexpectedly. The reason is in its log, with this answer's X-Request-ID.",
@@ -155,6 +157,9 @@ def _from_falcon(
         resp.set_headers(error.headers or {})
     elif error.status_code == HTTPStatus.PRECONDITION_FAILED:
         _answer(resp, "precondition_failed", _MESSAGES["precondition_failed"])
+    elif error.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        _answer(resp, "range_not_satisfiable", _MESSAGES["range_not_satisfiable"])
+        resp.set_headers(error.headers or {})
     elif error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
         _answer(resp, "request_malformed", _MESSAGES["request_malformed"])
     else:

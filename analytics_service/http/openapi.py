@@ -102,6 +102,7 @@ _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
     HTTPStatus.SERVICE_UNAVAILABLE: _RETRY_AFTER,
     HTTPStatus.TOO_MANY_REQUESTS: _RETRY_AFTER,
     HTTPStatus.METHOD_NOT_ALLOWED: {"Allow": _header("Methods.")},
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: {"Content-Range": _header("How many bytes the file has.")},
     HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": _header("Bearer.")},
 }
 

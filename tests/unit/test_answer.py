@@ -99,12 +99,19 @@ def test_a_range_of_bytes_is_a_206_that_says_where_it_is(wanted: str, begin: int
 
 @pytest.mark.parametrize(
     "wanted",
-    ["bytes=2000-", "bytes=5-4", "bytes=-0", "bytes=-", "bytes=0-1,5-6", "lines=0-1", "bytes=" + "9" * 5000 + "-"],
+    ["bytes=5-4", "bytes=2001-2000", "bytes=-", "bytes=0-1,5-6", "lines=0-1", "bytes=" + "9" * 5000 + "-"],
 )
-def test_ranges_that_the_body_does_not_have_and_several_are_ignored(wanted: str) -> None:
+def test_what_is_no_range_and_several_are_ignored(wanted: str) -> None:
     got = sent(Answer(Validators("abc"), IDENTITY, BODY), Range=wanted)
     assert (got.status_code, got.content) == (200, BODY)
     assert "content-range" not in got.headers
+
+
+@pytest.mark.parametrize("wanted", ["bytes=2000-", "bytes=2000-2000", "bytes=-0"])
+def test_a_range_after_the_body_is_a_416_that_says_how_long_it_is(wanted: str) -> None:
+    got = sent(Answer(Validators("abc"), GZIP, BODY), Range=wanted)
+    assert (got.status_code, got.headers["content-range"]) == (416, f"bytes */{len(GZIP.encode(BODY))}")
+    assert "content-encoding" not in got.headers
 
 
 def test_a_head_with_a_range_tells_of_the_whole_answer() -> None:
