@@ -1,5 +1,6 @@
 """A browser for tests of the pages: Debian's chromium, what its console says, and what axe finds."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ COLORS: tuple[Colors, Colors] = ("light", "dark")
 _PREFERENCE = "matchMedia('(prefers-color-scheme: dark)')"
 # Other impacts are "minor" and "moderate".
 _SERIOUS = ("serious", "critical")
+sync_api.expect.set_options(timeout=1000 * PATIENCE)
 
 
 @dataclass
@@ -28,9 +30,11 @@ class Browser:
 
     chromium: sync_api.Browser
     said: list[str] = field(default_factory=list)
-    """What the console of any page has said, uncaught errors included; nothing, where all is well."""
+    """What the console of any page has said, uncaught errors included; nothing, where all is well. What a busy service
+    has put off until later, and then answered, is well."""
     asked: list[str] = field(default_factory=list)
     """The URLs that any page has asked for, also those of answers that the browser still had."""
+    _put_off: set[str] = field(default_factory=set)
     _tab: sync_api.Page | None = None
 
     def open(self, url: str, size: tuple[int, int] = WIDE, color_scheme: Colors = "light") -> sync_api.Page:
@@ -46,10 +50,25 @@ class Browser:
         """An empty page with a cache, a storage and a clock of its own."""
         page = self.chromium.new_context().new_page()
         page.set_default_timeout(1000 * PATIENCE)
-        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on(
+            "console", lambda message: self.said.append(f"{message.type}: {message.text} {message.location['url']}")
+        )
         page.on("pageerror", lambda error: self.said.append(f"uncaught: {error}"))
         page.on("request", lambda request: self.asked.append(request.url))
+        page.on("response", self._answered)
         return page
+
+    def _heard(self, message: sync_api.ConsoleMessage) -> None:
+        self.said.append(f"{message.type}: {message.text} {message.location['url']}")
+
+    def _answered(self, response: sync_api.Response) -> None:
+        """Forget what the console said of an answer that was put off, now that it is there."""
+        if response.status == 503 and "retry-after" in response.headers:
+            self._put_off.add(response.url)
+        elif response.ok and response.url in self._put_off:
+            self._put_off.remove(response.url)
+            refusal = re.compile(rf"error: .* status of 503 .*{re.escape(response.url)}")
+            self.said[:] = [message for message in self.said if not refusal.fullmatch(message)]
 
     def reset(self) -> None:
         """Forget what a test has done; the tab that tests share keeps what the browser has cached."""
@@ -59,6 +78,7 @@ class Browser:
         if self._tab is not None:
             _leave(self._tab)
         self.said.clear()
+        self._put_off.clear()
         self.asked.clear()
 
 
