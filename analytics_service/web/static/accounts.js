@@ -13,7 +13,7 @@ const COLUMNS = [
   { title: "Debt", number: true, cell: ({ debt_value: debt }) => usd(debt) },
   { title: "Collateral", number: true, cell: ({ collateral_value: collateral }) => usd(collateral) },
   { title: "Health", number: true, cell: ({ health }) => cut(health) },
-  { title: "Account", number: true, cell: ({ account_index: index }) => index },
+  { title: "Account no.", number: true, cell: ({ account_index: index }) => index },
 ];
 
 /** A link to the view of an address. */

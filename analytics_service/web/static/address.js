@@ -5,7 +5,7 @@ import { assetLink, assets } from "./assets.js";
 import { line } from "./charts.js";
 import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { cut, percent, short, time, wall } from "./format.js";
+import { withSign, cut, percent, short, time, wall } from "./format.js";
 import { go } from "./route.js";
 import { families } from "./status.js";
 import { transactions } from "./transactions.js";
@@ -130,11 +130,11 @@ function account({ index, collaterals, debts, health }, origins, borrowers) {
   const borrower = (borrowers ?? []).find((one) => one.account_index === index);
   const prices = borrower?.liquidation ?? [];
   // That of a receipt token without a price of its own is that of its origin, which may be a receipt token, too.
-  const at = (id) => prices.find((one) => one.asset.id === id)?.extra.text;
+  const at = (id) => prices.find((one) => one.asset.id === id);
   const price = ({ asset_info: { asset } }) => lineOf(asset.id, origins).map(at).find(Boolean);
   // The price at which health is 1.
   const reached = { title: health.result !== null && Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
-    cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };
+    cell: (row) => (price(row)?.price ?? null) === null ? "–" : `${price(row).extra.text.price} (${withSign(price(row).change)})` };
   const ending = borrowers ? [reached] : [];
   const ownLtv = { title: "Liquidation LTV", number: true, cell: (row) => percent(row.liquidation_ltv) };
   const posted = [...(collaterals.some((row) => row.liquidation_ltv !== null) ? [ownLtv] : []), ...ending];
@@ -221,6 +221,7 @@ function unlocksChart({ arrangements, totals }, { tz }, now) {
     xaxis: { type: "date", range: [x[0], x.at(-1)] },
     yaxis: { tickformat: ".0%", range: [0, 1.05] },
     zoomable: false,
+    dotted: "still to come",
     read: (place) => `${x[place].slice(0, 10)} · ${percent(parts[place])} of ${totals.extra.text.amount} unlocked`,
     table: { columns, rows: x.map((_, place) => place) },
   };

@@ -30,7 +30,7 @@ export async function asset(place, route, signal) {
   }
   const [found] = matches;
   const [tiles, pending] = [headline(found, all, there, route, signal), h("p", { class: "soft" }, "Loading…")];
-  place.replaceChildren(h("h1", {}, `${found.symbol} `, h("span", { class: "soft" }, found.name)),
+  place.replaceChildren(h("h1", {}, found.symbol, found.name === found.symbol ? null : [" ", h("span", { class: "soft" }, found.name)]),
     h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), picker(all), tiles.element, pending, back);
   // Few requests at a time: the service would refuse some.
   await tiles.done;

@@ -51,8 +51,8 @@ export function candles(name, x, series) {
  * also have `x`, where the buckets lie on the axis, `starts`, when they begin, if they lie elsewhere, and `read(place)`,
  * the crosshair's text for a bucket; by default it is the table's row. Optional are `place` (what is shown first; a
  * chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom` and `openTo`
- * (the bucket that has not ended), `choose(place)`, what a click or Enter does instead of a zoom, `log`, and settings of
- * `xaxis` and `yaxis`. */
+ * (the bucket that has not ended), `dotted`, what a dotted line means where it is not what `line` says, `choose(place)`,
+ * what a click or Enter does instead of a zoom, `log`, and settings of `xaxis` and `yaxis`. */
 export async function draw(box, readout, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
@@ -66,7 +66,7 @@ export async function draw(box, readout, spec) {
   const chart = { box, hair, readout, spec, x, times: isOverTime(spec) ? spec.starts ?? x : null, place: null, anchor: null };
   shown.add(chart);
   box.append(hair);
-  box.nextElementSibling.replaceWith(legend(box, spec.traces));
+  box.nextElementSibling.replaceWith(legend(box, spec));
   follow(chart);
   const first = spec.place ?? (chart.times ? x.length - 1 : -1);
   if (first >= 0) readout.textContent = read(chart, first);
@@ -142,8 +142,9 @@ function layout(spec, width) {
   };
 }
 
-/** The names of traces, if there are several, as buttons that hide and show them. */
-function legend(box, traces) {
+/** The names of traces, if there are several, as buttons that hide and show them; and what other marks mean. */
+function legend(box, spec) {
+  const { traces } = spec;
   const names = [...new Set(traces.map(({ name }) => name))];
   const toggle = ({ currentTarget: button }) => {
     const isOn = button.getAttribute("aria-pressed") !== "true";
@@ -156,7 +157,28 @@ function legend(box, traces) {
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = fillcolor ?? line?.color ?? marker?.color;
     return h("button", { type: "button", "aria-pressed": true, onclick: toggle }, swatch, name);
-  }));
+  }), marks(spec));
+}
+
+/** What a dotted line, a shade and a gap mean, of those that a chart over time has. */
+function marks(spec) {
+  const { traces, openFrom, dotted = "nothing new observed" } = spec;
+  if (!isOverTime(spec)) return [];
+  const isDotted = traces.some(({ line, y }) => line?.dash && y.some((value) => value !== null));
+  const mark = (kind, text) => h("span", { class: "mark" }, h("span", { class: `swatch ${kind}` }), text);
+  return [isDotted ? mark("dotted", dotted) : null, openFrom ? mark("shaded", "not over yet") : null,
+    hasGap(traces, placesOf(spec)) ? h("span", { class: "mark" }, "Gap: no data") : null];
+}
+
+/** Whether a series has no value between two that it has. In a stack such is drawn as zero. */
+function hasGap(traces, x) {
+  const names = [...new Set(traces.map(({ name }) => name))];
+  return names.some((name) => {
+    const own = traces.filter((trace) => trace.name === name);
+    const there = new Set(own.flatMap(({ x: at, y, close, stackgroup }) => at.filter((_, place) => stackgroup || (y ?? close)[place] !== null)));
+    const places = [...x.keys()].filter((place) => there.has(x[place]));
+    return places.length > 0 && places.length <= places.at(-1) - places[0];
+  });
 }
 
 // The crosshair: by pointer, by touch and by the arrow keys.

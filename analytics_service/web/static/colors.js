@@ -4,7 +4,9 @@ import { families } from "./status.js";
 
 // Histories that name the assets, those first that charts of many assets are about.
 const PATHS = ["/markets/history/deposits", PRICES];
-const HUES = [212, 20, 155, 262, 42, 336, 178, 85, 300, 0, 120, 235];
+const HUES = [210, 25, 150, 265, 55, 335, 180, 95, 300, 0, 122, 237];
+// Hues that are nearer to each other look alike beside each other.
+const NEAR = 29;
 // Lightness in light and dark colours, for each round of the hues; contrasts with the paper are at least 3.
 const ROUNDS = [[37, 72], [22, 58], [30, 86]];
 const numbers = new Map();
@@ -12,14 +14,25 @@ const numbers = new Map();
 /** Numbers the assets that there are. Later ones are numbered when they are drawn. */
 export const numbered = shared(async () => {
   const there = await families();
-  for (const path of PATHS) if (there.has(familyOf(path))) (await assetsOf(path)).forEach(({ id }) => assetColor(id));
+  for (const path of PATHS) if (there.has(familyOf(path))) (await assetsOf(path)).forEach(({ id }) => numberOf(id));
 });
 
-/** The colour of an asset, for `colorOf` of charts.js. */
-export function assetColor(id) {
+/** The colours of the assets of a chart, in its order, for `colorOf` of charts.js. An asset has its own in all charts, but
+ * beside one that looks alike it has the hue that is farthest from all before it. */
+export function assetColors(ids) {
+  const taken = [];
+  const room = (hue) => Math.min(...taken.map((other) => Math.min(Math.abs(hue - other), 360 - Math.abs(hue - other))));
+  return ids.map((id) => {
+    const number = numberOf(id);
+    const own = HUES[number % HUES.length];
+    const hue = room(own) >= NEAR ? own : HUES.reduce((best, other) => (room(other) > room(best) ? other : best));
+    taken.push(hue);
+    const [light, dark] = ROUNDS[Math.floor(number / HUES.length) % ROUNDS.length];
+    return `light-dark(hsl(${hue} 65% ${light}%), hsl(${hue} 65% ${dark}%))`;
+  });
+}
+
+function numberOf(id) {
   if (!numbers.has(id)) numbers.set(id, numbers.size);
-  const number = numbers.get(id);
-  const hue = HUES[number % HUES.length];
-  const [light, dark] = ROUNDS[Math.floor(number / HUES.length) % ROUNDS.length];
-  return `light-dark(hsl(${hue} 65% ${light}%), hsl(${hue} 65% ${dark}%))`;
+  return numbers.get(id);
 }

@@ -1,9 +1,9 @@
 // The prices of two assets, as changes since the first moment of the range at which both have one.
 import { assetName } from "./assets.js";
 import { line } from "./charts.js";
-import { assetColor } from "./colors.js";
+import { assetColors } from "./colors.js";
 import { h } from "./dom.js";
-import { percent } from "./format.js";
+import { withSign } from "./format.js";
 import { go } from "./route.js";
 import { numbers } from "./series.js";
 import { overTime, PERCENT } from "./specs.js";
@@ -22,9 +22,10 @@ export function compared(answer, assets) {
   const closes = answer.series.map(({ c }) => numbers(c));
   const base = answer.t.findIndex((_, place) => closes.every((values) => values[place]));
   if (base < 0) return null;
-  const readings = assets.map((asset, number) => ({ name: assetName(asset), calculated: true, format: percent,
+  const readings = assets.map((asset, number) => ({ name: assetName(asset), calculated: true, format: withSign,
     values: closes[number].map((value) => (value === null ? null : value / closes[number][base] - 1)) }));
+  const colors = assetColors(assets.map(({ id }) => id));
   const traces = readings.flatMap(({ name, values }, number) =>
-    line(name, answer.x, values, assetColor(assets[number].id), answer.series[number].n));
+    line(name, answer.x, values, colors[number], answer.series[number].n));
   return overTime(answer, traces, readings, { yaxis: PERCENT });
 }

@@ -23,10 +23,9 @@ export function price(value) {
   return `$${(isSmall ? small : cents).format(number)}`;
 }
 
-/** A fraction as a percentage: `12.34%`. */
+/** A fraction as a percentage: `12.34%`. A change has its sign: see `signedPart`. */
 export function percent(fraction) {
-  if (fraction === null || fraction === undefined) return "–";
-  return `${(100 * Number(fraction)).toFixed(2).replace(/^-(?=0\.00$)/, "")}%`;
+  return signedPart(fraction).text.replace(/^\+/, "");
 }
 
 /** A decimal string with three decimals, or as a power of ten. The rest is cut off: rounded, an account just below 1
@@ -47,6 +46,11 @@ export function change(before, after) {
 /** A change that is a fraction already, as `change` has it. */
 export function signedPart(fraction) {
   return signed((fraction ?? null) === null ? null : 100 * fraction, "%");
+}
+
+/** The text of a change that is a fraction: `+0.20%`. */
+export function withSign(fraction) {
+  return signedPart(fraction).text;
 }
 
 /** A change of a fraction in percentage points, as `change` has it: `+0.20 pp`. */

@@ -11,6 +11,8 @@ const REFRESH = 15_000;
 // Those whose seconds the API takes.
 const YEARS = { min: "1970-01-02T00:00:00", max: "2106-02-06T00:00:00" };
 
+// Kinds of data that visitors would not know by the name that they have in the API.
+const NAMES = { ptoken: "protocol token", routes: "swap routes", config: "market settings" };
 // A view that shows one moment, whatever the range.
 const WITHOUT_RANGE = "markets";
 
@@ -51,7 +53,8 @@ export function header(element, reload, looked) {
     for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
     buttons.hidden = custom.details.hidden = route.view === WITHOUT_RANGE;
     settings.open = false;
-    shown.textContent = buttons.hidden ? "More" : route.custom ? "Custom" : named(route.range);
+    // There is no room for a longer word.
+    shown.textContent = buttons.hidden || route.custom ? "More" : named(route.range);
     shown.setAttribute("aria-label", `Settings: ${shown.textContent}`);
     custom.update(route);
     if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
@@ -116,5 +119,5 @@ function chip({ family, newest, age_seconds: seconds, fresh, interval_seconds: i
   const text = newest === null ? "none yet" : age(seconds);
   const [look, state] = !fresh ? ["chip late", ", late"]
     : interval === null ? ["chip still", ", not scheduled"] : ["chip", ", fresh"];
-  return h("li", { class: look, title: newest ? time(Date.parse(newest) / 1000, current().tz) : "" }, `${family} ${text}`, h("span", { class: "hidden" }, state));
+  return h("li", { class: look, title: newest ? time(Date.parse(newest) / 1000, current().tz) : "" }, `${NAMES[family] ?? family} ${text}`, h("span", { class: "hidden" }, state));
 }

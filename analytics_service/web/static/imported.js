@@ -2,12 +2,12 @@
 import { get } from "./api.js";
 import { assetLink, assetName, assets, marketsLink, picker, withAlike } from "./assets.js";
 import { line } from "./charts.js";
-import { assetColor } from "./colors.js";
+import { assetColors } from "./colors.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, percent, price, usd, wall } from "./format.js";
+import { change, withSign, percent, price, usd, wall } from "./format.js";
 import { rangeName } from "./route.js";
-import { beginning, BORROW_RATES, ends, familyOf, history, LEND_RATES, numbers, observed, PRICES, whole } from "./series.js";
+import { beginning, begun, BORROW_RATES, familyOf, hasValues, history, LEND_RATES, numbers, observed, PRICES, whole } from "./series.js";
 import { DOLLARS, MOST, overTime, PERCENT } from "./specs.js";
 import { valued } from "./status.js";
 import { fact } from "./tile.js";
@@ -24,6 +24,7 @@ const HISTORIES = [
     title: "Largest price moves",
     worth: ({ before, after }) => Math.abs(moved(before, after)),
     drawn: ({ c }, { before }) => c.map((value) => (value === null ? null : moved(before, value))),
+    format: withSign,
     columns: (route) => [
       { title: "Price", number: true, cell: ({ after }) => price(after) },
       { title: `Over ${rangeName(route)}`, number: true, cell: priceChange },
@@ -44,7 +45,7 @@ const SUMS = [
 
 function rates(name, path, title) {
   const columns = () => [{ title: "APR", number: true, cell: ({ after }) => percent(after) }];
-  return { name, path, title, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), columns };
+  return { name, path, title, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), format: percent, columns };
 }
 
 /** The view of what there is without markets. */
@@ -65,17 +66,20 @@ export async function imported(place, route, there, signal) {
   await Promise.all(charts.map(({ done }) => done));
 }
 
-/** A history with how many assets it has, the year of its first value, and the date of its last. */
-async function extent(shown, { tz }, signal) {
+/** A history with how many assets it has, and the dates of its first and its last value. */
+async function extent(shown, route, signal) {
+  const { tz } = route;
   const years = { start: 0, end: "now", period: "y", tz, format: "columns" };
   const { data, asOf } = await get(shown.path, years, signal);
-  const firsts = data.series.map(({ v }) => ends(v)[0]).filter((place) => place >= 0);
-  const year = firsts.length ? wall(data.t[Math.min(...firsts)], tz).slice(0, 4) : "";
-  return { ...shown, count: firsts.length, since: year, until: wall(asOf, tz).slice(0, 10) };
+  const count = data.series.filter(({ v }) => hasValues(v)).length;
+  if (!count) return { ...shown, count };
+  const first = await begun(shown.path, { ...route, custom: false, range: "All" });
+  const [since, until] = [first, asOf].map((second) => wall(second, tz).slice(0, 10));
+  return { ...shown, count, since, until };
 }
 
 function tile({ name, count, since, until }) {
-  return fact(name, `${count} ${count === 1 ? "asset" : "assets"}`, `${since} to ${until}`);
+  return fact(name, `${count} ${count === 1 ? "asset" : "assets"}`, since === until ? until : `${since} to ${until}`);
 }
 
 function sum(answer, title) {
@@ -88,7 +92,7 @@ function sum(answer, title) {
 }
 
 /** A chart of the assets that come first, and a table of them with links. */
-function ranking({ path, title, worth, drawn, columns }, route, signal) {
+function ranking({ path, title, worth, columns, ...shown }, route, signal) {
   const list = h("div");
   let rows = [];
   async function load() {
@@ -96,7 +100,7 @@ function ranking({ path, title, worth, drawn, columns }, route, signal) {
     list.replaceChildren(...(rows.length ? [table(`${title}: assets`, [{ title: "Asset", cell: (row) => assetLink(row) }, ...columns(route)], rows)] : []));
     return history(path, route, { asset_ids: rows.map(({ id }) => id).join(), agg: "ohlc" }, signal);
   }
-  const chart = figure(title, load, (answer) => lines(answer, rows, drawn));
+  const chart = figure(title, load, (answer) => lines(answer, rows, shown));
   chart.panel.querySelector(".source").before(list);
   return chart;
 }
@@ -104,19 +108,20 @@ function ranking({ path, title, worth, drawn, columns }, route, signal) {
 /** A row for each asset that was observed in the range: its value before the range, or else the first in it, and the
  * last. */
 async function changes(path, route, signal) {
-  const [begun, all] = await Promise.all([beginning(path, route, signal), whole(path, route, signal)]);
-  const before = new Map(begun.series.map(({ asset, v }) => [asset, v[0]]));
+  const [first, all] = await Promise.all([beginning(path, route, signal), whole(path, route, signal)]);
+  const before = new Map(first.series.map(({ asset, v }) => [asset, v[0]]));
   return withAlike(all.series.map(({ asset: id, symbol, o, c, n }) =>
     ({ id, symbol: symbol ?? "", before: before.get(id) ?? o[0], after: c.at(-1), count: n.at(-1) })))
     .filter(({ count }) => count > 0);
 }
 
-function lines(answer, rows, drawn) {
+function lines(answer, rows, { drawn, format }) {
   if (!rows.length) return null;
   const readings = rows.map((row, place) =>
-    ({ name: assetName(row), values: drawn(answer.series[place], row), calculated: true, format: percent }));
+    ({ name: assetName(row), values: drawn(answer.series[place], row), calculated: true, format }));
+  const colors = assetColors(rows.map(({ id }) => id));
   const traces = readings.flatMap(({ name, values }, place) =>
-    line(name, answer.x, values, assetColor(rows[place].id), answer.series[place].n));
+    line(name, answer.x, values, colors[place], answer.series[place].n));
   return overTime(answer, traces, readings, { yaxis: PERCENT });
 }
 

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { clear, line, mark } from "./charts.js";
 import { h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { percent, price, short, usd } from "./format.js";
+import { withSign, price, short, usd } from "./format.js";
 import { current, note } from "./route.js";
 import { numbers } from "./series.js";
 import { DOLLARS, PERCENT } from "./specs.js";
@@ -57,7 +57,7 @@ export async function ladder(place, exposures, at, signal) {
   }
   function show() {
     if (!loaded) return;
-    const query = { sort: "health", at, prices: `${loaded.asset_info.asset.id}:${signed(slider.value)}` };
+    const query = { sort: "health", at, prices: `${loaded.asset_info.asset.id}:${slider.value}%` };
     const { list } = accounts("Accounts that could be liquidated", query, step().accounts, signal, { columns: [turnsAt(loaded)] });
     listed.replaceChildren(h("section", { class: "panel" }, h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
       h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list));
@@ -77,7 +77,7 @@ function choices(exposures) {
 }
 
 function signed(change) {
-  return `${change > 0 ? "+" : ""}${change}%`;
+  return `${change > 0 ? "+" : ""}${change}%`.replace("-", "−");
 }
 
 function sentence(change, { price: assumed, accounts: count, ...step }) {
@@ -93,7 +93,7 @@ function turnsAt({ asset_info: { asset }, price: present }) {
   const at = ({ liquidation }) => liquidation.find((one) => one.asset.id === asset.id);
   // A price that is many times the present one tells nothing.
   const text = ({ price: turning, extra }) =>
-    (turning === null || turning > MANY * present ? null : `${extra.text.price} (${percent(turning / present - 1)})`);
+    (turning === null || turning > MANY * present ? null : `${extra.text.price} (${withSign(turning / present - 1)})`);
   return { title: "Health is 1 at", number: true, cell: (account) => at(account) && text(at(account)) };
 }
 
@@ -102,7 +102,7 @@ function spec({ steps }, place) {
   const traces = [["Debt", "debt_value", "--bad"], ["Collateral", "collateral_value", "--series-1"], ["Bad debt", "bad_debt", "--warn"]]
     .flatMap(([name, field, color]) => line(name, x, numbers(steps.map((step) => step[field])), color));
   const columns = [
-    { title: "Change", number: true, cell: ({ change }) => percent(change) },
+    { title: "Change", number: true, cell: ({ change }) => withSign(change) },
     { title: "Price", number: true, cell: (step) => step.price, read: (step) => price(step.price) },
     { title: "Accounts", number: true, cell: ({ accounts }) => accounts },
     { title: "Debt", number: true, cell: (step) => step.debt_value, read: (step) => usd(step.debt_value) },

@@ -1,6 +1,6 @@
 // What charts over time have in common: the range, the open bucket, the crosshair's text, the table of numbers.
 import { colorOf } from "./charts.js";
-import { assetColor } from "./colors.js";
+import { assetColors } from "./colors.js";
 import { usd } from "./format.js";
 import { hasValues, numbers, total } from "./series.js";
 
@@ -43,8 +43,9 @@ export function overTime(answer, traces, readings, more = {}) {
 export function stacked(answer) {
   const worth = (series) => Number(series.v.findLast((value) => value !== null) ?? 0);
   const sorted = answer.series.filter(({ v }) => hasValues(v)).sort((one, other) => worth(other) - worth(one));
-  const areas = sorted.slice(0, MOST).map(({ asset, symbol, v }) =>
-    ({ name: symbol ?? asset, y: numbers(v), color: assetColor(asset) }));
+  const largest = sorted.slice(0, MOST);
+  const colors = assetColors(largest.map(({ asset }) => asset));
+  const areas = largest.map(({ asset, symbol, v }, place) => ({ name: symbol ?? asset, y: numbers(v), color: colors[place] }));
   const rest = sorted.slice(MOST);
   if (rest.length) areas.push({ name: "Others", y: total({ t: answer.t, series: rest }), color: "--series-8" });
   const stretches = filled(total({ t: answer.t, series: sorted }));

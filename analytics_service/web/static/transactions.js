@@ -8,9 +8,15 @@ import { paged } from "./list.js";
 import { families } from "./status.js";
 
 const PAGE = 25, FIRST = 10;
-// What can be chosen to be listed alone.
-const ACTIONS = ["liquidate", "borrow", "return", "lend", "redeem", "deposit_collateral", "withdraw_collateral", "bond",
-  "unbond", "claim_unbonded", "claim_rewards", "claim_token_unlock", "send"];
+// The actions in words. Each can be listed alone.
+const ACTIONS = {
+  liquidate: "Liquidate", borrow: "Borrow", return: "Repay", lend: "Lend", redeem: "Withdraw",
+  deposit_collateral: "Deposit collateral", withdraw_collateral: "Withdraw collateral", bond: "Stake", unbond: "Unstake",
+  cascade: "Move stake to a shorter pool", claim_unbonded: "Claim unstaked", claim_rewards: "Claim rewards",
+  claim_war_chest: "Claim war chest", create_token_unlock: "Create unlock", claim_token_unlock: "Claim unlock",
+  reclaim_token_unlock: "Reclaim unlock", borrow_flash_loan: "Borrow flash loan", return_flash_loan: "Repay flash loan",
+  send: "Send",
+};
 
 /** A panel of the newest transactions of an address, with a button for older ones; `done` when the first ones are there.
  * They can be chosen by action, and by asset of `all`. */
@@ -30,25 +36,25 @@ export async function latest(place, title, at, route, signal, action = null) {
 function columns({ tz }, whose) {
   return [
     { title: "Time", cell: (event) => time(Date.parse(event.event_time) / 1000, tz) },
-    { title: "Action", cell: (event) => event.extra.text.action },
+    { title: "Action", cell: (event) => ACTIONS[event.action] ?? event.extra.text.action },
     { title: "Amount", number: true, cell: amount },
-    { title: "Value then", number: true, cell: (event) => event.extra.text.historic_value },
+    { title: "Value then", number: true, cell: ({ historic_value: value, extra }) => (value === null ? null : extra.text.historic_value) },
     ...whose,
-    { title: "Account", cell: (event) => event.account_index },
+    { title: "Account no.", cell: (event) => event.account_index },
     { title: "Transaction", cell: (event) => h("code", { title: event.tx_hash }, event.tx_hash.slice(0, 12)) },
   ];
 }
 
-/** An amount, which is a link to its asset. */
+/** An amount, which is a link to its asset; null of an action that moves nothing. */
 function amount({ asset: { asset: { id }, metadata }, amount: known, extra }) {
-  return known === null ? extra.text.amount : assetLink({ id, symbol: metadata?.symbol }, extra.text.amount);
+  return known === null ? null : assetLink({ id, symbol: metadata?.symbol }, extra.text.amount);
 }
 
 function panel(title, path, given, all, columns, size, signal) {
   const place = h("div");
   const chooser = (name, options) => h("select", { onchange: () => fill() }, h("option", { value: "" }, `All ${name}`),
     options.map(([value, text]) => h("option", { value }, text)));
-  const action = chooser("actions", ACTIONS.map((action) => [action, inWords(action)]));
+  const action = chooser("actions", Object.entries(ACTIONS));
   const asset = chooser("assets", all.map((one) => [one.id, assetName(one)]));
   function fill() {
     const query = { ...given, action: given.action ?? action.value, asset_ids: asset.value };
@@ -67,8 +73,4 @@ function panel(title, path, given, all, columns, size, signal) {
 async function page(path, query, rows, limit, signal) {
   const { data: found } = await get(path, { ...query, limit, prev_event_uuid: rows.at(-1)?.event_uuid, with_text: true }, signal);
   return { found, isLast: found.length < limit };
-}
-
-function inWords(action) {
-  return `${action[0].toUpperCase()}${action.slice(1).replaceAll("_", " ")}`;
 }
