@@ -22,16 +22,20 @@ export function current() {
   return route;
 }
 
-/** The page's URL after some changes: null removes a parameter; a change of view removes those of the present view. */
+/** The page's URL after some changes: null removes a parameter; a change of view removes those of the present view.
+ * Times are on the clocks of a zone, so they have it beside them. */
 export function link(changes) {
   const before = new URLSearchParams(location.search);
   const kept = changes.view ? SHARED : [...before.keys()];
   const after = kept.filter((name) => before.has(name)).map((name) => [name, before.get(name)]);
   const all = { ...Object.fromEntries(after), ...changes };
+  if (all.start || all.at) all.tz = changes.tz ?? current().tz;
   const said = Object.entries(all).filter(([name, value]) => value !== null && value !== DEFAULTS[name]);
   return `?${new URLSearchParams(said)}`;
 }
 
+// A link of somebody else may have times without a zone.
+if (/[?&](start|at)=/.test(location.search)) history.replaceState(history.state, "", link({}));
 // The query of the URL that is shown. A link to a place within the page does not change it.
 let shown = location.search;
 
