@@ -1,5 +1,5 @@
 // Borrow accounts in a table, each with a link to its address.
-import { get } from "./api.js";
+import { address, get } from "./api.js";
 import { h } from "./dom.js";
 import { cut, short, usd } from "./format.js";
 import { paged } from "./list.js";
@@ -31,5 +31,7 @@ export function accounts(caption, query, count, signal, { columns = [], keep = n
     if (keep) return { found: found.filter(keep), isLast: true };
     return { found, isLast: !found.length || length + found.length >= count };
   }
-  return paged(caption, [...COLUMNS, ...columns], load, "There are no such accounts.");
+  // Without a limit a file has all accounts, and no more can be asked for with one.
+  const file = keep || !count ? null : address(PATH, { ...query, limit: count > MOST ? null : count, format: "csv" });
+  return paged(caption, [...COLUMNS, ...columns], load, { none: "There are no such accounts.", file });
 }

@@ -70,7 +70,7 @@ function unclear(text, matches) {
 async function priceFigure(asset, all, of, route, signal) {
   const priced = new Set((await assetsOf(PRICES, signal)).map(({ id }) => id));
   const others = all.filter(({ id }) => priced.has(id) && id !== asset.id);
-  const other = others.find(({ id }) => id === route.with);
+  const [other] = matching(others, route.with);
   const choice = others.length ? comparison(others, other?.id) : null;
   if (!other) return figure("Price", () => of(PRICES), (answer) => price(answer, route), priceTools(route, choice));
   return figure(`Price of ${assetName(asset)} and ${assetName(other)}, change`, () => of(PRICES, other.id),

@@ -79,7 +79,7 @@ function source({ url, path, given, isHistory = true }) {
 }
 
 /** A link to a file. Browsers send no key with links, so with keys the file is fetched first. */
-function fileLink(name, url) {
+export function fileLink(name, url) {
   const link = h("a", { href: url, download: "" }, name);
   const said = h("span");
   if (apiKey()) link.addEventListener("click", (event) => {

@@ -1,15 +1,17 @@
 // Rows of the API in a table, a page at a time.
 import { ApiError } from "./api.js";
 import { failed, h, notice, table } from "./dom.js";
+import { fileLink } from "./figure.js";
 
 /** An element (`list`) with a table, and a button for more rows; `done` when the first ones are there. `load` gets the
- * rows so far, and answers the next ones (`found`) and whether they are the last. `none` is said where there are none. */
-export function paged(caption, columns, load, none, more = "More") {
+ * rows so far, and answers the next ones (`found`) and whether they are the last. `none` is said where there are none.
+ * `file` is the URL of the rows as CSV. */
+export function paged(caption, columns, load, { none, file = null, more = "More" }) {
   const rows = [];
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
   const fault = h("div");
   const button = h("button", { type: "button", hidden: true, onclick: next }, more);
-  const list = h("div", {}, place, fault, h("p", {}, button));
+  const list = h("div", {}, place, fault, h("p", { class: "tools" }, button, file && fileLink("CSV", file)));
   async function next() {
     // A second click would ask for the same ones.
     button.disabled = true;

@@ -3,7 +3,7 @@ import { get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
 import { age, percent, signedPart, time, usd } from "./format.js";
-import { current, note } from "./route.js";
+import { current, follow, link, moment, note } from "./route.js";
 import { numbers } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
@@ -38,7 +38,8 @@ const COLUMNS = [
 
 /** The view of all markets. */
 export async function markets(place, route, signal) {
-  const { rows, sums } = await load(route, signal);
+  const at = moment(route);
+  const { rows, sums } = await load(at, route, signal);
   if (!rows.length) return place.replaceChildren(h("h1", {}, "Markets"), notice(NOTHING));
   const count = h("p", { class: "soft", "aria-live": "polite" });
   const body = h("tbody");
@@ -58,7 +59,7 @@ export async function markets(place, route, signal) {
   fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
   const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
-  place.replaceChildren(h("h1", {}, "Markets"), await dates(route), sums ? locked(sums) : "", tools,
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(at, route), sums ? locked(sums) : "", tools,
     scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), ...told);
 }
 
@@ -73,8 +74,11 @@ function foot(columns, sums) {
     cell(column, sums, column === COLUMNS[0] ? "All assets" : column.isSummed ? column.cell(sums) : ""))));
 }
 
-/** From when imported prices and rates are, which may be years apart; nothing where there are snapshots of markets. */
-async function dates({ tz }) {
+/** The moment that is shown, if it is a past one; else from when imported prices and rates are, which may be years apart,
+ * where there are no snapshots of markets. */
+async function dates({ at }, { tz }) {
+  const now = h("a", { href: link({ start: null, end: null }), onclick: follow }, "Show now");
+  if (at) return h("p", { class: "soft" }, `As of ${at.replace("T", " ")}, the end of the chosen range. `, now);
   if ((await families()).has("markets")) return "";
   const { snapshots } = await status();
   const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
@@ -83,12 +87,12 @@ async function dates({ tz }) {
 }
 
 /** A row for each asset with a price or a market (`rows`), and sums over all markets, if there are any (`sums`). */
-async function load({ tz }, signal) {
+async function load(at, { tz }, signal) {
   const there = await families();
   const [prices, merged, supply] = await Promise.all([
-    there.has("prices") ? get("/assets/prices", { changes: DAY, with_text: true }, signal) : { data: [] },
-    there.has("markets") ? get("/markets/merged", { with_text: true, with_value: true }, signal) : { data: [] },
-    there.has("markets") ? get("/markets/supply", {}, signal) : null,
+    there.has("prices") ? get("/assets/prices", { changes: DAY, with_text: true, ...at }, signal) : { data: [] },
+    there.has("markets") ? get("/markets/merged", { with_text: true, with_value: true, ...at }, signal) : { data: [] },
+    there.has("markets") ? get("/markets/supply", at, signal) : null,
   ]);
   const rows = new Map();
   const row = ({ asset: { id }, metadata: { symbol } }) => {
@@ -99,14 +103,14 @@ async function load({ tz }, signal) {
     Object.assign(row(one), { price, priceText: extra.text.price, moved: changes[DAY] });
   }
   // The last price of an asset is there however old, but values nothing once it is too old.
-  for (const { asset_id: id, known, age_seconds: seconds } of (await status()).prices ?? []) {
+  for (const { asset_id: id, known, age_seconds: seconds } of (!at.at && (await status()).prices) || []) {
     if (!known && rows.has(id)) Object.assign(rows.get(id), { lost: age(seconds), moved: null });
   }
   for (const one of merged.data) {
     const found = Object.assign(row(one.asset_info), market(one));
     if (isMissing(found.price)) Object.assign(found, valued(one));
   }
-  if (!merged.data.length && there.has("rates")) await addRates(rows, signal);
+  if (!merged.data.length && there.has("rates")) await addRates(rows, at, signal);
   if (prices.data.length) {
     for (const one of await week(prices.data, tz, signal)) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
   }
@@ -120,10 +124,10 @@ function together({ lend, borrow_debt: debt, borrow_collateral: { non_receipt: o
 }
 
 /** The newest rates, of a service that has their history and no markets. */
-async function addRates(rows, signal) {
+async function addRates(rows, { at, tz }, signal) {
   const { snapshots } = await status();
-  const newest = Date.parse(snapshots.find(({ family }) => family === "rates").newest) / 1000;
-  const query = { start: newest, end: newest, period: "h", format: "columns" };
+  const newest = at ?? Date.parse(snapshots.find(({ family }) => family === "rates").newest) / 1000;
+  const query = { start: newest, end: newest, tz, period: "h", format: "columns" };
   for (const [kind, name] of [["lend", "lendApr"], ["borrow", "borrowApr"]]) {
     const { data } = await get(`/markets/${kind}/rate-history`, query, signal);
     for (const { asset, symbol, v } of data.series) {

@@ -88,7 +88,7 @@ function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, be
   const [held, lent, posted, owed] = [tvl, deposits, collateral, debt]
     .map((history, place) => [...total(own(begun[place], answer)), ...total(history)]);
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
-  const span = (first) => (first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`);
+  const span = (first) => (first > 0 ? `since ${time(tvl.t[first] ?? tvl.range.end, route.tz)}` : `over ${rangeName(route)}`);
   const [lend, debts, { non_receipt: pool }] = [markets.lend, markets.borrow.debts, markets.borrow.collaterals].map(({ supply }) => supply);
   const now = Number(lend.principal) && debts.balance !== null ? Number(debts.balance) / Number(lend.principal) : null;
   // The last bucket of a range that is over may end later than the range.

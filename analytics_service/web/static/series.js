@@ -48,9 +48,9 @@ export async function observed(path, route, signal = null) {
 }
 
 /** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
-export async function beginning(path, route, signal = null) {
-  const { start } = bounds(route, await ended(familyOf(path), path), await begun(path, route));
-  return (await get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
+export async function beginning(path, route, signal = null, more = {}) {
+  const { start } = { ...bounds(route, await ended(familyOf(path), path), await begun(path, route)), ...more };
+  return (await get(path, { ...more, start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
 }
 
 /** The same history over the whole range as one bucket, with what it has observed there. */

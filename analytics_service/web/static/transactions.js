@@ -1,6 +1,6 @@
 // What has happened, newest first: at an address, or at all.
 import { addressLink } from "./accounts.js";
-import { get } from "./api.js";
+import { address, get } from "./api.js";
 import { assetLink, assetName, assets } from "./assets.js";
 import { h } from "./dom.js";
 import { time } from "./format.js";
@@ -17,6 +17,8 @@ const ACTIONS = {
   reclaim_token_unlock: "Reclaim unlock", borrow_flash_loan: "Borrow flash loan", return_flash_loan: "Repay flash loan",
   send: "Send",
 };
+// A liquidation is two events.
+const LEGS = { debt: ", debt repaid", collateral: ", collateral taken" };
 
 /** A panel of the newest transactions of an address, with a button for older ones; `done` when the first ones are there.
  * They can be chosen by action, and by asset of `all`. */
@@ -26,9 +28,9 @@ export function transactions(path, at, all, route, signal) {
 
 /** The same of all addresses in a place, of one action if `action` says so. */
 export async function latest(place, title, at, route, signal, action = null) {
-  const address = { title: "Address", cell: (event) => addressLink(event.account_address) };
+  const whose = { title: "Address", cell: (event) => addressLink(event.account_address) };
   const all = await assets(await families(), signal, at);
-  const events = panel(title, "/analytics/market/events", { action, ...at }, all, columns(route, [address]), FIRST, signal);
+  const events = panel(title, "/analytics/market/events", { action, ...at }, all, columns(route, [whose]), FIRST, signal);
   place.replaceChildren(events.panel);
   await events.done;
 }
@@ -36,7 +38,7 @@ export async function latest(place, title, at, route, signal, action = null) {
 function columns({ tz }, whose) {
   return [
     { title: "Time", cell: (event) => time(Date.parse(event.event_time) / 1000, tz) },
-    { title: "Action", cell: (event) => ACTIONS[event.action] ?? event.extra.text.action },
+    { title: "Action", cell: (event) => `${ACTIONS[event.action] ?? event.extra.text.action}${LEGS[event.leg] ?? ""}` },
     { title: "Amount", number: true, cell: amount },
     { title: "Value then", number: true, cell: ({ historic_value: value, extra }) => (value === null ? null : extra.text.historic_value) },
     ...whose,
@@ -60,7 +62,8 @@ function panel(title, path, given, all, columns, size, signal) {
     const query = { ...given, action: given.action ?? action.value, asset_ids: asset.value };
     const isChosen = Boolean(action.value || asset.value);
     const none = isChosen ? "There are no transactions of this kind." : "There are none yet.";
-    const { list, done } = paged(title, columns, (rows) => page(path, query, rows, size, signal), none, "Older");
+    const { list, done } = paged(title, columns, (rows) => page(path, query, rows, size, signal),
+      { none, file: address(path, { ...query, format: "csv" }), more: "Older" });
     // A viewer who has chosen is reading.
     if (isChosen) list.dataset.used = "";
     place.replaceChildren(list);

@@ -5,7 +5,7 @@ import { failed, h } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, cut, percent, time, usd } from "./format.js";
 import { go, isAll, lengthOf, rangeName } from "./route.js";
-import { begun, history, most, numbers } from "./series.js";
+import { beginning, begun, history, most, numbers } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { tile } from "./tile.js";
 
@@ -32,7 +32,9 @@ export function worth(path, route, until, signal) {
   async function fill() {
     // One after the other, because each is much work.
     for (const [place, [which, shown]] of Object.entries(METRICS).entries()) {
-      await fillTile(tiles[place], async () => overview(await load(which, POINTS), shown, route));
+      const start = until ? { start: (await upTo(until, path, route, POINTS)).start } : {};
+      const first = () => beginning(`${path}/history`, route, signal, { metric: which, ...start });
+      await fillTile(tiles[place], async () => overview(await first(), await load(which, POINTS), shown, route));
     }
   }
   return { parts: [h("div", { class: "tiles" }, tiles), chart.panel], done: Promise.all([fill(), chart.done]) };
@@ -70,9 +72,11 @@ function chooser(chosen) {
     h("fieldset", {}, h("legend", { class: "hidden" }, "Show"), Object.entries(METRICS).map(choice)));
 }
 
-function overview({ t, series: [{ v: values }] }, { name, format, compared = change }, route) {
+/** A tile. Before the values of the buckets, which are those at their ends, comes the one with which the range begins. */
+function overview(begun, { t, range, series: [{ v }] }, { name, format, compared = change }, route) {
+  const values = [...begun.series[0].v, ...v];
   const last = values.findLast((value) => value !== null) ?? null;
-  const span = (first) => (first > 0 ? `since ${time(t[first], route.tz)}` : `over ${rangeName(route)}`);
+  const span = (first) => (first > 0 ? `since ${time(t[first] ?? range.end, route.tz)}` : `over ${rangeName(route)}`);
   return tile(name, format(last), span, { values: numbers(values), end: null, compared });
 }
 
