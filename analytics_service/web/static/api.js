@@ -3,7 +3,8 @@
 const PATIENCE = 15_000;
 // How often a request is made again that the service was too busy for.
 const RETRIES = 2;
-const KEY = "api-key";
+// Deployments below other paths of the host have other keys.
+const KEY = `api-key ${new URL(document.baseURI).pathname}`;
 // What a visitor is told, and can do, where the API's own words are for those who call it or run it.
 const WORDS = {
   unavailable: "The service cannot answer at the moment. Try again in a minute.",
