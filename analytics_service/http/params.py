@@ -132,7 +132,8 @@ RANGE = (
         "how a point summarizes its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
         "weighted by the time that each value holds; open, high, low, close and the number of observations (ohlc); or "
         "delta, what was added: the last value less the one before the bucket, and 0 in a bucket without observations "
-        "unless fill=none. The first one of what is cumulative, such as loans, counts from 0; of others it is null.",
+        "unless fill=none. The first one of what is cumulative, such as loans, counts from 0; of others it is null. "
+        "With align=calendar, weeks begin on Monday.",
         Aggregate.LAST,
     ),
     _number("limit", 1, MAX_LIMIT, f"buckets of a page: {_LIMIT}"),
@@ -189,8 +190,8 @@ CHANGES = _text(
     forms.spans,
     f"adds `changes` to each price: how much it has changed over each of these lengths of time, at most "
     f"{forms.MAX_CHANGES}, separated by commas, from 1min to 400d (units min, h, d, w, m, y; from d on by tz's "
-    "calendar). Each is a fraction of the price that this path shows for `at` so long before the newest snapshot, or "
-    "before `at`; null if there was none.",
+    "calendar). Each is a fraction, with 6 decimals, of the price that this path shows for `at` so long before the "
+    "newest snapshot, or before `at`; null if there was none.",
     rf"{forms.SPAN}(,{forms.SPAN})*",
     "24h,7d",
 )

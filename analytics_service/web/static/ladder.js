@@ -60,7 +60,7 @@ export async function ladder(place, exposures, at, signal) {
     const query = { sort: "health", at, prices: `${loaded.asset_info.asset.id}:${slider.value}%` };
     const { list } = accounts("Accounts that could be liquidated", query, step().accounts, signal, { columns: [turnsAt(loaded)] });
     listed.replaceChildren(h("section", { class: "panel" }, h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
-      h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list));
+      h("p", { class: "soft" }, "Debt, collateral and health are those at that price. Receipt tokens follow it; other prices stay as they are."), list));
   }
   const chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())), choose }), tools);
   clear(place);

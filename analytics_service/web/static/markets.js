@@ -99,12 +99,16 @@ async function load(at, { tz }, signal) {
     if (!rows.has(id)) rows.set(id, { id, symbol, week: [] });
     return rows.get(id);
   };
-  for (const { price: { price, changes, extra }, ...one } of prices.data) {
-    Object.assign(row(one), { price, priceText: extra.text.price, moved: changes[DAY] });
+  const newest = Math.max(...prices.data.map(({ price: { last_updated_at: at } }) => Date.parse(at)));
+  for (const { price: { price, changes, extra, last_updated_at: at }, ...one } of prices.data) {
+    const behind = (newest - Date.parse(at)) / 1000;
+    const found = { price, priceText: extra.text.price, moved: changes[DAY] };
+    // A price from before the day has no change in it.
+    Object.assign(row(one), found, behind > 86_400 && { lost: `${age(behind)} older than others`, moved: null });
   }
   // The last price of an asset is there however old, but values nothing once it is too old.
   for (const { asset_id: id, known, age_seconds: seconds } of (!at.at && (await status()).prices) || []) {
-    if (!known && rows.has(id)) Object.assign(rows.get(id), { lost: age(seconds), moved: null });
+    if (!known && rows.has(id)) Object.assign(rows.get(id), { lost: `${age(seconds)} old`, moved: null });
   }
   for (const one of merged.data) {
     const found = Object.assign(row(one.asset_info), market(one));
@@ -190,7 +194,7 @@ function isMissing(value) {
 }
 
 function price({ priceText, lost }) {
-  return lost ? h("span", { class: "soft" }, `${priceText}, ${lost} old`) : priceText;
+  return lost ? h("span", { class: "soft" }, `${priceText}, ${lost}`) : priceText;
 }
 
 function dayChange(row) {
