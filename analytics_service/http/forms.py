@@ -136,7 +136,7 @@ def asset_id(value: str) -> str:
 
 def asset_ids(value: str) -> list[str]:
     """Asset ids separated by commas, without repeats."""
-    return list(dict.fromkeys(asset_id(part) for part in value.split(",")))
+    return list(dict.fromkeys(map(asset_id, _names(value))))
 
 
 def symbol(value: str) -> str:
@@ -146,10 +146,15 @@ def symbol(value: str) -> str:
 
 
 def symbols(value: str) -> list[str]:
-    names = value.split(",")
+    names = _names(value)
     if not all(names):
         raise ValueError("must be symbols of assets, separated by commas")
     return names
+
+
+def _names(value: str) -> list[str]:
+    """Names separated by commas, without the blanks that people type after these."""
+    return [name.strip(" ") for name in value.split(",")]
 
 
 def denom(value: str) -> str:

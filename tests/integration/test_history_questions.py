@@ -259,7 +259,7 @@ def test_symbols_name_assets_after_those_of_asset_ids(get: Get) -> None:
     assert [*points(get(**query, symbols="ETH,Btc"))] == ["token;eth", "token;btc"]
     assert [*points(get(**query, symbols="ETH,eth", asset_ids="token;btc"))] == ["token;btc", "token;eth"]
     assert points(get(**query, symbols="BTC")) == points(get(**query, asset_ids="token;btc"))
-    assert [*points(get(**query, asset_ids="eth,token;btc"))] == [*points(get(**query, symbols="token;eth,btc"))]
+    assert [*points(get(**query, asset_ids="eth, token;btc"))] == [*points(get(**query, symbols="token;eth,btc"))]
 
 
 def test_a_symbol_that_no_asset_or_several_have_is_an_error_that_says_so(
