@@ -161,9 +161,12 @@ def _protocol(chosen: Chosen, newest: Newest) -> Iterator[Metric]:
     health = _gauge(
         "analytics_health_ratio", "Health of a borrow account with debt; below 1 it can be liquidated.", *_ACCOUNT
     )
+    health_known = _gauge("analytics_health_known", "Whether the health of an account with debt is known.", *_ACCOUNT)
     for account, value in newest.health.items():
-        health.add_metric(account, float(value))
-    yield from (known, health)
+        health_known.add_metric(account, not value.is_nan())
+        if not value.is_nan():
+            health.add_metric(account, float(value))
+    yield from (known, health, health_known)
 
 
 def _gauge(name: str, help: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:

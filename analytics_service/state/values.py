@@ -40,6 +40,7 @@ _MOST_SERIES = 2_000
 _BOOK = ("positions", "markets", "prices", "ptoken")
 # More than there are families with histories.
 _KEPT = 16
+_UNKNOWN = Decimal("NaN")
 _Values = Mapping[tuple[str, str], Decimal]
 
 
@@ -57,8 +58,8 @@ NOTHING = Chosen()
 @dataclass(frozen=True, slots=True)
 class Newest:
     """The newest values: `observed` by history and asset, TOTAL for the sum over all, of histories that could be read,
-    and the `health` of accounts with debt by address and index. What is unknown is missing. `symbols` are those of
-    assets that have not ended."""
+    and the `health` of accounts with debt by address and index. What is unknown is missing, but of health not a number.
+    `symbols` are those of assets that have not ended."""
 
     observed: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     health: _Values = field(default_factory=dict)
@@ -173,15 +174,18 @@ class ValueReader:
         return values
 
     def _health(self, view: View) -> _Values:
-        """The health of the accounts of the chosen addresses that have debt, if it is known."""
+        """The health of the accounts of the chosen addresses that have debt; not a number where it is unknown."""
         valuation = view.valuation_of(self.chosen.addresses)
-        accounts = enumerate(valuation.book.accounts.iter_rows())
-        known = (
-            ((address, str(index)), valuation.values(account).health(view.config).result)
-            for account, (address, index) in accounts
-            if account not in valuation.unknown
-        )
-        return dict(islice(((account, health) for account, health in known if health.is_finite()), _MOST_SERIES))
+        unknown, owing = valuation.unknown, valuation.unknown_owing
+        healths = {
+            (address, str(index)): (
+                _UNKNOWN if account in unknown else valuation.values(account).health(view.config).result
+            )
+            for account, (address, index) in enumerate(valuation.book.accounts.iter_rows())
+            if account not in unknown or account in owing
+        }
+        shown = ((account, health) for account, health in healths.items() if not health.is_infinite())
+        return dict(islice(shown, _MOST_SERIES))
 
 
 def _series(history: History, values: _Values, ids: Iterable[str]) -> dict[str, Decimal]:

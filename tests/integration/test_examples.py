@@ -59,7 +59,8 @@ _BAD = {
     f"analytics_debt_at_risk_usd{{{_OF}}}": "1000001x60",
     f'analytics_utilization_ratio{{asset="native;a",symbol="A",{_OF}}}': "0.951x60",
     f'analytics_health_ratio{{address="0xa",account_index="0",{_OF}}}': "1.09x60",
-    f'analytics_value_known{{history="tvl",{_OF}}}': "0x60",
+    f'analytics_value_known{{history="tvl",{_OF}}}': "1x60",
+    f'analytics_health_known{{address="0xb",account_index="0",{_OF}}}': "0x60",
 }
 _GOOD = {
     f"up{{{_OF}}}": "1x60",

@@ -74,8 +74,8 @@ def of(metric: str, asset_id: str) -> str:
     return f'analytics_{metric}{{asset="{asset_id}",symbol="{asset_id.partition(";")[2].upper()}"}}'
 
 
-def health(address: str) -> str:
-    return f'analytics_health_ratio{{account_index="0",address="{address}"}}'
+def health(address: str, what: str = "ratio") -> str:
+    return f'analytics_health_{what}{{account_index="0",address="{address}"}}'
 
 
 def known(shown: dict[str, float]) -> dict[str, float]:
@@ -105,7 +105,8 @@ def test_values_are_those_of_the_newest_snapshots(watched: WatchedStore, scrape:
     assert [shown[name] for name in SUMS] == [3150, 2620, 170, 40]
     assert shown[of("loans_originated_usd_total", A)] == 6
     assert [shown[health(address)] for address in (BOB, CAROL)] == [1.2, pytest.approx(16 / 15)]
-    assert sum(name.startswith("analytics_health_ratio") for name in shown) == 2
+    for metric in ("ratio", "known"):
+        assert sum(name.startswith(f"analytics_health_{metric}") for name in shown) == 2
     assert known(shown) == dict.fromkeys(TOTALS, 1)
     assert not any("lend_rate_ratio" in name for name in shown)
 
@@ -117,6 +118,7 @@ def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrap
     shown = scrape(4)
     assert not shown.keys() & {*OF_X, *SUMS, health(BOB), health(CAROL)}
     assert known(shown) == dict.fromkeys(TOTALS, 0)
+    assert [shown[health(address, "known")] for address in (BOB, CAROL)] == [0, 0]
     assert (shown[of("price_usd", A)], shown[of("utilization_ratio", X)]) == (2, 0.1)
     take(watched, 10)
     shown = scrape(10)
