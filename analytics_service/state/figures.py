@@ -15,7 +15,6 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.market.doubts import Doubt
 from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
-from analytics_service.market.listing import is_listed
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.doubts import read_doubts
@@ -31,7 +30,8 @@ _FAMILIES = "prices", "markets", "loans"
 
 @dataclass(frozen=True, slots=True)
 class AssetPrice:
-    """The newest price of an asset that its source lists. Assets that never had one are left out."""
+    """The newest price of an asset that its source lists, or did and that has not ended. Assets that never had one are
+    left out."""
 
     asset_id: Annotated[str, Text("Asset id")]
     symbol: Annotated[str, Text("Its symbol")]
@@ -94,7 +94,8 @@ class FigureReader:
 def _prices(store: Store, prices: Head | None, markets: Head | None) -> list[AssetPrice]:
     if prices is None or prices.at == VALUES_ONLY:
         return []
-    listed = [asset for asset in read_assets(store, prices.version).values() if is_listed(asset) and not asset.ended_at]
+    assets = read_assets(store, prices.version).values()
+    listed = [asset for asset in assets if asset.listed_until is not None and not asset.ended_at]
     ids = [asset.id for asset in listed]
     latest = read_latest(store, PRICES, ids, prices.last_observed_at) if ids else {}
     newest = {asset.id: latest[asset.id][1] for asset in listed if asset.id in latest}

@@ -112,9 +112,12 @@ def test_values_are_those_of_the_newest_snapshots(watched: WatchedStore, scrape:
 
 
 def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrape: Scrape) -> None:
-    """The price of x is two hours old. Later x is not listed any more, and 2000 USD of a and 700 of b are left."""
-    for number in (0, 4):
+    """The price of x, which is not listed for a moment, is two hours old. Later x is not listed any more, and 2000 USD
+    of a and 700 of b are left."""
+    for number in (0, 2, 3):
         take(watched, number)
+    assert scrape(3)[of("price_age_seconds", X)] == 5400
+    take(watched, 4)
     shown = scrape(4)
     assert not shown.keys() & {*OF_X, *SUMS, health(BOB), health(CAROL)}
     assert known(shown) == dict.fromkeys(TOTALS, 0)
@@ -123,7 +126,7 @@ def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrap
     take(watched, 10)
     shown = scrape(10)
     assert shown["analytics_tvl_usd"] == 2700
-    assert [name for name in shown if name.endswith('symbol="X"}') and "price_age" not in name] == []
+    assert [name for name in shown if name.endswith('symbol="X"}')] == []
 
 
 def test_scrapes_read_each_snapshot_once_and_keep_values_while_the_store_is_away(
