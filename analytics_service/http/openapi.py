@@ -243,11 +243,11 @@ def _success(resource: Resource, components: Components, refusals: Sequence[HTTP
 
 
 def _part(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
-    """The answer to a request with a `Range`. A part of a JSON body follows no schema."""
+    """The answer to a request with a `Range`. Of JSON, a part is none: clients would take its type for that of all."""
     return {
         "description": HTTPStatus.PARTIAL_CONTENT.phrase,
         "headers": _headers(refusals, (*_FILE_HEADERS, *_PART_HEADERS)),
-        "content": {_MEDIA: {}} | _files(resource),
+        "content": _files(resource),
     }
 
 
