@@ -154,13 +154,12 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
 
 
 def _distinguish_words(components: Components) -> None:
-    """Name the words of enumerations that share one: in Go all of them are constants of one package."""
+    """Name all words of enumerations that share one: in Go all of them are constants of one package."""
     listed: dict[str, Any] = {name: schema for name, schema in components.schemas.items() if "enum" in schema}
     uses = Counter(word for schema in listed.values() for word in schema["enum"])
     for name, schema in listed.items():
         if any(uses[word] > 1 for word in schema["enum"]):
-            names = (f"{name}_{word}" if uses[word] > 1 else word for word in schema["enum"])
-            schema["x-enum-varnames"] = [name.upper().replace("-", "_") for name in names]
+            schema["x-enum-varnames"] = [f"{name}_{word}".upper().replace("-", "_") for word in schema["enum"]]
 
 
 def published(value: Any) -> Any:
