@@ -475,12 +475,13 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     ]
     lost = {"asset_id": "native;chel", "known": False, "age_seconds": 7_200}
     health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}, "prices": [lost]}
-    # Three assets of one symbol.
-    names = ("ahel", "bhel", "chel")
+    # Four assets of one symbol; nobody has quoted the last one for three days more.
+    names = ("ahel", "bhel", "chel", "dhel")
     assets = [{"asset": {"id": f"native;{name}"}, "metadata": {"symbol": "AHEL"}} for name in names]
     price = {"price": "3", "last_updated_at": newest.isoformat(), "extra": {"text": {"price": "$3"}}}
-    changes = [price | {"changes": {"24h": change}} for change in ("0.5", "-0.000033", "2")]
-    week = {"data": {"series": [{"asset": f"native;{name}", "v": ["1", "2", "3"]} for name in names]}}
+    changes = [price | {"changes": {"24h": change}} for change in ("0.5", "-0.000033", "2", "0")]
+    changes[3] |= {"last_updated_at": (newest - timedelta(days=3)).isoformat()}
+    week = {"data": {"t": [0, 1, 2], "series": [{"asset": f"native;{name}", "v": ["1", "2", "3"]} for name in names]}}
     page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
     page.route(
         re.compile("/assets/prices"),
@@ -491,10 +492,10 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     page.route(re.compile("/assets/price-history"), lambda route: route.fulfill(json=week))
     page.goto(visit.url(VIEWS["markets"] | {"tz": "UTC"}))
     visit.wait(page)
-    expect(page.locator("tbody td:nth-child(2)")).to_have_text(["$3", "$3", "$3, 2 h old"])
+    expect(page.locator("tbody td:nth-child(2)")).to_have_text(["$3", "$3", "$3, 2 h old", "$3, 3 d older than others"])
     shown = page.locator("tbody td:nth-child(3) span")
-    expect(shown).to_have_text(["+50.00%", "0.00%", "\N{EN DASH}"])
-    expect(shown).to_have_class(["good", "soft", "soft"])
+    expect(shown).to_have_text(["+50.00%", "0.00%", "\N{EN DASH}", "\N{EN DASH}"])
+    expect(shown).to_have_class(["good", "soft", "soft", "soft"])
     expect(page.locator("tbody th")).to_have_text([f"AHEL native;{name}" for name in names])
     # Without snapshots of markets, what is shown may be of any time.
     expect(page.locator("main")).to_contain_text("As of 2026-11-01 00:00 (prices).")
@@ -567,6 +568,13 @@ def test_each_chart_of_an_asset_ends_where_its_data_does_and_a_custom_range_wher
         assert {"start": str(end - 90 * 86_400), "end": str(end)}.items() <= query(source(page, chart)).items()
     page = old.open({"view": "asset", "asset": "b", "start": "2023-10-01", "end": "2023-11-01", "tz": "UTC"})
     expect(headings).to_have_text(["Price", "Lend and borrow APR"])
+
+
+def test_a_last_price_that_is_older_than_others_has_no_changes(old: Visit) -> None:
+    page = old.open({"view": "asset", "asset": "c", "tz": "UTC"})
+    tile = page.locator(".tile").first
+    expect(tile).to_contain_text("no data since 2023-11-04 12:30, 10 d before the newest prices")
+    expect(tile.locator("span:first-child")).to_have_text(3 * ["\N{EN DASH}"])
 
 
 def test_an_asset_is_chosen_by_symbol_and_by_id_where_two_have_it(old: Visit) -> None:
@@ -746,7 +754,7 @@ def test_markets_show_where_all_value_is_and_what_can_be_borrowed(visit: Visit) 
     )
     expect(page.locator("main p").first).to_have_text(
         f"Total value locked is {compact(sums['tvl']['tvl'])}: {compact(sums['lend']['principal'])} of deposits and "
-        f"{compact(collateral['non_receipt']['balance'])} of collateral. Another "
+        f"{compact(collateral['non_receipt']['balance'])} of collateral, each rounded. Another "
         f"{compact(collateral['receipt']['balance'])} of collateral is receipt tokens, which stand for deposits."
     )
 

@@ -2,7 +2,7 @@
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { assetLink, assetName } from "./assets.js";
 import { failed, h } from "./dom.js";
-import { percent, price, signedPart, time, usd } from "./format.js";
+import { age, percent, price, signedPart, time, usd } from "./format.js";
 import { moment } from "./route.js";
 import { PRICES } from "./series.js";
 import { fact } from "./tile.js";
@@ -55,12 +55,15 @@ async function quote({ id }, at, signal) {
   const { answer } = await unlessUnknown(get("/assets/prices", { changes: Object.keys(SPANS).join(), ...at }, signal));
   const found = answer?.data.find(({ asset }) => asset.id === id)?.price;
   if (!found) return null;
-  const newest = Date.parse(found.last_updated_at) / 1000;
+  const second = ({ price: { last_updated_at: updated } }) => Date.parse(updated) / 1000;
+  const [newest, own] = [Math.max(...answer.data.map(second)), Date.parse(found.last_updated_at) / 1000];
+  const isOld = newest - own > SPANS["24h"];
+  // All are up to the newest price of any asset, from which changes count, too.
   const extremes = Object.values(EXTREMES).map(async ({ seconds, ...bucket }) => {
     const range = { start: newest - seconds, end: newest, ...bucket, agg: "ohlc" };
-    return (await get(PRICES, { ...range, asset_ids: id, format: "columns" }, signal)).data.series[0];
+    return (await get(PRICES, { ...range, asset_ids: id, fill: "none", format: "columns" }, signal)).data.series[0];
   });
-  return { ...found, newest, ends: await Promise.all(extremes) };
+  return { ...found, own, changes: isOld ? {} : found.changes, old: isOld ? age(newest - own) : null, ends: await Promise.all(extremes) };
 }
 
 /** The price that a token without a quote is valued at, and its changes. */
@@ -85,12 +88,13 @@ function changed({ price: now, changes }, below) {
     Object.keys(SPANS).map(part), h("div", { class: "soft" }, below));
 }
 
-function priceTiles({ newest, ends, ...quoted }, route) {
+function priceTiles({ own, old, ends, ...quoted }, route) {
   const range = (name, place) => {
     const [low, high] = [ends[place].l[0], ends[place].h[0]];
     return low === null ? null : h("div", {}, `${price(low)} – ${price(high)}`, h("span", { class: "soft" }, ` ${name}`));
   };
-  return [changed(quoted, time(newest, route.tz)),
+  const since = time(own, route.tz);
+  return [changed(quoted, old ? `no data since ${since}, ${old} before the newest prices` : since),
     h("section", { class: "tile" }, h("h2", {}, "Lowest and highest price"), Object.keys(EXTREMES).map(range))];
 }
 

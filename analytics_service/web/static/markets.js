@@ -8,7 +8,7 @@ import { numbers } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
 
-const DAY = "24h";
+const DAY = "24h", DAY_SECONDS = 86_400;
 const VALUED = "Receipt tokens that the oracle does not quote have the price of the asset that they redeem, times their "
   + "redemption ratio.";
 const TERMS = "Available is what can be borrowed or withdrawn at once: deposits that nobody has borrowed. LTV is how much can be "
@@ -66,7 +66,7 @@ export async function markets(place, route, signal) {
 /** What the total value locked consists of. */
 function locked({ tvl, deposits, own, receipts }) {
   const more = Number(receipts) ? ` Another ${usd(receipts)} of collateral is receipt tokens, which stand for deposits.` : "";
-  return h("p", {}, `Total value locked is ${usd(tvl)}: ${usd(deposits)} of deposits and ${usd(own)} of collateral.${more}`);
+  return h("p", {}, `Total value locked is ${usd(tvl)}: ${usd(deposits)} of deposits and ${usd(own)} of collateral, each rounded.${more}`);
 }
 
 function foot(columns, sums) {
@@ -99,12 +99,13 @@ async function load(at, { tz }, signal) {
     if (!rows.has(id)) rows.set(id, { id, symbol, week: [] });
     return rows.get(id);
   };
-  const newest = Math.max(...prices.data.map(({ price: { last_updated_at: at } }) => Date.parse(at)));
-  for (const { price: { price, changes, extra, last_updated_at: at }, ...one } of prices.data) {
-    const behind = (newest - Date.parse(at)) / 1000;
-    const found = { price, priceText: extra.text.price, moved: changes[DAY] };
+  const newest = Math.max(...prices.data.map(({ price: { last_updated_at: last } }) => Date.parse(last))) / 1000;
+  for (const { price: { price, changes, extra, last_updated_at: last }, ...one } of prices.data) {
+    const until = Date.parse(last) / 1000;
+    const behind = newest - until;
+    const found = { price, priceText: extra.text.price, moved: changes[DAY], until };
     // A price from before the day has no change in it.
-    Object.assign(row(one), found, behind > 86_400 && { lost: `${age(behind)} older than others`, moved: null });
+    Object.assign(row(one), found, behind > DAY_SECONDS && { lost: `${age(behind)} older than others`, moved: null });
   }
   // The last price of an asset is there however old, but values nothing once it is too old.
   for (const { asset_id: id, known, age_seconds: seconds } of (!at.at && (await status()).prices) || []) {
@@ -116,7 +117,12 @@ async function load(at, { tz }, signal) {
   }
   if (!merged.data.length && there.has("rates")) await addRates(rows, at, signal);
   if (prices.data.length) {
-    for (const one of await week(prices.data, tz, signal)) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
+    const { t, series } = await week(newest, tz, signal);
+    // After the last price of an asset there is no line.
+    for (const { asset, v } of series) {
+      const found = rows.get(asset);
+      if (found) found.week = numbers(v).map((value, place) => (t[place] > found.until ? null : value));
+    }
   }
   return { rows: withAlike([...rows.values()]), sums: supply && together(supply.data) };
 }
@@ -142,10 +148,9 @@ async function addRates(rows, { at, tz }, signal) {
 }
 
 /** The prices of a week. */
-async function week(prices, tz, signal) {
-  const newest = Math.max(...prices.map(({ price }) => Date.parse(price.last_updated_at) / 1000));
-  const range = { start: newest - 7 * 86_400, end: newest, period: "auto", points: 60, tz, digits: 6 };
-  return (await get("/assets/price-history", { ...range, format: "columns" }, signal)).data.series;
+async function week(newest, tz, signal) {
+  const range = { start: newest - 7 * DAY_SECONDS, end: newest, period: "auto", points: 60, tz, digits: 6 };
+  return (await get("/assets/price-history", { ...range, format: "columns" }, signal)).data;
 }
 
 function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {

@@ -14,8 +14,8 @@ export function renewing(main, fill) {
   function begin(route) {
     // A snapshot between the last look and the next one may be shown already; then the view is drawn once in vain.
     [usedAt, known] = [performance.now(), newest];
-    // Markets are those of now whatever the range; so is an address unless it is shown as of a moment.
-    isMoving = { markets: true, address: Boolean(route.address) && !route.at }[route.view] ?? !route.custom;
+    // An address is that of now whatever the range, unless it is shown as of a moment.
+    isMoving = route.view === "address" ? Boolean(route.address) && !route.at : !route.custom;
   }
   function isWatched() {
     const isUsed = main.querySelector("input:focus, button:focus, :focus-visible, details[open], [data-used]")
