@@ -1074,6 +1074,8 @@ def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(
     with page.expect_request(re.compile("/tx-history")) as asked:
         page.get_by_role("combobox", name="Action").select_option("Borrow")
     assert query(asked.value.url)["action"] == "borrow"
+    visit.open(query(page.url))
+    expect(page.get_by_role("combobox", name="Action")).to_have_value("borrow")
     expect(page.locator(".panel", has_text="Transactions").last).to_contain_text(
         re.compile("Borrow|There are no transactions of this kind.")
     )

@@ -5,6 +5,7 @@ import { assetLink, assetName, assets } from "./assets.js";
 import { h } from "./dom.js";
 import { time } from "./format.js";
 import { paged } from "./list.js";
+import { current, note } from "./route.js";
 import { families } from "./status.js";
 
 const PAGE = 25, FIRST = 10;
@@ -54,10 +55,13 @@ function amount({ asset: { asset: { id }, metadata }, amount: known, extra }) {
 
 function panel(title, path, given, all, columns, size, signal) {
   const place = h("div");
-  const chooser = (name, options) => h("select", { onchange: () => fill() }, h("option", { value: "" }, `All ${name}`),
-    options.map(([value, text]) => h("option", { value }, text)));
-  const action = chooser("actions", Object.entries(ACTIONS));
-  const asset = chooser("assets", all.map((one) => [one.id, assetName(one)]));
+  // What is chosen is in the address; `asset` there is that of another view.
+  const chosen = current();
+  const chooser = (key, name, options) => h("select", { onchange: ({ target }) => (note({ [key]: target.value || null }), fill()) },
+    h("option", { value: "" }, `All ${name}`),
+    options.map(([value, text]) => h("option", { value, selected: value === chosen[key] }, text)));
+  const action = chooser("action", "actions", Object.entries(ACTIONS));
+  const asset = chooser("moved", "assets", all.map((one) => [one.id, assetName(one)]));
   function fill() {
     const query = { ...given, action: given.action ?? action.value, asset_ids: asset.value };
     const isChosen = Boolean(action.value || asset.value);

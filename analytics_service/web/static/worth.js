@@ -18,6 +18,8 @@ const METRICS = {
   health: { name: "Least health", format: health, yaxis: {} },
   ltv: { name: "Debt to collateral", format: percent, yaxis: PERCENT, compared: changeInPoints },
 };
+const MADE_OF = "Net worth is collateral, wallet, deposits and stakes less debt. Deposits that are collateral, or whose receipt tokens are "
+  + "in the wallet, count once.";
 // Buckets of a tile's line, each of which the service values anew.
 const POINTS = 30;
 
@@ -37,7 +39,7 @@ export function worth(path, route, until, signal) {
       await fillTile(tiles[place], async () => overview(await first(), await load(which, POINTS), shown, route));
     }
   }
-  return { parts: [h("div", { class: "tiles" }, tiles), chart.panel], done: Promise.all([fill(), chart.done]) };
+  return { parts: [h("div", { class: "tiles" }, tiles), h("p", { class: "soft" }, MADE_OF), chart.panel], done: Promise.all([fill(), chart.done]) };
 }
 
 /** Puts what is made into the place of a tile, or below its name why it cannot be made. */
