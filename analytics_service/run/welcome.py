@@ -47,6 +47,8 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     if source is not None and source.samples:
         paths = {sample: _SAMPLE_PATHS[sample].format(address) for sample, address in source.samples.items()}
         samples = [f"  {sample:17} {base}/api/v1/{path}" for sample, path in paths.items()]
+        if rich := source.samples.get(Sample.RICH_ACCOUNT):
+            samples.insert(0, f"  {'on the page':17} {base}/?view=address&address={rich}")
         lines += ["Sample addresses of the simulated protocol:", "", *samples, ""]
     if source is None:
         lines += [f"Jobs  {choice.reason}"]
