@@ -759,6 +759,18 @@ def test_markets_show_where_all_value_is_and_what_can_be_borrowed(visit: Visit) 
     )
 
 
+def test_markets_are_those_of_the_end_of_a_range_that_is_over(visit: Visit) -> None:
+    sums = visit.data(f"http://{visit.service.bind}/api/v1/markets/supply?tz=UTC&at={CLOSED['end']}")
+    page = visit.open(VIEWS["markets"] | CLOSED | {"tz": "UTC"})
+    said = page.locator("main p")
+    expect(said.first).to_contain_text(f"As of {CLOSED['end'].replace('T', ' ')}")
+    expect(said.nth(1)).to_contain_text(f"Total value locked is {compact(sums['tvl']['tvl'])}:")
+    page.get_by_role("link", name="Show now").click()
+    visit.wait(page)
+    assert {"start", "end"}.isdisjoint(query(page.url))
+    expect(said.first).to_contain_text("Total value locked")
+
+
 def test_the_documentation_has_an_address_to_look_at(visit: Visit) -> None:
     page = visit.open({"view": "address"})
     page.locator("main").get_by_role("link", name="API documentation").click()
