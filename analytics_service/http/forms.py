@@ -119,6 +119,19 @@ def one_of(*words: _Word) -> Callable[[str], _Word]:
     return named({word: word for word in words})
 
 
+def several_of(*words: _Word) -> Callable[[str], list[_Word]]:
+    """Some of these words, separated by commas, without repeats."""
+    of = {word: word for word in words}
+
+    def parse(value: str) -> list[_Word]:
+        parts = dict.fromkeys(value.split(","))
+        if any(part not in of for part in parts):
+            raise ValueError(f"must be one or more, separated by commas, of {', '.join(of)}")
+        return [word for part, word in of.items() if part in parts]
+
+    return parse
+
+
 @lru_cache(maxsize=1_000)
 def time_zone(value: str) -> ZoneInfo:
     """An IANA time zone. It is cached: reading its rules takes longer than calculating a page of days."""

@@ -12,6 +12,7 @@ from analytics_service.http.guard import is_guarded
 from analytics_service.http.param import Param
 from analytics_service.http.rate_limit import LEFT, POLICY
 from analytics_service.http.resource import Resource
+from analytics_service.market.events import Action
 from analytics_service.present.schema import Components, camel, exactly, schema_of
 from analytics_service.present.shapes import ByShape, Many
 
@@ -117,6 +118,8 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=("operations", "status").__contains__)
     components = Components(resource.shape for _, resource in described if resource.shape is not None)
+    # Parameters list actions, and events have one.
+    components.add(Action.__name__, {"type": "string", "enum": [*Action]})
     paths = {
         path: _item(path, resource, components, refusals if is_guarded(path) else []) for path, resource in described
     }

@@ -256,12 +256,15 @@ BORROWERS = (
     _of_address("accounts"),
 )
 OF_ADDRESS = _of_address("events")
+_ACTION = f"({'|'.join(Action)})"
 EVENTS = (
-    Param(
+    _text(
         "action",
-        forms.one_of(*Action),
-        "events of this action only.",
-        schema={"type": "string", "enum": [*Action], "examples": ["borrow"]},
+        forms.several_of(*Action),
+        f"events of these actions only, separated by commas: {', '.join(Action)}. return repays a borrow. A "
+        "liquidation is two events of one tx_hash: sum the values of one leg, debt or collateral, not of both.",
+        f"{_ACTION}(,{_ACTION})*",
+        "borrow,liquidate",
     ),
     _time("start", f"events from this time on: {_TIMES}", "now-7d"),
     _time("end", "events up to this time, in the same forms; a date is its last second.", "now"),
@@ -274,7 +277,13 @@ EVENTS = (
         "the page after this event: event_uuid of the last one of the page before.",
         schema={"type": "string", "format": "uuid"},
     ),
-    _word("sort_order", ("desc", "asc"), "desc begins with the newest event, asc with the oldest.", "desc"),
+    _word(
+        "sort_order",
+        ("desc", "asc"),
+        "desc begins with the newest event, asc with the oldest. Events of one second are in the order of event_uuid, "
+        "so either leg of a liquidation may be the first.",
+        "desc",
+    ),
 )
 ADDRESS = _address("address", "bech32 address, or 0x and 40 hex digits.")
 _MAX_UINT32 = 2**32 - 1

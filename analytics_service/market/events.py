@@ -91,13 +91,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects events: of a (lower-case) address, from `start` to `end` (unix seconds, both included), of an action and
-    of some assets; None, and no asset, mean all."""
+    """Selects events: of a (lower-case) address, from `start` to `end` (unix seconds, both included), of some
+    actions and assets; None, no action and no asset mean all."""
 
     address: str | None = None
     start: int = 0
     end: int = LATEST
-    action: Action | None = None
+    actions: tuple[Action, ...] = ()
     asset_ids: tuple[str, ...] = ()
 
 

@@ -110,7 +110,7 @@ def of_asset(name: str, help: str, *fields: Field) -> Shape:
 
 
 _ACTION = Rendering(
-    # The enumeration of the parameter `action`.
+    # A component that all events share.
     {"allOf": [{"$ref": "#/components/schemas/Action"}]},
     lambda action, _: str(action),
     lambda action, _: action.replace("_", " ").capitalize(),

@@ -16,9 +16,9 @@ from analytics_service.state.view import View
 def _events(view: View, arguments: Arguments) -> EventList:
     """A page of the events. EntityNotFound if prev_event_uuid names no event of the address, or of any; or for an asset
     that is not defined and has no event."""
-    assets, times = arguments["asset_ids"] or (), arguments["times"]
+    actions, assets, times = arguments["action"] or (), arguments["asset_ids"] or (), arguments["times"]
     of = EventFilter(
-        arguments["address"], times.get("start", 0), times.get("end", LATEST), arguments["action"], tuple(assets)
+        arguments["address"], times.get("start", 0), times.get("end", LATEST), tuple(actions), tuple(assets)
     )
     query = EventQuery(of, arguments["limit"], arguments["prev_event_uuid"], arguments["sort_order"] == "asc")
     events = view.events(query)

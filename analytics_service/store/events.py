@@ -65,7 +65,7 @@ def _page_of_all(
     latest = "greatest(max(at), toDateTime({start:UInt32}, 'UTC'))"
     edge = {"within": "<=", "furthest": latest} if query.ascending else {"within": ">=", "furthest": "min(at)"}
     filled = {**placeholders, **edge, "columns": select_list(COLUMNS)}
-    is_filtered = bool(query.filter.action or query.filter.asset_ids)
+    is_filtered = bool(query.filter.actions or query.filter.asset_ids)
     limit, bound = query.limit, {**bound, **_seconds(query, bound)}
     while True:
         rows = store.frame("event_page", filled, limit=limit, **bound)
@@ -106,7 +106,7 @@ def _bound(until: int, of: EventFilter) -> dict[str, object]:
         "address": of.address or "",
         "start": of.start,
         "until": min(until, of.end),
-        "action": of.action or "",
+        "actions": list(of.actions),
         "assets": list(of.asset_ids),
     }
 

@@ -4,5 +4,5 @@ FROM account_event FINAL
 WHERE {whose}
   AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt32}, 'UTC')
   AND NOT gone
-  AND ({action:String} = '' OR action = {action:String})
+  AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})

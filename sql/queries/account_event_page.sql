@@ -13,7 +13,7 @@ FROM
     LIMIT 1 BY at, uuid
 )
 WHERE NOT gone
-  AND ({action:String} = '' OR action = {action:String})
+  AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
 LIMIT {limit:UInt32}
 SETTINGS max_threads = 1, max_block_size = 256, optimize_read_in_order = 1, read_in_order_use_buffering = 0

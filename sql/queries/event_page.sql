@@ -4,7 +4,7 @@
 SELECT {columns}, version, gone
 FROM account_event
 PREWHERE at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt32}, 'UTC')
-  AND ({action:String} = '' OR action = {action:String})
+  AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
   AND at {within} (
       SELECT {furthest}
@@ -13,7 +13,7 @@ PREWHERE at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt
           SELECT at
           FROM account_event
           PREWHERE at BETWEEN toDateTime({after_start:UInt32}, 'UTC') AND toDateTime({after_until:UInt32}, 'UTC')
-            AND ({action:String} = '' OR action = {action:String})
+            AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
             AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
           ORDER BY at {order}
           LIMIT {limit:UInt32}

@@ -209,7 +209,7 @@ def test_an_uuid_that_names_no_event_of_the_address_is_an_error(store: Store, cl
 
 
 def test_a_malformed_parameter_is_named(protocol: Client) -> None:
-    for query in ("limit=0", "limit=1001", "action=steal", "sort_order=up", "prev_event_uuid=x"):
+    for query in ("limit=0", "limit=1001", "action=steal", "action=borrow,", "sort_order=up", "prev_event_uuid=x"):
         answer = protocol.simulate_get(f"/api/v1/users/{ALICE}/tx-history", query_string=query)
         assert answer.status_code == 400
         assert query.partition("=")[0] in answer.json["error"]["message"]
@@ -254,7 +254,7 @@ def test_events_of_all_addresses_are_listed_and_filtered_alike(
     store: Store, client: Client, draw: random.Random
 ) -> None:
     """Random events, many at one second; a page goes on where the page before says."""
-    actions, addresses, assets = [Action.BORROW, Action.LIQUIDATE], [ALICE, BOB], [LEND, "native;unew"]
+    actions, addresses, assets = [Action.BORROW, Action.LIQUIDATE, Action.SEND], [ALICE, BOB], [LEND, "native;unew"]
     events = [
         replace(event(f"{n}", draw.randrange(0, 40) / 4, draw.choice(actions), draw.choice(addresses)), asset_id=asset)
         for n, asset in enumerate(draw.choices(assets, k=60))
@@ -265,6 +265,7 @@ def test_events_of_all_addresses_are_listed_and_filtered_alike(
     assert {one["account_address"] for one in client.simulate_get(EVENTS).json["data"]} <= {ALICE, BOB}
     chosen: list[tuple[dict[str, str], Callable[[Event], bool]]] = [
         ({"action": "liquidate"}, lambda one: one.action is Action.LIQUIDATE),
+        ({"action": "borrow,liquidate"}, lambda one: one.action is not Action.SEND),
         ({"symbols": "lend"}, lambda one: one.asset_id == LEND),
         ({"asset_ids": "native;unew", "action": "borrow"}, lambda one: one.asset_id != LEND and one.action == "borrow"),
         # Both ends count; the client's clock is at ten minutes past noon.
