@@ -252,7 +252,13 @@ BORROWERS = (
         "sort", ("debt", "health", "collateral"), "the greatest debt or collateral first, or the least health.", "debt"
     ),
     _number("limit", 1, 1_000, f"accounts of a page: {DEFAULT_ITEMS} by default; in CSV all."),
-    _number("offset", 0, 10**9, "accounts before the page.", default=0),
+    _number(
+        "offset",
+        0,
+        10**9,
+        "accounts before the page. Prices change the order: to miss none, give all pages one `at`, or ask for CSV.",
+        default=0,
+    ),
     _of_address("accounts"),
 )
 OF_ADDRESS = _of_address("events")
