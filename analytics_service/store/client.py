@@ -157,7 +157,8 @@ def _layout_of(client: Client, settings: Settings) -> Layout:
     if table_engine and not layout.fits(table_engine):
         raise SchemaError(
             f"Table observation of database {settings.clickhouse_database} has the engine {table_engine}. Set "
-            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none."
+            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none; "
+            "shards are added as cli/README.md says."
         )
     return layout
 

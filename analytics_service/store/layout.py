@@ -72,24 +72,24 @@ class Layout:
             return {"select_sequential_consistency": 1}
         if not self._is_replicated:
             return {}
-        return {**_REPLICAS, **_SHARDS} if self._is_split else _REPLICAS
+        return {**_REPLICAS, **_SHARDS} if self.is_split else _REPLICAS
 
     def fits(self, engine: str) -> bool:
         """Whether a large table has this engine."""
         kinds = [kind for kind in ("Distributed", "Replicated") if engine.startswith(kind)]
-        return kinds == (["Distributed"] if self._is_split else ["Replicated"] if self._is_replicated else [])
+        return kinds == (["Distributed"] if self.is_split else ["Replicated"] if self._is_replicated else [])
 
     @property
     def placeholders(self) -> Mapping[str, str]:
         """What is in place of each placeholder of a statement."""
-        everywhere = _EVERYWHERE if self._is_split else ""
+        everywhere = _EVERYWHERE if self.is_split else ""
         on_all = self._is_replicated and self.engine != REPLICATED
         return {
             "on_cluster": f" ON CLUSTER '{self.cluster}'" if on_all else "",
             "replicated": "Replicated" if self._is_replicated else "",
             "copied": everywhere and f"({everywhere})",
             "copied, ": everywhere and f"{everywhere}, ",
-            "local": "_local" if self._is_split else "",
+            "local": "_local" if self.is_split else "",
         }
 
     def rendered(self, statement: str, database: str) -> list[str]:
@@ -99,7 +99,7 @@ class Layout:
         deleted from the parts.
         """
         both = [statement]
-        if self._is_split and "{local}" in statement and not statement.startswith("DELETE"):
+        if self.is_split and "{local}" in statement and not statement.startswith("DELETE"):
             distributed = statement.replace("{local}", "")
             if table := created(statement):
                 distributed = (
@@ -121,7 +121,8 @@ class Layout:
         return self.shards > 0 or self.engine == REPLICATED
 
     @property
-    def _is_split(self) -> bool:
+    def is_split(self) -> bool:
+        """Whether large tables are split."""
         return self.shards > 1 and self.engine != REPLICATED
 
 

@@ -11,16 +11,19 @@ from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
 from analytics_service.store.schema import (
+    SHARDS,
     VIEWS,
     Applied,
     Migration,
     pending,
     read_applied,
+    recorded_shards,
     require_current,
     shipped,
     view_names,
     view_statements,
 )
+from analytics_service.store.shards import shards_to_record
 from analytics_service.store.sql import created
 
 log = logging.getLogger(__name__)
@@ -53,7 +56,9 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     require_server(store.server_version())
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
     _drop_foreign_views(store)
+    _require_same_tables(store)
     store.execute(SCHEMA_MIGRATION)
+    _record_shards(store)
     missing = pending(store, migrations)
     if missing and not is_alone:
         _require_no_scheduler(store)
@@ -73,6 +78,11 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     Recovery(store).look()
     drop_abandoned(store)
     return missing
+
+
+def _record_shards(store: Store) -> None:
+    if shards := shards_to_record(store, recorded_shards(read_applied(store))):
+        _record(store, Migration(SHARDS, shards, ""))
 
 
 def _drop_foreign_views(store: Store) -> None:
@@ -126,7 +136,8 @@ def _require_same_tables(store: Store) -> None:
     if names := rows["name"].to_list():
         raise SchemaError(
             f"Each table must be on all servers of cluster {cluster}, under the same UUID; {', '.join(names)} are not. "
-            f"If the database {store.database} is new, drop it on all servers and migrate again."
+            f"If the database {store.database} is new, drop it on all servers and migrate again. "
+            "How a server is added: cli/README.md, Several machines."
         )
 
 

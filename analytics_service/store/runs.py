@@ -20,7 +20,8 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import LEDGER, MOST_AHEAD, Head, Run, ledger_frame, present, record_rewrite
 from analytics_service.store.observations import OBSERVATIONS
-from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
+from analytics_service.store.schema import Applied, recorded_shards, require_all_applied, shipped, unapplied
+from analytics_service.store.shards import require_shards
 from analytics_service.store.sql import named_query
 
 # The queries that `run_begins` is made of, and a version greater than that of any run.
@@ -61,7 +62,9 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
-    require_all_applied(unapplied([Applied(*fields.values()) for fields in row["migrations"]], shipped()))
+    applied = [Applied(*fields.values()) for fields in row["migrations"]]
+    require_all_applied(unapplied(applied, shipped()))
+    require_shards(store, recorded_shards(applied))
     if end > row["now"] + MOST_AHEAD:
         raise SnapshotRefused(
             f"The snapshot of {family} as of {shown(instant(end))} lies ahead of ClickHouse's clock, which shows "

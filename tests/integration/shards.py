@@ -22,6 +22,8 @@ from tests import clickhouse
 from tests.processes import free_port, until
 
 CLUSTER = "main"
+# The first two servers, before a third was added.
+SMALLER = "smaller"
 _PASSWORD = "p" * 43
 _SERVERS = 3
 _COPIES = "copies"
@@ -71,6 +73,7 @@ class ShardedStore(Store):
 
     def command(self, statement: str, *, in_database: bool = True) -> None:
         """Execute a statement of the layout without replication."""
+        statement = statement.replace(f" ON CLUSTER '{SMALLER}'", _ON_CLUSTER)
         for each in _without_copies(statement, self.database):
             if _ON_CLUSTER not in each:
                 super().command(each, in_database=in_database)
@@ -121,8 +124,9 @@ def _clusters(ports: list[int]) -> str:
     """The shards, and all servers as replicas of one, each of which is sent every row."""
     login = f"<host>127.0.0.1</host><user>{USER}</user><password>{_PASSWORD}</password>"
     replicas = [f"<replica>{login}<port>{native_port(own)}</port></replica>" for own in ports]
-    shards = "".join(f"<shard>{replica}</shard>" for replica in replicas)
-    return f"<{CLUSTER}>{shards}</{CLUSTER}><{_COPIES}><shard>{''.join(replicas)}</shard></{_COPIES}>"
+    shards = [f"<shard>{replica}</shard>" for replica in replicas]
+    smaller = f"<{SMALLER}>{''.join(shards[:2])}</{SMALLER}>"
+    return f"{smaller}<{CLUSTER}>{''.join(shards)}</{CLUSTER}><{_COPIES}><shard>{''.join(replicas)}</shard></{_COPIES}>"
 
 
 def _insert(path: Path, last: str) -> None:

@@ -20,13 +20,15 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
+from analytics_service.store.schema import SHARDS, pending
+from analytics_service.store.shards import read_shards, shards_to_record
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client
 from tests.integration import imports
 from tests.integration.databases import database, make_views
 from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
-from tests.integration.shards import CLUSTER, Shard, ShardedStore, running, settings_of
+from tests.integration.shards import CLUSTER, SMALLER, Shard, ShardedStore, running, settings_of
 from tests.processes import until
 
 HOUR = timedelta(hours=1)
@@ -182,3 +184,50 @@ def test_a_backup_of_one_server_is_restored_into_three(stores: Stores, tmp_path:
         migrate(restored)
         restore(restored, ArchiveReader(backup), imports.Progress(), replace=False)
         assert answers(restored) == stores.answers
+
+
+@pytest.fixture(scope="module")
+def smaller(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store of the first two servers."""
+    backup = tmp_path_factory.mktemp("smaller") / "backup.zip"
+    back_up(stores.whole, backup, at(NOON), imports.Progress())
+    settings = settings_of(stores.shards, clickhouse_database="test_smaller", clickhouse_cluster=SMALLER)
+    with closing(ShardedStore(settings, stores.shards)) as store:
+        migrate(store)
+        restore(store, ArchiveReader(backup), imports.Progress(), replace=False)
+        yield store
+
+
+def test_shards_other_than_those_of_the_store_are_refused(stores: Stores, smaller: Store) -> None:
+    """At each start, by `migrate`, which sees where rows lie, and before a snapshot is taken."""
+    with closing(ShardedStore(replace(smaller._settings, clickhouse_cluster=CLUSTER), stores.shards)) as grown:
+        with pytest.raises(SchemaError, match=f"cluster {CLUSTER} has 3 .*Run `analytics-service migrate`"):
+            pending(grown)
+        with pytest.raises(SchemaError, match=r"lie on other shards .*restore a backup into another database"):
+            migrate(grown)
+        with pytest.raises(SchemaError, match=f"cluster {CLUSTER} has 3 "):
+            run_once(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR)
+    assert pending(smaller) == []
+
+
+def test_shards_that_were_never_recorded_are_recorded_where_rows_lie_right(smaller: Store) -> None:
+    smaller.execute(f"DELETE FROM schema_migration WHERE number = {SHARDS}")
+    with pytest.raises(SchemaError, match="records the shards of no cluster"):
+        pending(smaller)
+    assert migrate(smaller) == []
+    assert pending(smaller) == []
+
+
+def test_a_backup_of_two_shards_is_spread_anew_over_three(stores: Stores, smaller: Store, tmp_path: Path) -> None:
+    run_once(JOBS["prices"], Real("1"), smaller, at(NOON) + HOUR)
+    before, backup = answers(smaller), tmp_path / "backup.zip"
+    assert {status for status, _ in before.values()} == {200}
+    back_up(smaller, backup, at(NOON), imports.Progress())
+    with closing(ShardedStore(settings_of(stores.shards, clickhouse_database="test_grown"), stores.shards)) as grown:
+        migrate(grown)
+        restore(grown, ArchiveReader(backup), imports.Progress(), replace=False)
+        assert answers(grown) == before
+        parts = [rows(grown, "SELECT count() FROM observation_local", shard)[0][0] for shard in stores.shards]
+        assert min(parts) > 0
+        assert run_once(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR) == Outcome.DONE
+        assert shards_to_record(grown, "") == read_shards(grown)

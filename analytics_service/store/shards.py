@@ -1,0 +1,56 @@
+"""The shards that a store was made for: rows are looked for where the shards of the cluster say that they are.
+
+On a cluster whose number or order of shards, or their weights, have changed, new rows of a key would lie on another
+shard than its old ones, and answers would be wrong. So the store records its shards.
+"""
+
+from analytics_service.errors import SchemaError
+from analytics_service.store.connection import Store
+from analytics_service.store.layout import SPLIT
+
+
+def read_shards(store: Store) -> str:
+    """The shards of the cluster as they are now, each with its weight and its servers; empty for a store of one."""
+    layout = store.layout
+    return str(store.frame("shards", cluster=layout.cluster)["shards"].item()) if layout.is_split else ""
+
+
+def require_shards(store: Store, recorded: str) -> None:
+    """SchemaError if the cluster's shards are not those that are recorded. Other replicas may have come or gone."""
+    if not _are_same(recorded, now := read_shards(store)):
+        raise SchemaError(
+            f"The store records the shards {recorded or 'of no cluster'}, and {_told(store, now)}. Run "
+            "`analytics-service migrate`, which tells whether its rows lie there."
+        )
+
+
+def shards_to_record(store: Store, recorded: str) -> str:
+    """The shards to be recorded; empty if that need not be. SchemaError if rows lie elsewhere than the cluster says."""
+    if _are_same(recorded, now := read_shards(store)):
+        return ""
+    present = set(store.frame("tables")["name"])
+    slots = [number for number, shard in enumerate(_split(now), 1) for _ in range(int(shard[0]))]
+    for table, key in SPLIT.items():
+        parts = {"cluster": f"'{store.layout.cluster}'", "database": f"`{store.database}`", "table": table, "key": key}
+        if table in present and store.frame("misplaced", parts, slots=slots)["misplaced"].item():
+            raise SchemaError(
+                f"Rows of {table} lie on other shards than their keys say: {_told(store, now)}, which is not what the "
+                "store was made for. Make the cluster what it was; to grow, restore a backup into another database of "
+                "a cluster of another name (cli/README.md, Several machines)."
+            )
+    return now
+
+
+def _told(store: Store, shards: str) -> str:
+    return f"cluster {store.layout.cluster} has {len(_split(shards))} (weight and servers of each: {shards})"
+
+
+def _are_same(recorded: str, now: str) -> bool:
+    """Whether there are as many shards, of the same weights, each with a server that it had."""
+    pairs = list(zip(_split(recorded), _split(now), strict=False))
+    is_as_many = len(_split(recorded)) == len(_split(now))
+    return is_as_many and all(old[0] == new[0] and {*old[1:]} & {*new[1:]} for old, new in pairs)
+
+
+def _split(shards: str) -> list[list[str]]:
+    return [shard.split() for shard in shards.split(" | ")] if shards else []
