@@ -1,6 +1,6 @@
 // Charts by plotly.js. A crosshair is shared by all charts of a view.
 import { h } from "./dom.js";
-import { zoom, zoomOut } from "./route.js";
+import { isZoomed, zoom, zoomOut } from "./route.js";
 import { spark } from "./spark.js";
 
 // Pixels of a tick's label over time: labels that are nearer to each other would be turned, and cut off. With hours they
@@ -157,7 +157,14 @@ function legend(box, spec) {
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = fillcolor ?? line?.color ?? marker?.color;
     return h("button", { type: "button", "aria-pressed": true, onclick: toggle }, swatch, name);
-  }), marks(spec));
+  }), marks(spec), zoomable(spec));
+}
+
+/** How to choose a range by pointer, or how to leave it. */
+function zoomable(spec) {
+  if (!isZoomable(spec)) return null;
+  if (isZoomed()) return h("button", { type: "button", class: "zoom", onclick: zoomOut }, "Zoom out");
+  return isBrushable(spec) ? h("span", { class: "zoom" }, "Drag to zoom") : null;
 }
 
 /** What a dotted line, a shade and a gap mean, of those that a chart over time has. */

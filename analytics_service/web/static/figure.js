@@ -1,8 +1,9 @@
 // A chart in its panel, with where its numbers are from.
-import { address, apiKey, ApiError, asksForKeys, failure } from "./api.js";
+import { address, ApiError, asksForKeys } from "./api.js";
 import { ahead, draw } from "./charts.js";
 import { numbered } from "./colors.js";
-import { copyButton, failed, h, notice, saveAs, table } from "./dom.js";
+import { copyButton, failed, h, notice, table } from "./dom.js";
+import { csvLink, fileLink } from "./file.js";
 import { bytes, time, wall } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
 
@@ -25,7 +26,7 @@ export function figure(title, load, spec, tools = null) {
       const answers = [loaded].flat();
       const drawn = spec(...answers);
       ending.textContent = endOf(answers);
-      below.replaceChildren(...(drawn ? [rows(title, drawn)] : []), sources(answers));
+      below.replaceChildren(...(drawn ? [rows(title, drawn)] : []), ...(answers.length > 1 ? [] : csv(answers[0])), sources(answers));
       if (drawn) await draw(box, readout, drawn);
       else box.replaceChildren(...empty(answers[0]));
     } catch (error) {
@@ -61,8 +62,13 @@ function sources(answers) {
   return h("details", {}, h("summary", {}, name, cost), answers.map(source));
 }
 
-/** Where numbers are from: the address, as code, and as files. */
-function source({ url, path, given, isHistory = true }) {
+/** The numbers of an answer as CSV, if it comes as such. */
+function csv({ path, given, isHistory = true, hasCsv = isHistory }) {
+  return hasCsv ? [csvLink(path, given)] : [];
+}
+
+/** Where numbers are from: the address, as code, and as files. Of one answer alone there is a link to CSV already. */
+function source({ url, path, given, isHistory = true }, _, all) {
   const file = (format) => address(path, { ...given, format });
   const header = asksForKeys() ? `"Authorization": "Bearer YOUR_KEY"` : null;
   const options = header ? `, storage_options={${header}}` : "";
@@ -71,29 +77,11 @@ function source({ url, path, given, isHistory = true }) {
   const polars = header
     ? `import io\nimport urllib.request\n\nimport polars as pl\n\nrequest = urllib.request.Request("${file("parquet")}", headers={${header}})\ndf = pl.read_parquet(io.BytesIO(urllib.request.urlopen(request).read()))`
     : `import polars as pl\n\ndf = pl.read_parquet("${file("parquet")}")`;
-  // Only histories come as files.
+  // Only histories come as these.
   const files = [copyButton("Copy as pandas", pandas), copyButton("Copy as Polars", polars),
-    fileLink("CSV", file("csv")), fileLink("Parquet", file("parquet"))];
+    all.length > 1 ? csvLink(path, given) : null, fileLink("Parquet", file("parquet"))];
   return h("div", {}, h("p", {}, h("code", {}, url)),
     h("div", { class: "tools" }, copyButton("Copy as curl", curl), isHistory ? files : null));
-}
-
-/** A link to a file. Browsers send no key with links, so with keys the file is fetched first. */
-export function fileLink(name, url) {
-  const link = h("a", { href: url, download: "" }, name);
-  const said = h("span");
-  if (apiKey()) link.addEventListener("click", (event) => {
-    event.preventDefault();
-    said.replaceChildren();
-    save().catch((error) => said.replaceChildren(notice(`${name} could not be saved: ${error.message}`, true)));
-  });
-  async function save() {
-    const response = await fetch(url, { headers: { Authorization: `Bearer ${apiKey()}` } });
-    if (!response.ok) throw failure(response, await response.json().catch(() => null));
-    const named = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "");
-    saveAs(named?.[1] ?? name, await response.blob());
-  }
-  return h("span", {}, link, said);
 }
 
 /** The numbers of a chart as a table, made when it is opened: for those who cannot see the chart. */

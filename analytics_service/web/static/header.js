@@ -13,6 +13,10 @@ const YEARS = { min: "1970-01-02T00:00:00", max: "2106-02-06T00:00:00" };
 
 // Kinds of data that visitors would not know by the name that they have in the API.
 const NAMES = { ptoken: "protocol token", routes: "swap routes", config: "market settings" };
+// Zones that have another name by now; browsers list the old ones.
+const RENAMED = { "America/Buenos_Aires": "America/Argentina/Buenos_Aires", "America/Godthab": "America/Nuuk",
+  "Asia/Calcutta": "Asia/Kolkata", "Asia/Katmandu": "Asia/Kathmandu", "Asia/Rangoon": "Asia/Yangon",
+  "Asia/Saigon": "Asia/Ho_Chi_Minh", "Atlantic/Faeroe": "Atlantic/Faroe", "Europe/Kiev": "Europe/Kyiv" };
 // A view that shows one moment, whatever the range.
 const WITHOUT_RANGE = "markets";
 
@@ -70,7 +74,7 @@ function named(range) {
 function zonePicker() {
   const zones = [...new Set([current().tz, "UTC", ...Intl.supportedValuesOf("timeZone")])];
   return h("select", { onchange: (event) => useZone(event.target.value) },
-    zones.map((zone) => h("option", { value: zone }, zone.replaceAll("_", " "))));
+    zones.map((zone) => h("option", { value: zone }, (RENAMED[zone] ?? zone).replaceAll("_", " "))));
 }
 
 /** The form of a range of one's own, on the clocks of the zone. */

@@ -12,6 +12,7 @@ import { DOLLARS, PERCENT } from "./specs.js";
 const PATH = "/analytics/market/risk/ladder";
 const STEP = 5;
 const MANY = 100;
+const OTHERS = "Receipt tokens of the asset follow its price. All other prices stay, also that of a staked token.";
 
 /** Fills a place with a chart of the asset's prices, a slider, and the accounts at the chosen one. By default the asset
  * is that of the largest exposure. `at` is the moment of all numbers. */
@@ -38,7 +39,7 @@ export async function ladder(place, exposures, at, signal) {
     loaded = answer.data;
     tell();
     show();
-    return { ...answer, path: PATH, given, isHistory: false };
+    return { ...answer, path: PATH, given, isHistory: false, hasCsv: true };
   }
   // The slider may be moved before there are steps.
   function tell() {
@@ -60,9 +61,10 @@ export async function ladder(place, exposures, at, signal) {
     const query = { sort: "health", at, prices: `${loaded.asset_info.asset.id}:${slider.value}%` };
     const { list } = accounts("Accounts that could be liquidated", query, step().accounts, signal, { columns: [turnsAt(loaded)] });
     listed.replaceChildren(h("section", { class: "panel" }, h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
-      h("p", { class: "soft" }, "Debt, collateral and health are those at that price. Receipt tokens follow it; other prices stay as they are."), list));
+      h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list));
   }
-  const chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())), choose }), tools);
+  const chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())), choose }),
+    [tools, h("p", { class: "soft" }, OTHERS)]);
   clear(place);
   place.replaceChildren(chart.panel, listed);
   await chart.done;

@@ -1,7 +1,7 @@
 // Rows of the API in a table, a page at a time.
 import { ApiError } from "./api.js";
 import { failed, h, notice, table } from "./dom.js";
-import { fileLink } from "./figure.js";
+import { fileLink } from "./file.js";
 
 /** An element (`list`) with a table, and a button for more rows; `done` when the first ones are there. `load` gets the
  * rows so far, and answers the next ones (`found`) and whether they are the last. `none` is said where there are none.

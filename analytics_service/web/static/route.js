@@ -65,6 +65,11 @@ export function zoom(start, end) {
   go({ range: null, start: second(start), end: second(end) }, { before, zoomed: history.state?.zoomed });
 }
 
+/** Whether `zoomOut` leads anywhere. */
+export function isZoomed() {
+  return Boolean(history.state?.zoomed);
+}
+
 /** Goes back to the range that was zoomed into last, if any. */
 export function zoomOut() {
   const { before, zoomed } = history.state?.zoomed ?? {};
