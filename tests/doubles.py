@@ -16,6 +16,7 @@ from analytics_service.state.heads import Heads, Look, ShownHeads
 from analytics_service.store.admission import MADE_UP
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun
+from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import Head
 from analytics_service.store.observations import NO_OBSERVATIONS
 from analytics_service.store.schema import Migration, shipped
@@ -136,6 +137,7 @@ class LedgerStore(Store):
 
     def __init__(self, *families: str) -> None:
         super().__init__(Settings())
+        self._layout = Layout()
         self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in families or ("prices",)}
         self.open: set[str] = set()
         self.silent: dict[str, list[int]] = {}
@@ -203,6 +205,7 @@ class FakeStore(Store):
 
     def __init__(self) -> None:
         super().__init__(Settings())
+        self._layout = Layout()
         self.inserts: list[tuple[str, pl.DataFrame]] = []
         self.completed: set[int] = set()
         self.migrations: Sequence[Migration] = shipped()
