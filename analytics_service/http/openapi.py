@@ -245,11 +245,11 @@ def _success(resource: Resource, components: Components, refusals: Sequence[HTTP
 
 
 def _part(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
-    """The answer to a request with a `Range`. Of JSON, a part is none: clients would take its type for that of all."""
+    """The answer to a request with a `Range`. A part of a JSON body follows no schema."""
     return {
         "description": HTTPStatus.PARTIAL_CONTENT.phrase,
         "headers": _headers(refusals, (*_FILE_HEADERS, *_PART_HEADERS)),
-        "content": _files(resource),
+        "content": {_MEDIA: {}} | _files(resource),
     }
 
 
