@@ -66,7 +66,8 @@ def run(bench: Bench, accounts: int = ACCOUNTS) -> Iterator[Figure]:
         source = Borrowers(accounts)
         for name in ("prices", "markets", "ptoken", "positions"):
             run_once(JOBS[name], source, store, _NOON)
-        yield from _measured(View(store, ShownHeads(read_heads(store)), InterestPaid(store), Share()), store, accounts)
+        view = View(store, ShownHeads(read_heads(store)), InterestPaid(store), Share(), Share())
+        yield from _measured(view, store, accounts)
 
 
 def _measured(view: View, store: Store, accounts: int) -> Iterator[Figure]:

@@ -164,7 +164,7 @@ def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client, path: 
     for asset_id in (ID_OF[lacking], "native;nothing"):
         kind, message = fault(protocol, path, 404, asset_id=asset_id)
         assert (kind, asset_id in message) == ("entity_not_found", True)
-    assert fault(protocol, path, 400, asset_id="BTC")[0] == "query_parameter_invalid"
+    assert fault(protocol, path, 400, asset_id="BTC,HEL")[0] == "query_parameter_invalid"
     assert fault(protocol, path, 400)[0] == "query_parameter_missing"
 
 
@@ -194,12 +194,12 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(
 def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: StatePath) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
     heads = FirstHeads(simulated.store).shown().heads
-    given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
+    given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"], "csv": False}
     resource = Current(shared_with_nobody(), part)
 
     def body(families: set[str], valued: bool) -> bytes:
         shown = ShownHeads({family: head for family, head in heads.items() if family in families})
-        view = View(simulated.store, shown, InterestPaid(simulated.store), Share())
+        view = View(simulated.store, shown, InterestPaid(simulated.store), Share(), Share())
         parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
         return resource.body(resource.record(view, parameters), view, parameters)
 
