@@ -120,14 +120,13 @@ def one_of(*words: _Word) -> Callable[[str], _Word]:
 
 
 def several_of(*words: _Word) -> Callable[[str], list[_Word]]:
-    """Some of these words, separated by commas, without repeats."""
-    of = {word: word for word in words}
+    """Some of these words, separated by commas, without repeats and in this order."""
 
     def parse(value: str) -> list[_Word]:
-        parts = dict.fromkeys(value.split(","))
-        if any(part not in of for part in parts):
-            raise ValueError(f"must be one or more, separated by commas, of {', '.join(of)}")
-        return [word for part, word in of.items() if part in parts]
+        parts = set(value.split(","))
+        if not parts <= set(words):
+            raise ValueError(f"must be one or more, separated by commas, of {', '.join(words)}")
+        return [word for word in words if word in parts]
 
     return parse
 

@@ -57,7 +57,7 @@ export async function markets(place, route, signal) {
     count.textContent = `${sorted.length} of ${rows.length} assets`;
   }
   fill();
-  const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
+  const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), tableLink(rows), count);
   const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
   place.replaceChildren(h("h1", {}, "Markets"), await dates(at, route), sums ? locked(sums) : "", tools,
     scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), ...told);
@@ -253,7 +253,7 @@ function by({ sort, number: isNumber }, isDown) {
 }
 
 /** A link to the table as a file. Values are those of the API, in full. */
-function csvLink(rows) {
+function tableLink(rows) {
   const there = COLUMNS.filter((column) => column.sort);
   const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   // A spreadsheet takes some symbols for formulas.
