@@ -1,6 +1,8 @@
--- Deletes the events that the runs which a rewrite takes out have brought, if they are later than the newest snapshot left.
+-- Deletes the source's events that are later than the newest snapshot left, if a rewrite takes out snapshots: those that
+-- their runs have brought, and those that a run which died had left to them.
 DELETE FROM {table}{local}{on_cluster}
 WHERE brought_by = 'source'
-  AND version IN (SELECT version FROM {staged} WHERE kind IN ('-job', '-backfill'))
+  AND version < {version}
+  AND (SELECT count() FROM {staged} WHERE kind IN ('-job', '-backfill')) > 0
   AND at > (SELECT max(at) FROM snapshot WHERE family = 'loans' AND kind IN ('job', 'backfill'))
 SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator = 1

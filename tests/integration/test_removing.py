@@ -131,6 +131,30 @@ def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
     assert query(settings, sql) == before
 
 
+def test_events_that_a_run_left_when_it_died_go_with_the_snapshot_that_repeated_it(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    make_views(store)
+    source, later = SimulatedSource("1"), NOW + 24 * HOUR
+    for family in ("prices", "markets", "loans"):
+        run_once(JOBS[family], source, store, NOW)
+
+    def stored() -> list[tuple[object, ...]]:
+        return query(settings, "SELECT id, at FROM event FINAL ORDER BY ALL")
+
+    def die(statement: Statement) -> None:
+        if statement == ("insert", "snapshot"):
+            raise KeyboardInterrupt
+
+    before = stored()
+    with closing(WatchedStore(settings, before=die)) as watched, pytest.raises(KeyboardInterrupt):
+        run_once(JOBS["loans"], source, watched, later)
+    run_once(JOBS["loans"], source, store, later)
+    assert stored() != before
+    remove(store, Removal("loans", None, unix_second(later), FOREVER), tmp_path, Silent())
+    assert stored() == before
+
+
 def test_positions_that_were_taken_beside_the_removal_go_with_it(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
