@@ -9,7 +9,8 @@ import { fact } from "./tile.js";
 
 const HOUR = 3600;
 const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
-// Buckets that begin where they are asked to, so that nothing earlier counts.
+// Buckets that begin in the minute or hour where they are asked to, so that nothing earlier counts. What is left of the
+// range is in a second one.
 const EXTREMES = { "24 h": { period: "min", interval: 24 * 60, seconds: 24 * HOUR },
   "52 weeks": { period: "h", interval: 52 * 7 * 24, seconds: 52 * 7 * 24 * HOUR } };
 
@@ -90,8 +91,9 @@ function changed({ price: now, changes }, below) {
 
 function priceTiles({ own, old, ends, ...quoted }, route) {
   const range = (name, place) => {
-    const [low, high] = [ends[place].l[0], ends[place].h[0]];
-    return low === null ? null : h("div", {}, `${price(low)} – ${price(high)}`, h("span", { class: "soft" }, ` ${name}`));
+    const [lows, highs] = ["l", "h"].map((side) => ends[place][side].filter((value) => value !== null));
+    const [low, high] = [Math.min(...lows), Math.max(...highs)];
+    return lows.length === 0 ? null : h("div", {}, `${price(low)} – ${price(high)}`, h("span", { class: "soft" }, ` ${name}`));
   };
   const since = time(own, route.tz);
   return [changed(quoted, old ? `no data since ${since}, ${old} before the newest prices` : since),
