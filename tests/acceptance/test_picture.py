@@ -21,7 +21,7 @@ def test_the_picture_shows_a_week_of_candles(own: Service, browser: Browser, tmp
     """Written to the folder of artefacts, from where a person who likes it copies it to analytics_service/web."""
     own.source = "simulated"
     process = own.up()
-    page = browser.open(f"http://{own.bind}/?{urlencode(_VIEW)}", size=(1200, 800))
+    page = browser.open(f"http://{own.bind}/?{urlencode(_VIEW)}", size=(1200, 1140))
     page.wait_for_function(
         """() => !document.body.textContent.includes("Loading…")
             && [...document.querySelectorAll(".chart")].every((chart) => chart.querySelector(".main-svg"))"""

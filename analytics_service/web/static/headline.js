@@ -11,8 +11,8 @@ const HOUR = 3600;
 const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
 // Buckets that begin in the minute or hour where they are asked to, so that nothing earlier counts. What is left of the
 // range is in a second one.
-const EXTREMES = { "24 h": { period: "min", interval: 24 * 60, seconds: 24 * HOUR },
-  "52 weeks": { period: "h", interval: 52 * 7 * 24, seconds: 52 * 7 * 24 * HOUR } };
+const EXTREMES = { "24\u00a0h": { period: "min", interval: 24 * 60, seconds: 24 * HOUR },
+  "52\u00a0weeks": { period: "h", interval: 52 * 7 * 24, seconds: 52 * 7 * 24 * HOUR } };
 
 /** Tiles of an asset, of those that `all` lists, now or at the end of a range that is over. */
 export function headline(asset, all, there, route, signal) {
