@@ -132,7 +132,7 @@ class LedgerStore(Store):
     `heads` are by family, and `open` the families that are being rewritten; `silent` are versions of unfinished
     rewrites without a heartbeat, by family. `migrations` are those that were applied, and `job_runs` what schedulers
     that run told last, the newest first. Rewrites were announced at `rewritten_at`. `on_look` is called when the ledger
-    is read.
+    is read. `shards` are those that a cluster has, and those that are recorded.
     """
 
     def __init__(self, *families: str) -> None:
@@ -145,6 +145,7 @@ class LedgerStore(Store):
         self.away = False
         self.migrations: Sequence[Migration] = shipped()
         self.job_runs: Sequence[JobRun] = ()
+        self.shards = ("", "")
         self.queries: Counter[str] = Counter()
         self.on_look: Callable[[], None] = lambda: None
 
@@ -179,6 +180,8 @@ class LedgerStore(Store):
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
         if query in ("assets", "doubts"):
             return pl.DataFrame()
+        if query == "shards":
+            return pl.DataFrame([self.shards], schema=["shards", "recorded"], orient="row")
         assert query == "job_runs", query
         return pl.DataFrame([{**asdict(run), "every": run.interval, "age": 0} for run in self.job_runs])
 

@@ -25,6 +25,7 @@ from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, wi
 from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
+from analytics_service.store.shards import require_shards
 
 log = logging.getLogger(__name__)
 
@@ -203,19 +204,19 @@ class Heads:
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:
-        """Whether the schema is current. It seldom changes, so a current schema is not checked at every look. The
-        schedulers' intervals are read together with it."""
-        if (
-            isinstance(self._last_look, Look)
-            and self._last_look.schema_current
-            and now < self._checked_at + _CHECK_INTERVAL
-        ):
-            return True
-        self._checked_at = now
+        """Whether the schema is current. It seldom changes, so of a current schema only the shards are checked at every
+        look. The schedulers' intervals are read together with it."""
+        was_current = isinstance(self._last_look, Look) and self._last_look.schema_current
         try:
+            if was_current and now < self._checked_at + _CHECK_INTERVAL:
+                require_shards(self._store)
+                return True
+            self._checked_at = now
             if pending(self._store):
                 return False
-        except SchemaError:
+        except SchemaError as error:
+            if was_current:
+                log.error("%s", error)
             return False
         self._read_intervals()
         return True

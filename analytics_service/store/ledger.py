@@ -10,6 +10,7 @@ import polars as pl
 from analytics_service.errors import Superseded
 from analytics_service.market.instants import MINUTE, instant, shown
 from analytics_service.store.connection import Store
+from analytics_service.store.shards import require_shards
 
 LEDGER = "snapshot"
 REWRITES = "rewrite"
@@ -366,10 +367,11 @@ def newest_source(store: Store) -> str | None:
 
 def require_unchanged(store: Store, *heads: Head) -> None:
     """Accept data that was read as of heads (rule 8.3). Superseded when a rewrite of their families was announced
-    since.
+    since, SchemaError if the shards are not those that the store was made for.
 
     Runs that append to history change nothing that a head shows.
     """
+    require_shards(store)
     rows = store.frame("rewrites", families=[head.family for head in heads])
     counted = {family: (announced, finished) for family, announced, finished in rows.iter_rows()}
     for head in heads:

@@ -11,19 +11,17 @@ from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
 from analytics_service.store.schema import (
-    SHARDS,
     VIEWS,
     Applied,
     Migration,
     pending,
     read_applied,
-    recorded_shards,
     require_current,
     shipped,
     view_names,
     view_statements,
 )
-from analytics_service.store.shards import shards_to_record
+from analytics_service.store.shards import SHARDS, shards_to_record
 from analytics_service.store.sql import created
 
 log = logging.getLogger(__name__)
@@ -74,14 +72,13 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
         _record(store, migration)
     _derive_heads(store)
     _make_views(store)
-    _require_same_tables(store)
     Recovery(store).look()
     drop_abandoned(store)
     return missing
 
 
 def _record_shards(store: Store) -> None:
-    if shards := shards_to_record(store, recorded_shards(read_applied(store))):
+    if shards := shards_to_record(store):
         _record(store, Migration(SHARDS, shards, ""))
 
 

@@ -51,6 +51,7 @@ from analytics_service.store.ledger import (
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.retries import ANY_FAILURE, ONCE, Retries
 from analytics_service.store.schema import TABLES, require_current
+from analytics_service.store.shards import require_shards
 from analytics_service.store.sql import named_query
 
 log = logging.getLogger(__name__)
@@ -147,6 +148,7 @@ class Staging:
         family's head before. Does nothing when another process has finished that, and dropped the tables."""
         if not self._is_there():
             return
+        require_shards(self._store)
         staged_runs = LEDGER + self._suffix
         runs = runs_of(self._store.frame("staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)

@@ -20,7 +20,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import LEDGER, MOST_AHEAD, Head, Run, ledger_frame, present, record_rewrite
 from analytics_service.store.observations import OBSERVATIONS
-from analytics_service.store.schema import Applied, recorded_shards, require_all_applied, shipped, unapplied
+from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
 from analytics_service.store.sql import named_query
 
@@ -64,7 +64,7 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
     applied = [Applied(*fields.values()) for fields in row["migrations"]]
     require_all_applied(unapplied(applied, shipped()))
-    require_shards(store, recorded_shards(applied))
+    require_shards(store)
     if end > row["now"] + MOST_AHEAD:
         raise SnapshotRefused(
             f"The snapshot of {family} as of {shown(instant(end))} lies ahead of ClickHouse's clock, which shows "
@@ -142,6 +142,7 @@ class RunWriter:
     def _insert(self, table: str, rows: pl.DataFrame, *conditions: str, **bound: str) -> None:
         parts = {"left_behind": named_query("left_behind", ())}
         condition = " AND ".join(f"({named_query(name, parts)})" for name in (self._condition, *conditions))
+        require_shards(self.store)
         if not self.store.insert_if(table, rows, condition, **self._bound, **bound):
             raise self._overtaken()
 

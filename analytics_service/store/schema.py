@@ -11,11 +11,11 @@ from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.layout import Layout
-from analytics_service.store.shards import require_shards
+from analytics_service.store.shards import SHARDS, require_shards
 from analytics_service.store.sql import created, dropped, filled, scripts, statements, without_comments
 
-# The numbers under which views are recorded, as they were last made, and shards. Scripts are numbered from 1 on.
-VIEWS, SHARDS = 0, 65_535
+# The number under which views are recorded, as they were last made. Scripts are numbered from 1 on.
+VIEWS = 0
 # The tables of each family of the ledger beside observations, and definitions of assets, which several write.
 TABLES: Mapping[str, Sequence[str]] = {
     "prices": (),
@@ -85,13 +85,8 @@ def pending(store: Store, migrations: Sequence[Migration] | None = None) -> list
     """Migrations of this version that the database does not have. SchemaError if the two do not match, or if
     the shards are not those that it was made for."""
     applied = read_applied(store)
-    require_shards(store, recorded_shards(applied))
+    require_shards(store)
     return unapplied(applied, shipped() if migrations is None else migrations)
-
-
-def recorded_shards(applied: Sequence[Applied]) -> str:
-    """The shards that a database was made for; empty if none are recorded."""
-    return next((record.name for record in applied if record.number == SHARDS), "")
 
 
 def unapplied(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:

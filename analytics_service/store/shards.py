@@ -1,32 +1,42 @@
 """The shards that a store was made for: rows are looked for where the shards of the cluster say that they are.
 
 On a cluster whose number or order of shards, or their weights, have changed, new rows of a key would lie on another
-shard than its old ones, and answers would be wrong. So the store records its shards.
+shard than its old ones, and answers would be wrong. So the store records its shards. Servers read their configuration
+again while they run, so the shards are compared whenever rows were read or are to be written.
 """
 
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import SPLIT
 
-
-def read_shards(store: Store) -> str:
-    """The shards of the cluster as they are now, each with its weight and its servers; empty for a store of one."""
-    layout = store.layout
-    return str(store.frame("shards", cluster=layout.cluster)["shards"].item()) if layout.is_split else ""
+# The number under which migrations record the shards.
+SHARDS = 65_535
 
 
-def require_shards(store: Store, recorded: str) -> None:
-    """SchemaError if the cluster's shards are not those that are recorded. Other replicas may have come or gone."""
-    if not _are_same(recorded, now := read_shards(store)):
+def read_shards(store: Store) -> tuple[str, str]:
+    """The shards of the cluster as they are now, each with its weight and its servers, and as they are recorded, empty
+    if they are not. The large tables of the store must be split."""
+    now, recorded = store.frame("shards", cluster=store.layout.cluster, number=SHARDS).row(0)
+    return now, recorded or ""
+
+
+def require_shards(store: Store) -> None:
+    """SchemaError if the cluster's shards are not those that are recorded. Other replicas may have come or gone. Costs
+    a query if large tables are split, else nothing."""
+    if not store.layout.is_split:
+        return
+    now, recorded = read_shards(store)
+    if not _are_same(recorded, now):
         raise SchemaError(
             f"The store records the shards {recorded or 'of no cluster'}, and {_told(store, now)}. Run "
             "`analytics-service migrate`, which tells whether its rows lie there."
         )
 
 
-def shards_to_record(store: Store, recorded: str) -> str:
+def shards_to_record(store: Store) -> str:
     """The shards to be recorded; empty if that need not be. SchemaError if rows lie elsewhere than the cluster says."""
-    if _are_same(recorded, now := read_shards(store)):
+    now, recorded = read_shards(store) if store.layout.is_split else ("", "")
+    if _are_same(recorded, now):
         return ""
     present = set(store.frame("tables")["name"])
     slots = [number for number, shard in enumerate(_split(now), 1) for _ in range(int(shard[0]))]
