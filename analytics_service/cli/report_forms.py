@@ -34,6 +34,10 @@ def _lines(status: Status) -> Iterator[str]:
         yield f"ClickHouse  {status.clickhouse} at {status.url}, database {status.database}{memory}"
     elif status.url:
         yield f"ClickHouse  {_bad('does not answer')} at {status.url}"
+    if status.reachable and status.replicas:
+        shards = {replica.shard for replica in status.replicas}
+        answering = [replica for replica in status.replicas if replica.up]
+        yield f"Cluster     {len(shards)} shards; {len(answering)} of {len(status.replicas)} servers answer"
     if status.reachable and status.sql:
         yield "SQL         " + "\n            ".join(status.sql)
     if status.schema_current:

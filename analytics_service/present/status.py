@@ -5,6 +5,7 @@ from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, 
 from analytics_service.present.shapes import Field, Many, Shape
 from analytics_service.state.figures import AssetPrice
 from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Table, Worker
+from analytics_service.store.shards import Replica
 
 # Doubts that are listed, and not only counted.
 MOST_DOUBTS = 10
@@ -63,6 +64,7 @@ _SERVICE = Shape.of(
     "This service.",
     Field("version", STRING, "Its version; empty where it is not installed.", "service"),
 )
+_REPLICA = Shape.of("OperationsReplica", "A server of the cluster.", *declared(Replica, "shard address up", bare=True))
 _CLICKHOUSE = Shape.of(
     "OperationsClickHouse",
     "ClickHouse.",
@@ -71,8 +73,9 @@ _CLICKHOUSE = Shape.of(
     Field("url", STRING, "Where it is, if it is known.", optional=True),
     Field("database", STRING, "Database of the service's tables."),
     Field("version", STRING, "Its version.", "clickhouse", optional=True),
-    Field("memory_bytes", NUMBER, "Memory that it has allocated.", "memory", optional=True),
-    Field("disk_bytes", NUMBER, "Bytes of all tables on its disk.", "disk"),
+    Field("memory_bytes", NUMBER, "Memory that its servers have allocated.", "memory", optional=True),
+    Field("disk_bytes", NUMBER, "Bytes of all tables on their disks.", "disk"),
+    Field("replicas", Many(_REPLICA), "The servers of its cluster; none without one."),
 )
 _SCHEMA = Shape.of(
     "OperationsSchema",

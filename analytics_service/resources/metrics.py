@@ -77,6 +77,12 @@ class Gauges(Collector):
         yield _gauge("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
         if status.reachable:
             yield _gauge("analytics_schema_current", "Whether its schema is current.", value=status.schema_current)
+            replicas = _gauge(
+                "analytics_store_replica_up", "Whether a server of the cluster answers.", "shard", "address"
+            )
+            for replica in status.replicas:
+                replicas.add_metric([str(replica.shard), replica.address], replica.up)
+            yield replicas
         simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")
         for origin in status.origins:
             simulated.add_metric([str(origin)], origin.simulated)

@@ -5,16 +5,17 @@ Read once for each new state of what it is made from, in the background, so that
 """
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.doubts import Doubt
 from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
+from analytics_service.state.background import Background
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.doubts import read_doubts
@@ -63,18 +64,13 @@ class FigureReader:
         self.newest = Figures()
         self._store = store
         self._of: Sequence[Head | None] = (None,) * len(_FAMILIES)
-        self._thread: threading.Thread | None = None
+        self._background = Background("figures")
 
     def follow(self, heads: Mapping[str, Head], *, in_background: bool) -> None:
         """Read the figures of heads, unless that is done or under way."""
         of = tuple(map(heads.get, _FAMILIES))
-        if of == self._of or (self._thread is not None and self._thread.is_alive()):
-            return
-        if not in_background:
-            self._read(of)
-            return
-        self._thread = threading.Thread(target=self._read, args=(of,), name="figures", daemon=True)
-        self._thread.start()
+        if of != self._of and not self._background.is_busy:
+            self._background.do(partial(self._read, of), in_background=in_background)
 
     def _read(self, of: Sequence[Head | None]) -> None:
         prices, markets, loans = of

@@ -6,7 +6,7 @@ A family that is being rewritten keeps its previous head until the rewrite has f
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytics_service.errors import (
@@ -19,13 +19,14 @@ from analytics_service.errors import (
 )
 from analytics_service.market.share import within
 from analytics_service.state.figures import FigureReader, Figures
+from analytics_service.state.replicas import ReplicaReader
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
 from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
-from analytics_service.store.shards import require_shards
+from analytics_service.store.shards import Replica, require_shards
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class Heads:
         self._store = store
         self._recovery = Recovery(store)
         self._figures = FigureReader(store)
+        self._replicas = ReplicaReader(store)
         self._interval = interval
         self._pause = pause
         self._changed = threading.Condition()
@@ -152,6 +154,11 @@ class Heads:
         """What is known of prices and doubts. Does not query the store."""
         return self._figures.newest
 
+    @property
+    def replicas(self) -> Sequence[Replica]:
+        """The servers of the cluster. Does not query the store."""
+        return self._replicas.newest
+
     def obstacle(self) -> str:
         """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
         try:
@@ -196,7 +203,9 @@ class Heads:
             self._changed.notify_all()
         self._recover(ledger)
         if error is None and newest is not None:
-            self._figures.follow(newest.heads, in_background=self._interval is not None)
+            in_background = self._interval is not None
+            self._replicas.follow(begun, in_background=in_background)
+            self._figures.follow(newest.heads, in_background=in_background)
 
     def _read(self, now: float) -> Ledger:
         ledger = without_future(self._store, read_ledger(self._store))

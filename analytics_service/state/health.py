@@ -18,6 +18,7 @@ from analytics_service.state.figures import AssetPrice
 from analytics_service.state.heads import Heads, Look
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import VALUES_ONLY, Head, Ledger, Origin, any_simulated, told_ahead
+from analytics_service.store.shards import Replica, told_away
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 FRESH_INTERVALS = 5
@@ -100,9 +101,9 @@ class Rewriting:
 class Table:
     """A table on ClickHouse's disk."""
 
-    table: Annotated[str, Text("Its name")]
-    rows: Annotated[int, Count("Its rows, as stored")]
-    bytes: Annotated[int, Count("Its bytes on disk")]
+    table: Annotated[str, Text("Its name; with `, staged` what is staged for it")]
+    rows: Annotated[int, Count("Its rows, as stored; of copies once")]
+    bytes: Annotated[int, Count("Its bytes on disk, copies included")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ class Status:
     While the store cannot be reached, its data is as it was last, if memory still `answers`. `withheld` lists in plain
     words the data that readers are not shown although the store has it. `doubts` are those of the last day, the newest
     first; they are no faults, because nobody judges them. `reported` are the faults that whoever read the
-    store for operators lists; None means those of the ledger. `sql` says where SQL can be used.
+    store for operators lists; None means those of the ledger, which name no server. `replicas` are the servers of the
+    cluster. `sql` says where SQL can be used.
     """
 
     at: datetime
@@ -138,6 +140,7 @@ class Status:
     withheld: Sequence[str] = ()
     reported: Sequence[str] | None = None
     read_at: datetime | None = None
+    replicas: Sequence[Replica] = ()
     database: str = ""
     url: str | None = None
     sql: Sequence[str] = ()
@@ -195,11 +198,14 @@ class Status:
         """What is wrong, in plain words."""
         if self.reported is not None:
             return self.reported
-        return (
-            [*self.obstacles, *self.late(), *self.ahead, *self.unknown]
-            if self.reachable
-            else ["the store cannot be reached"]
-        )
+        if not self.reachable:
+            return ["the store cannot be reached"]
+        return [*told_away(self.replicas, named=False), *self.data_faults]
+
+    @property
+    def data_faults(self) -> list[str]:
+        """What is wrong with the data, in plain words."""
+        return [*self.obstacles, *self.late(), *self.ahead, *self.unknown]
 
     @property
     def simulated(self) -> bool:
@@ -269,6 +275,7 @@ class Monitor:
             families=tuple(replace(family, complete_until=complete.get(family.family)) for family in snapshots),
             prices=tuple(price.at(now) for price in figures.prices),
             doubts=figures.doubts,
+            replicas=self._heads.replicas,
             origins=tuple(sorted(ledger.origins, key=str)),
             withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.shown().without)),
         )

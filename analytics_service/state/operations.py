@@ -10,6 +10,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.corrections import running_corrections
 from analytics_service.store.job_runs import JobRun, Scheduler, read_runs, scheduled_runs
 from analytics_service.store.schema import missing, missing_message, pending
+from analytics_service.store.shards import told_away
 
 # Limit of reported imports and backfills.
 _MAX_IMPORTS = 20
@@ -23,7 +24,11 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
     """
     status = replace(status, clickhouse=store.server_version(), reachable=True, read_at=status.at, reported=())
     yield status
-    memory = store.frame("server_memory")["bytes"]
+    ledger = monitor.check()
+    away = told_away(ledger.replicas)
+    status = replace(status, replicas=ledger.replicas, reported=away)
+    yield status
+    memory = store.frame("server_memory", store.layout.on_all_servers("metrics"))["bytes"]
     names, lacking = [migration.name for migration in pending(store)], missing(store)
     status = replace(
         status,
@@ -32,6 +37,7 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
         schema_missing=list(lacking),
         schema_current=not (names or lacking),
         reported=[
+            *away,
             *([f"migrations are pending: {', '.join(names)}; run `analytics-service migrate`"] if names else []),
             *([missing_message(lacking)] if lacking else []),
         ],
@@ -40,7 +46,6 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
     if not status.schema_current:
         return
     runs, schedulers = read_runs(store)
-    ledger = monitor.check()
     if not ledger.reachable:
         raise StoreUnavailable("The ledger could not be read.")
     status = replace(
@@ -49,7 +54,7 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
         origins=ledger.origins,
         prices=ledger.prices,
         doubts=ledger.doubts,
-        tables=[Table(**row) for row in store.frame("table_sizes").iter_rows(named=True)],
+        tables=_tables(store),
         imports=_imports(store),
         corrections=_corrections(store),
     )
@@ -60,8 +65,9 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
         status,
         families=_with_runs(store, with_scheduled(store, ledger), runs, schedulers),
         reported=[
+            *away,
             *(["no scheduler is running"] if is_idle else []),
-            *(ledger.faults if is_scheduled or ledger.origins else []),
+            *(ledger.data_faults if is_scheduled or ledger.origins else []),
         ],
     )
 
@@ -71,6 +77,13 @@ def with_scheduled(store: Store, status: Status) -> list[Family]:
     intervals = {family.family: family.interval for family in status.families if family.interval}
     newest = {run.family: run for run in scheduled_runs(store, intervals, unix_second(status.at))}
     return [replace(family, scheduled=newest.get(family.family)) for family in status.families]
+
+
+def _tables(store: Store) -> list[Table]:
+    layout = store.layout
+    named = {"database": store.database, "cluster": layout.cluster}
+    sizes = store.frame("table_sizes", layout.on_all_servers("parts"), **named)
+    return [Table(**row) for row in sizes.iter_rows(named=True)]
 
 
 def _imports(store: Store) -> list[Imported]:

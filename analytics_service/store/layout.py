@@ -26,6 +26,11 @@ SPLIT = {
     "event": "address",
     "account_event": "address",
 }
+# Reads of system tables leave out servers that do not answer, and wait no longer than this for one that hangs.
+_ANSWERING = (
+    "SETTINGS skip_unavailable_shards = 1, connections_with_failover_max_tries = 1, handshake_timeout_ms = 1000, "
+    "connect_timeout_with_failover_ms = 1000, connect_timeout_with_failover_secure_ms = 1000, receive_timeout = 2"
+)
 # Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"
 # The name of copies in ClickHouse Keeper. By default a table is copied within its shard, this way to all servers.
@@ -115,6 +120,14 @@ class Layout:
         if self._is_replicated:
             return f"INSERT INTO {table} SELECT * FROM {staged}"
         return f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {staged}"
+
+    def on_all_servers(self, table: str) -> Mapping[str, str]:
+        """What a query reads a system table `{from}` on all servers that answer: `{server}` is the number of each among
+        those of the cluster, and `{answering}` stands at its end."""
+        if not self.cluster:
+            return {"from": f"system.{table}", "server": "1", "answering": ""}
+        every = f"clusterAllReplicas('{self.cluster}', system.{table})"
+        return {"from": every, "server": "_shard_num", "answering": _ANSWERING}
 
     @property
     def _is_replicated(self) -> bool:

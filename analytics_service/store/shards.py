@@ -5,12 +5,49 @@ shard than its old ones, and answers would be wrong. So the store records its sh
 again while they run, so the shards are compared whenever rows were read or are to be written.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Annotated
+
 from analytics_service.errors import SchemaError
+from analytics_service.market.kinds import Count, Flag, Text
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import SPLIT
 
 # The number under which migrations record the shards.
 SHARDS = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A server of the cluster."""
+
+    shard: Annotated[int, Count("Number of its shard, from 1")]
+    address: Annotated[str, Text("Its host and port, as ClickHouse's configuration has them")]
+    up: Annotated[bool, Flag("Whether it answers")]
+
+
+def read_replicas(store: Store) -> Sequence[Replica]:
+    """The servers of the cluster, in order; none without a cluster. Takes up to some seconds while one hangs."""
+    if not (cluster := store.layout.cluster):
+        return ()
+    rows = store.frame("replicas", store.layout.on_all_servers("one"), cluster=cluster)
+    return [Replica(shard, address, bool(up)) for shard, address, up in rows.iter_rows()]
+
+
+def told_away(replicas: Sequence[Replica], *, named: bool = True) -> list[str]:
+    """The shards, and replicas of others, that do not answer, in plain words; with their addresses if `named`."""
+    words = []
+    for shard, group in groupby(replicas, lambda replica: replica.shard):
+        members = [*group]
+        away = [replica.address for replica in members if not replica.up]
+        of = f" ({', '.join(away)})" if named else ""
+        if len(away) == len(members):
+            words.append(f"shard {shard}{of} does not answer: what needs its rows is refused")
+        elif away:
+            words.append(f"{len(away)} of {len(members)} replicas of shard {shard}{of} {_do(away)} not answer")
+    return words
 
 
 def read_shards(store: Store) -> tuple[str, str]:
@@ -49,6 +86,10 @@ def shards_to_record(store: Store) -> str:
                 "a cluster of another name (cli/README.md, Several machines)."
             )
     return now
+
+
+def _do(named: Sequence[str]) -> str:
+    return "does" if len(named) == 1 else "do"
 
 
 def _told(store: Store, shards: str) -> str:

@@ -1,4 +1,5 @@
--- How many bytes of memory has the server allocated?
-SELECT toUInt64(greatest(value, 0)) AS bytes
-FROM system.metrics
+-- How many bytes of memory have the servers allocated?
+SELECT toUInt64(sum(greatest(value, 0))) AS bytes
+FROM {from}
 WHERE metric = 'MemoryTracking'
+{answering}

@@ -40,6 +40,8 @@ _OF = 'instance="a",job="analytics-service"'
 _BAD = {
     f"up{{{_OF}}}": "0x60",
     f"analytics_store_up{{{_OF}}}": "0x60",
+    f'analytics_store_replica_up{{shard="1",address="a:9000",{_OF}}}': "0x60",
+    f'analytics_store_replica_up{{shard="1",address="b:9000",{_OF}}}': "0x60",
     f"analytics_schema_current{{{_OF}}}": "0x60",
     # A request a second, of which one in ten fails, all slower than a second.
     f'analytics_request_seconds_count{{route="/",status="200",{_OF}}}': "0+54x60",
@@ -65,6 +67,8 @@ _BAD = {
 _GOOD = {
     f"up{{{_OF}}}": "1x60",
     f"analytics_store_up{{{_OF}}}": "1x60",
+    f'analytics_store_replica_up{{shard="1",address="a:9000",{_OF}}}': "1x60",
+    f'analytics_store_replica_up{{shard="2",address="b:9000",{_OF}}}': "1x60",
     f"analytics_schema_current{{{_OF}}}": "1x60",
     f'analytics_request_seconds_count{{route="/",status="200",{_OF}}}': "0+1000x60",
     f'analytics_request_seconds_count{{route="/",status="503",{_OF}}}': "0+1x60",
@@ -104,10 +108,10 @@ def accepted(program: str, *arguments: str) -> str:
 def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(printed("prometheus-rules"))
-    assert "SUCCESS: 18 rules found" in accepted("promtool", "check", "rules", str(rules))
+    assert "SUCCESS: 20 rules found" in accepted("promtool", "check", "rules", str(rules))
 
 
-@pytest.mark.parametrize(("series", "firing"), [(_BAD, 18), (_GOOD, 0)], ids=["bad", "good"])
+@pytest.mark.parametrize(("series", "firing"), [(_BAD, 20), (_GOOD, 0)], ids=["bad", "good"])
 def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
     tmp_path: Path, series: dict[str, str], firing: int
 ) -> None:

@@ -16,8 +16,12 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError, StoreUnavailable
 from analytics_service.exports.removing import Removal, remove
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.state.heads import Heads
+from analytics_service.state.health import Monitor, Status
+from analytics_service.state.operations import read_store
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES
+from analytics_service.store.layout import SPLIT
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import pending
@@ -94,6 +98,17 @@ def answers(store: Store, paths: Iterable[str] = ROUTES) -> Answers:
     return {path: (answer.status_code, answer.content) for path in paths for answer in [get(fresh, path)]}
 
 
+def monitor_of(store: Store) -> Monitor:
+    """What a process tells of a store."""
+    return Monitor(Heads(store, interval=None), dict, lambda: at(NOON), is_configured=False)
+
+
+def status_of(store: Store) -> Status:
+    """The status that operators are shown."""
+    *_, status = read_store(Status(at(NOON)), store, monitor_of(store))
+    return status
+
+
 def rows(store: Store, sql: str, shard: Shard | None = None) -> list[tuple[Any, ...]]:
     """The rows of a query with nobody's settings, from a shard or from wherever the store is reached."""
     settings = store._settings
@@ -114,6 +129,28 @@ def test_researchers_see_the_same_without_settings_of_their_own(stores: Stores, 
     assert split == [tuple(pytest.approx(v) if isinstance(v, float) else v for v in row) for row in whole] != []
 
 
+def test_sizes_are_those_of_the_cluster_under_public_names(stores: Stores) -> None:
+    """Merges go on while they are counted."""
+
+    def are_told() -> bool:
+        tables = {table.table: table for table in status_of(stores.split).tables}
+        sizes = (
+            "SELECT sum(rows), sum(bytes_on_disk) FROM system.parts WHERE database = 'analytics' AND active AND table"
+        )
+        parts = [rows(stores.split, f"{sizes} = 'observation_local'", shard)[0] for shard in stores.shards]
+        copies = [rows(stores.split, f"{sizes} = 'asset_copy'", shard)[0] for shard in stores.shards]
+        assert SPLIT.keys() <= tables.keys()
+        assert not any("_local" in name or "_staging" in name for name in tables)
+        split, copied = tables["observation"], tables["asset_copy"]
+        return (split.rows, split.bytes, copied.rows, copied.bytes) == (
+            *map(sum, zip(*parts, strict=True)),
+            copies[0][0],
+            sum(size for _, size in copies),
+        )
+
+    until(are_told)
+
+
 @pytest.mark.parametrize("table", ["observation", "cell", "position", "account_event"])
 def test_each_shard_has_some_of_the_rows_of_a_large_table(stores: Stores, table: str) -> None:
     ((total,),) = rows(stores.whole, f"SELECT count() FROM {table} FINAL")
@@ -132,6 +169,12 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     try:
         without = answers(stores.split)
         assert away.host in caplog.text
+        status = status_of(stores.split)
+        assert status.faults[0] == f"shard 3 ({away.host}) does not answer: what needs its rows is refused"
+        assert [replica.up for replica in status.replicas] == [True, True, False]
+        monitor = monitor_of(stores.split)
+        assert monitor.check().faults[0] == "shard 3 does not answer: what needs its rows is refused"
+        assert monitor.obstacles() == []
         with pytest.raises(StoreUnavailable, match=away.host):
             run_once(*later)
         assert read_heads(stores.split) == heads

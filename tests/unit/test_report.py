@@ -21,6 +21,7 @@ from analytics_service.state.figures import AssetPrice
 from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Status, Table, Worker
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import Origin
+from analytics_service.store.shards import Replica
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -74,6 +75,7 @@ STATUS = Status(
     url="http://127.0.0.1:8123",
     reachable=True,
     read_at=NOON,
+    replicas=[Replica(1, "a:9000", True), Replica(2, "b:9000", False)],
     clickhouse="26.9.2.1",
     memory=3 * 2**20,
     http=Http("127.0.0.1:8000", alive=True, ready=False, expected=True),
@@ -115,6 +117,7 @@ STATUS = Status(
 def test_the_table_shows_families_tables_and_problems() -> None:
     lines = as_text(STATUS).splitlines()
     assert lines[0] == "ClickHouse  26.9.2.1 at http://127.0.0.1:8123, database analytics, 3.0 MiB of memory"
+    assert lines[1] == "Cluster     2 shards; 1 of 2 servers answer"
     assert "Schema      up to date" in lines
     assert "Scheduler   host:1, last heard from 30 s ago" in lines
     assert not any("host:0" in line for line in lines)
@@ -180,7 +183,10 @@ def test_ages_are_shown_as_people_say_them_also_where_a_clock_was_ahead(seconds:
 def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
     document = json.loads(as_json(STATUS))
     assert document["healthy"] is False
-    assert document["faults"] == ["there is no snapshot of rates yet"]
+    assert document["faults"] == [
+        "shard 2 does not answer: what needs its rows is refused",
+        "there is no snapshot of rates yet",
+    ]
     assert document["clickhouse"] == {
         "alive": True,
         "read_at": "2026-03-01T12:00:00Z",
@@ -189,6 +195,10 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "version": "26.9.2.1",
         "memory_bytes": 3 * 2**20,
         "disk_bytes": 2048,
+        "replicas": [
+            {"shard": 1, "address": "a:9000", "up": True},
+            {"shard": 2, "address": "b:9000", "up": False},
+        ],
     }
     assert document["http"] == {"bind": "127.0.0.1:8000", "alive": True, "ready": False, "expected": True}
     assert document["schedulers"][0] == {"name": "host:1", "alive": True, "heard_seconds_ago": 30}

@@ -8,7 +8,7 @@ from analytics_service.errors import SchemaError
 from analytics_service.state.heads import Heads
 from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import require_unchanged
-from analytics_service.store.shards import require_shards
+from analytics_service.store.shards import Replica, require_shards, told_away
 from tests.doubles import LedgerStore
 
 # Weight and servers of two shards.
@@ -72,6 +72,23 @@ def test_a_change_while_the_service_runs_is_noticed_by_the_next_look_and_before_
     store.shards = (MADE_FOR, MADE_FOR)
     heads.look()
     assert heads.last_look().schema_current
+
+
+def test_shards_that_are_away_are_told_apart_from_replicas() -> None:
+    servers = [
+        (1, "a:9000", True),
+        (1, "b:9000", False),
+        (1, "c:9000", True),
+        (2, "d:9000", False),
+        (3, "e:9000", True),
+    ]
+    replicas = [Replica(*server) for server in servers]
+    assert told_away(replicas) == [
+        "1 of 3 replicas of shard 1 (b:9000) does not answer",
+        "shard 2 (d:9000) does not answer: what needs its rows is refused",
+    ]
+    assert told_away(replicas, named=False)[1] == "shard 2 does not answer: what needs its rows is refused"
+    assert told_away(()) == []
 
 
 def test_a_store_that_is_not_split_is_not_asked_for_shards() -> None:

@@ -143,6 +143,7 @@ function imports({ imports: runs }) {
 }
 
 function disk({ tables, clickhouse }) {
+  const { replicas } = clickhouse;
   const sorted = tables.toSorted((one, other) => other.bytes - one.bytes);
   const most = sorted[0]?.bytes ?? 0;
   const bar = (one) => h("meter", { max: most, value: one.bytes, "aria-label": `${one.table}, share of the largest table` });
@@ -157,6 +158,7 @@ function disk({ tables, clickhouse }) {
       "All tables": bytes(clickhouse.disk_bytes),
       ClickHouse: clickhouse.version && `${clickhouse.version}${clickhouse.alive ? "" : ", does not answer"}`,
       "ClickHouse's memory": clickhouse.memory_bytes && bytes(clickhouse.memory_bytes),
+      Servers: replicas.length && `${replicas.filter((one) => one.up).length} of ${replicas.length} answer`,
       Database: clickhouse.database,
     }),
     sorted.length ? table("Tables by bytes on disk", columns, sorted) : null,

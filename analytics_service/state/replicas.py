@@ -1,0 +1,46 @@
+"""Which servers of the cluster answer, as operators are told.
+
+A thread finds out, since one that hangs takes seconds to tell. No request waits for it.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from analytics_service.errors import AnalyticsError
+from analytics_service.state.background import Background
+from analytics_service.store.connection import Store
+from analytics_service.store.shards import Replica, read_replicas, told_away
+
+log = logging.getLogger(__name__)
+
+_INTERVAL = 5.0
+
+
+class ReplicaReader:
+    """The servers of the cluster, none without one. While they cannot be read, what was known of them stays."""
+
+    def __init__(self, store: Store) -> None:
+        self.newest: Sequence[Replica] = ()
+        self._store = store
+        self._began_at = float("-inf")
+        self._background = Background("replicas")
+
+    def follow(self, now: float, *, in_background: bool) -> None:
+        """Read them again, unless that was done a few seconds ago, or is under way."""
+        if self._store.layout.cluster and now >= self._began_at + _INTERVAL and not self._background.is_busy:
+            self._began_at = now
+            self._background.do(self._read, in_background=in_background)
+
+    def _read(self) -> None:
+        before = told_away(self.newest)
+        try:
+            self.newest = read_replicas(self._store)
+        except AnalyticsError as error:
+            log.debug("Which servers of the cluster answer cannot be read: %s", error)
+            return
+        away = told_away(self.newest)
+        for words in away:
+            if words not in before:
+                log.warning("Of cluster %s, %s.", self._store.layout.cluster, words)
+        if before and not away:
+            log.info("All servers of cluster %s answer again.", self._store.layout.cluster)
