@@ -22,6 +22,10 @@ class ServerAway(StoreUnavailable):
     """A server of ClickHouse cannot be used now. Another one with the same data may answer."""
 
 
+class QuorumPending(StoreUnavailable):
+    """A server waits for other replicas. In a moment the same statement may succeed, here or on another one."""
+
+
 class Busy(StoreUnavailable):
     """The store answers others, and a request's time is over before its turn has come, or has been long enough."""
 

@@ -3,9 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, MutableMapping
-from concurrent.futures import Future
-from contextlib import contextmanager
-from contextvars import ContextVar
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -60,6 +60,27 @@ def waits_in_line() -> bool:
     """Whether this thread's queries wait in line before the store."""
     budget = _BUDGET.get()
     return budget is not None and budget.gate is not None
+
+
+def in_thread(call: Callable[[], _T]) -> Future[_T]:
+    """The result of a call, in the context of this thread and a thread of its own, for those who may abandon it.
+
+    The thread is a daemon, so the process may end meanwhile. It would wait for threads of a ThreadPoolExecutor.
+    """
+    result = Future[_T]()
+    threading.Thread(target=copy_context().run, args=(_run, call, result), name="call", daemon=True).start()
+    return result
+
+
+def _run(call: Callable[[], _T], result: Future[_T]) -> None:
+    # Whoever abandons a call may have set its result.
+    with suppress(InvalidStateError):
+        try:
+            value = call()
+        except BaseException as error:
+            result.set_exception(error)
+        else:
+            result.set_result(value)
 
 
 class Share(Generic[_T]):

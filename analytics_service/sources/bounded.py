@@ -1,7 +1,6 @@
 """Bounds the time of a source's answers, so that a call that hangs costs a single snapshot."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 from analytics_service.errors import SourceError
 from analytics_service.market.positions import Position
+from analytics_service.market.share import in_thread
 from analytics_service.sources.base import Sample, Source
 
 log = logging.getLogger(__name__)
@@ -24,10 +24,7 @@ _LAST_SECONDS = 5.0
 
 
 class Calls:
-    """Calls into a source, each in a thread of its own. A call that exceeds the time limit is abandoned in its thread.
-
-    The threads are daemons, so the process may end meanwhile. It would wait for threads of a ThreadPoolExecutor.
-    """
+    """Calls into a source, each in a thread of its own. One that exceeds the time limit is abandoned in its thread."""
 
     def __init__(self, source: str, seconds: float) -> None:
         self._source = source
@@ -43,8 +40,7 @@ class Calls:
                 f"{self._source} is not asked for {subject}: {len(self._hanging)} calls have not come back. "
                 "If they never do, start the process again."
             )
-        future: Future[_T] = Future()
-        threading.Thread(target=_run, args=(call, future), name="source", daemon=True).start()
+        future = in_thread(call)
         # `result` with a time-out would raise TimeoutError, which could also be the source's own.
         either: list[Future[Any]] = [future, self._hurry]
         wait(either, seconds, FIRST_COMPLETED)
@@ -61,13 +57,6 @@ class Calls:
         """From now on calls, also those under way, may take only some seconds."""
         if not self._hurry.done():
             self._hurry.set_result(None)
-
-
-def _run(call: Callable[[], _T], future: "Future[_T]") -> None:
-    try:
-        future.set_result(call())
-    except BaseException as error:
-        future.set_exception(error)
 
 
 class BoundedSource(Source):

@@ -1,9 +1,7 @@
-"""Makes a client of one server, with the settings that the layout of the store there needs, and chooses the server."""
+"""Makes a client of one server, with the settings that the layout of the store there needs."""
 
-import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,52 +19,8 @@ from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sockets import connection_to
 from analytics_service.store.sql import named_query
 
-# Seconds for which a server that could not be reached is left out.
-_AWAY_SECONDS = 30.0
-
-
-class Failover:
-    """The servers of settings, in order of preference. One that could not be reached is left out for a while, so that
-    requests do not wait for it again and again; afterwards a single caller tries it."""
-
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        urls: list[str | None] = [*settings.clickhouse_urls] or [None]
-        self._servers = [replace(settings, clickhouse_url=url) for url in urls]
-        self._clock = clock
-        # By URL: when to try it again.
-        self._away_until: dict[str | None, float] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def has_several(self) -> bool:
-        """Whether there is another server to ask."""
-        return len(self._servers) > 1
-
-    def candidates(self) -> Sequence[Settings]:
-        """Settings that name one server each, in the order in which to try them: never none."""
-        with self._lock:
-            return [server for server in self._servers if self._is_due(server)] or self._servers
-
-    def mark_away(self, server: Settings) -> None:
-        """Leave a server out for a while."""
-        self._away_until[server.clickhouse_url] = self._clock() + _AWAY_SECONDS
-
-    def mark_reached(self, server: Settings) -> None:
-        """Use a server again."""
-        self._away_until.pop(server.clickhouse_url, None)
-
-    def _is_due(self, server: Settings) -> bool:
-        until = self._away_until.get(server.clickhouse_url)
-        if until is None:
-            return True
-        if self._clock() < until:
-            return False
-        self.mark_away(server)
-        return True
-
-
 # Seconds in which a server must accept the first connection and answer.
-CONNECT_SECONDS = 4
+_CONNECT_SECONDS = 4
 # The least time-out that urllib3 is given: it takes none of 0.
 _LEAST_SECONDS = 0.001
 # Connections for jobs and for background loaders, in addition to those for requests.
@@ -80,23 +34,25 @@ class Pools(urllib3.PoolManager):
         self, method: str, url: str, redirect: bool = True, **kw: Any
     ) -> urllib3.BaseHTTPResponse:
         """Send a request, and wait for its answer."""
+        # A second connection would have the same time again.
+        kw["retries"] = False
         if (left := seconds_left()) is not None:
             asked: urllib3.Timeout = kw["timeout"]
             kw["timeout"] = urllib3.Timeout(max(left, _LEAST_SECONDS), asked.connect_timeout, asked.read_timeout)
         return super().urlopen(method, url, redirect, **kw)
 
 
-def connect(settings: Settings, connect_seconds: float) -> tuple[Client, Layout]:
+def connect(settings: Settings, seconds: float | None = None) -> tuple[Client, Layout]:
     """A client of the server of settings, and the layout of the store there.
 
-    ServerAway when it accepts no connection or does not answer within `connect_seconds` each, SchemaError if its tables
+    ServerAway when it accepts no connection or does not answer within so many seconds each, SchemaError if its tables
     are not those of the cluster in the settings. The caller translates errors of the driver.
     """
     server = server_of(settings)
     url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
     pools = _pools(settings)
-    ping(pools, server.url, connect_seconds)
+    ping(pools, server.url, seconds or _CONNECT_SECONDS)
     client = clickhouse_connect.get_client(
         host=url.hostname,
         port=url.port or 8123,
@@ -105,7 +61,7 @@ def connect(settings: Settings, connect_seconds: float) -> tuple[Client, Layout]
         password=server.password,
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
-        connect_timeout=CONNECT_SECONDS,
+        connect_timeout=_CONNECT_SECONDS,
         send_receive_timeout=settings.client_timeout,
         compress=not local,
         autogenerate_session_id=False,

@@ -6,11 +6,13 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import BinaryIO, cast
+from functools import partial
+from typing import BinaryIO, TypeVar, cast
 
 import polars as pl
 import urllib3
@@ -29,17 +31,20 @@ from analytics_service.errors import (
     AnalyticsError,
     Busy,
     DiskFull,
+    QuorumPending,
     SchemaError,
     ServerAway,
     StoreFailure,
     StoreUnavailable,
 )
-from analytics_service.market.share import Share, seconds_left, within
-from analytics_service.store.client import CONNECT_SECONDS, Failover, connect
+from analytics_service.market.share import ends_at, in_thread, seconds_left, within
+from analytics_service.store.client import connect
+from analytics_service.store.failover import Endpoint, Failover
 from analytics_service.store.layout import Layout
 from analytics_service.store.line import Line
 from analytics_service.store.reach import cause_of, ping, unreachable
-from analytics_service.store.server import LOST_WRITES, address_of, require_running, server_of
+from analytics_service.store.retries import Retries
+from analytics_service.store.server import LOST_WRITES, require_running, server_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
@@ -47,18 +52,23 @@ log = logging.getLogger(__name__)
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
 _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
+# SOCKET_TIMEOUT and NETWORK_ERROR, with the caller or with another server.
+_NETWORK = frozenset({209, 210})
 # Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
-# TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one
-# that ends while it answers ATTEMPT_TO_READ_AFTER_EOF.
-_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 286, 319, 999})
-# REPLICA_IS_NOT_IN_QUORUM: it lacks the last rows, which others have.
-_BEHIND = 289
+# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one that ends while it answers
+# ATTEMPT_TO_READ_AFTER_EOF.
+_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
+# UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
+_QUORUM = {286: "still takes another INSERT into the table", 289: "lacks what other replicas have"}
 # UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
 _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
 _NO_SCHEMA = frozenset({47, 60, 81})
 # NOT_ENOUGH_SPACE, and the message of other errors when the disk is full.
 _DISK_FULL, _NO_SPACE = 243, "No space left on device"
+# The names of other servers in a server's message: of one that it could not reach, and of one whose error it passes on.
+_PEER = re.compile(r"(?:\(|peer: )((?:[\w.-]+|\[[\w:.]+\]):\d+)[,)]")
+_ORIGIN = re.compile(r"Received from (\S+:\d+)\.")
 # The last bytes of an Arrow stream. Polars reads a truncated stream without an error, and a server that dies while it
 # answers may send an empty body.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -66,7 +76,11 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 # Seconds in which a server must accept the first connection and answer, if another server can be asked instead.
-_CONNECT_SECONDS_OF_SEVERAL = 1
+_SECONDS_OF_SEVERAL = 1
+# Seconds by which a server may answer a ping later than one that is asked after it.
+_MOMENT = 0.5
+# Seconds between attempts while replicas wait for each other.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 # Bytes of a stream that are read at a time.
 _CHUNK = 2**20
 # Queries of requests that a process sends at once.
@@ -83,6 +97,7 @@ _INSERT = {
     "input_format_null_as_default": 0,
 }
 
+_T = TypeVar("_T")
 # Measures a named query for the duration of the context.
 Measure = Callable[[str], AbstractContextManager[None]]
 
@@ -104,12 +119,7 @@ class Store:
         self.events_lateness = settings.events_lateness
         self._settings = settings
         self._failover = Failover(settings)
-        # By URL of the server.
-        self._clients: dict[str | None, Client] = {}
-        self._connecting: Share[Client] = Share(self._clients)
         self._layout: Layout | None = None
-        # When a server answered last, on the monotonic clock.
-        self._answered_at = 0.0
         # Whether the thread's writes are checked at the end of a block.
         self._checked = threading.local()
         # By table. Replicas refuse a second INSERT at the same time.
@@ -126,49 +136,81 @@ class Store:
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query, as of `named_query`. DateTime columns arrive as UInt32 unix seconds."""
         with self.line.turn(), self._measure(query):
-            try:
-                body = self._read(query, parts, parameters)
-            except ServerAway as error:
-                if not self._failover.has_several:
-                    raise
-                log.warning("%s Asking the next server.", error)
-                body = self._read(query, parts, parameters)
+            body = self._read(f"query {query}", partial(self._arrow, query, parts, parameters))
         return pl.read_ipc_stream(body)
 
-    def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> bytes:
-        """The rows of a named query as an Arrow stream."""
-        left, limit = seconds_left(), self._settings.query_timeout
-        with self._client(f"query {query}") as client:
-            body = client.raw_query(
-                named_query(query, parts),
-                parameters=dict(parameters),
-                fmt="ArrowStream",
-                settings={
-                    "max_execution_time": limit if left is None else max(min(limit, left), _LEAST_SECONDS),
-                    "output_format_arrow_compression_method": "none",
-                    # By default the driver makes the server buffer complete answers. That is not needed, because a
-                    # truncated answer raises anyway.
-                    "wait_end_of_query": 0,
-                    "log_comment": query,
-                },
-            )
+    def _read(self, operation: str, ask: Callable[[Client, float], _T]) -> _T:
+        """What the first server answers that does, within the time of the request, or else that of a query.
+
+        `ask` gets its client, and the seconds that are left. While replicas wait for each other, it is called again.
+        """
+        ends = min(ends_at(), time.monotonic() + self._settings.query_timeout)
+
+        def first_answer() -> _T:
+            *others, last = self._failover.candidates()
+            for server in others:
+                try:
+                    return self._asked(server, operation, ask, ends)
+                except (ServerAway, QuorumPending) as error:
+                    log.debug("%s Asking the next server.", error)
+            return self._asked(last, operation, ask, ends)
+
+        return self._patiently(first_answer)
+
+    def _asked(self, server: Endpoint, operation: str, ask: Callable[[Client, float], _T], ends: float) -> _T:
+        left = max(ends - time.monotonic(), _LEAST_SECONDS)
+
+        def answer() -> _T:
+            with self._using(server, operation) as client:
+                return ask(client, left)
+
+        try:
+            result = server.ask(answer, left)
+        except TimeoutError:
+            if ends == ends_at():
+                raise self.line.refusal() from None
+            server.forget()
+            raise StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).") from None
+        server.answered_at = time.monotonic()
+        return result
+
+    def _arrow(self, query: str, parts: Parts, parameters: Mapping[str, object], client: Client, left: float) -> bytes:
+        """The rows of a named query as an Arrow stream, in the seconds that are left."""
+        body = client.raw_query(
+            named_query(query, parts),
+            parameters=dict(parameters),
+            fmt="ArrowStream",
+            settings={
+                "max_execution_time": left,
+                **self.layout.reading(left),
+                "output_format_arrow_compression_method": "none",
+                # By default the driver makes the server buffer complete answers. That is not needed, because a
+                # truncated answer raises anyway.
+                "wait_end_of_query": 0,
+                "log_comment": query,
+            },
+        )
         if not body.endswith(_END_OF_STREAM):
             raise StoreUnavailable(f"ClickHouse broke off its answer (query {query}).")
-        self._answered_at = time.monotonic()
         return body
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
         if rows.is_empty():
             return
-        with self._turns[table], self._writing(f"insert into {table}") as client:
-            client.raw_insert(
-                table,
-                column_names=rows.columns,
-                insert_block=_stream(rows),
-                fmt="ArrowStream",
-                settings={**_INSERT, "log_comment": f"insert {table}"},
-            )
+
+        def write() -> None:
+            with self._writing(f"insert into {table}") as client:
+                client.raw_insert(
+                    table,
+                    column_names=rows.columns,
+                    insert_block=_stream(rows),
+                    fmt="ArrowStream",
+                    settings={**_INSERT, "log_comment": f"insert {table}"},
+                )
+
+        with self._turns[table]:
+            self._patiently(write)
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
         """Write all rows as one batch if an SQL condition holds when ClickHouse processes the insert. Returns whether
@@ -179,14 +221,24 @@ class Store:
         if rows.is_empty():
             return True
         columns = ", ".join(rows.columns)
-        with self._turns[table], self._writing(f"insert into {table}") as client:
-            summary = client.command(
-                f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream",
-                parameters=parameters,
-                data=_stream(rows),
-                settings={**_INSERT, "log_comment": f"insert {table}"},
-            )
-        return cast(QuerySummary, summary).written_rows > 0
+        statement = (
+            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream"
+        )
+
+        def write() -> bool:
+            with self._writing(f"insert into {table}") as client:
+                settings = {**_INSERT, "log_comment": f"insert {table}"}
+                summary = client.command(statement, parameters=parameters, data=_stream(rows), settings=settings)
+            return cast(QuerySummary, summary).written_rows > 0
+
+        with self._turns[table]:
+            return self._patiently(write)
+
+    def _patiently(self, act: Callable[[], _T]) -> _T:
+        """The result of a function, which is called again while replicas wait for each other: they refuse a statement
+        before they begin with it."""
+        seconds = min(ends_at() - time.monotonic(), self._settings.query_timeout)
+        return Retries(seconds, _FIRST_PAUSE, _LONGEST_PAUSE, (QuorumPending,))(act)
 
     def stream(self, query: str, parts: Parts = (), output: str = "Native", /, **parameters: object) -> Iterator[bytes]:
         """The rows of a named query in one of ClickHouse's formats, in chunks.
@@ -247,8 +299,7 @@ class Store:
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
-        with self._client("version") as client:
-            return str(client.command("SELECT version()", use_database=False))
+        return self._read("version", lambda client, _: str(client.command("SELECT version()", use_database=False)))
 
     def sibling(self, database: str) -> "Store":
         """Another database on the same server, to be closed after use."""
@@ -256,51 +307,49 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        while self._clients:
-            _, client = self._clients.popitem()
-            # The client does not close the connections of a pool that it did not create. A stopping server waits for
-            # them.
-            client.close_connections()
-            client.close()
+        for server in self._failover.candidates():
+            server.forget()
 
     def probe(self, seconds: float) -> None:
-        """Make sure that a server answers at all, within so many seconds; while none does, the line is closed.
+        """Make sure that a server answers, within so many seconds; while none does, the line is closed. All are asked
+        side by side. Those who wait for one that is slower than a later one by a moment are told to ask that.
 
-        ServerAway if none does.
+        ServerAway if none answers.
         """
         begun, servers = time.monotonic(), self._failover.candidates()
-        for server in servers:
-            try:
-                with within(seconds / len(servers), gate=None):
-                    client = self._connected(server, "probe")
-                    with self._translated(server, "probe"):
-                        ping(cast(HttpClient, client).http, server_of(server).url, seconds)
-            except StoreUnavailable as error:
-                cause = str(unreachable(address_of(server), "it does not answer") if isinstance(error, Busy) else error)
-                if self._failover.has_several:
-                    self._leave(server)
-            else:
-                self._answered_at = time.monotonic()
-                break
-        # On a busy machine another answer may have come first.
-        if self._answered_at < begun:
-            self.line.close(cause)
-            raise ServerAway(cause)
+        pings = [in_thread(partial(self._ping, server, seconds)) for server in servers]
+        first = _first_answer(servers, pings, begun, seconds)
+        faults = [_fault(server, pinged) for server, pinged in zip(servers, pings, strict=True)]
+        if first is None:
+            if not isinstance(faults[0], StoreUnavailable):
+                raise faults[0]
+            self.line.close(str(faults[0]))
+            raise ServerAway(str(faults[0]))
+        for server, fault in zip(servers[:first], faults, strict=False):
+            self._lose(server, fault)
+            server.release(str(fault))
         self.line.open()
+
+    def _ping(self, server: Endpoint, seconds: float) -> None:
+        """Make sure that a server answers, and has a client."""
+        answers = False
+        try:
+            with within(seconds, gate=None), self._translated(server, "probe"):
+                client = cast(HttpClient, self._client_of(server))
+                ping(client.http, server_of(server.settings).url, seconds)
+            answers = True
+        finally:
+            self._failover.note(server, answers=answers)
 
     @contextmanager
     def _client(self, operation: str) -> Iterator[Client]:
-        """A client of the first server that answers. One that is away during the block is left out for the next."""
-        *others, last = self._failover.candidates()
-        for server in others:
-            try:
-                client = self._connected(server, operation, _CONNECT_SECONDS_OF_SEVERAL)
+        """A client of the first server that accepts a connection, for a statement that is not repeated elsewhere."""
+        *others, server = self._failover.candidates()
+        for other in others:
+            with suppress(ServerAway), self._using(other, operation):
+                server = other
                 break
-            except ServerAway as error:
-                log.warning("%s Asking the next server.", error)
-        else:
-            server, client = last, self._connected(last, operation)
-        with self._translated(server, operation):
+        with self._using(server, operation) as client:
             yield client
 
     @contextmanager
@@ -339,40 +388,69 @@ class Store:
             lost = cast(int, client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False))
             return require_running(self._settings.data_dir).server, int(lost)
 
-    def _connected(self, server: Settings, operation: str, seconds: float = CONNECT_SECONDS) -> Client:
-        """The client of a server, which must accept a connection and answer within so many seconds each."""
-
-        def make() -> Client:
-            client, self._layout = connect(server, seconds)
-            self._failover.mark_reached(server)
-            return client
-
-        with self._translated(server, operation):
-            return self._connecting.get(server.clickhouse_url, make)
-
     @contextmanager
-    def _translated(self, server: Settings, operation: str) -> Iterator[None]:
-        """Translate driver exceptions into ours, here and nowhere else."""
+    def _using(self, server: Endpoint, operation: str) -> Iterator[Client]:
+        """The client of a server. One that is away is asked last from then on."""
         try:
-            try:
-                yield
-            except (ClickHouseError, urllib3.exceptions.HTTPError, OSError, StoreUnavailable) as error:
-                if seconds_left() == 0:
-                    # The request's time is over, which does not say that the server is away.
-                    raise self.line.refusal() from error
-                if isinstance(error, StoreUnavailable):
-                    raise
-                raise _service_error(error, operation, address_of(server)) from error
-        except ServerAway:
-            if self._failover.has_several:
-                self._leave(server)
+            with self._translated(server, operation):
+                yield self._client_of(server)
+        except ServerAway as error:
+            self._lose(server, error)
             raise
 
-    def _leave(self, server: Settings) -> None:
-        """Ask other servers for a while. The next client of this one makes sure that it answers."""
-        self._failover.mark_away(server)
-        if (client := self._clients.pop(server.clickhouse_url, None)) is not None:
-            client.close_connections()
+    def _client_of(self, server: Endpoint) -> Client:
+        """The client of a server, which is made unless there is one."""
+
+        def make() -> Client:
+            client, self._layout = connect(server.settings, _SECONDS_OF_SEVERAL if self._failover.has_several else None)
+            return client
+
+        return server.client(make)
+
+    @contextmanager
+    def _translated(self, server: Endpoint, operation: str) -> Iterator[None]:
+        """Translate driver exceptions into ours, here and nowhere else."""
+        try:
+            yield
+        except (ClickHouseError, urllib3.exceptions.HTTPError, OSError, StoreUnavailable) as error:
+            if seconds_left() == 0:
+                # The request's time is over, which does not say that the server is away.
+                raise self.line.refusal() from error
+            if isinstance(error, StoreUnavailable):
+                raise
+            raise _service_error(error, operation, _culprit(error, server.url), self._peer(error)) from error
+
+    def _peer(self, error: Exception) -> str:
+        """The other shard that a server waited for, as its message names it; empty if none."""
+        is_split = self._layout is not None and self._layout.is_split
+        return match[1] if is_split and (match := _PEER.search(str(error))) else ""
+
+    def _lose(self, server: Endpoint, error: AnalyticsError) -> None:
+        """Ask other servers first. The next use of this one makes sure that it answers."""
+        if self._failover.has_several:
+            if self._failover.lose(server):
+                log.warning("%s Asking the next server.", error)
+            server.forget()
+
+
+def _first_answer(
+    servers: Sequence[Endpoint], pings: Sequence[Future[None]], begun: float, seconds: float
+) -> int | None:
+    """The index of the first server that answers within a moment; if none does, within so many seconds."""
+    for ends in (begun + _MOMENT, begun + seconds):
+        for index, (server, pinged) in enumerate(zip(servers, pings, strict=True)):
+            wait([pinged], max(ends - time.monotonic(), 0))
+            # On a busy machine another answer may come first.
+            if (pinged.done() and not pinged.exception()) or server.answered_at >= begun:
+                return index
+    return None
+
+
+def _fault(server: Endpoint, pinged: Future[None]) -> AnalyticsError:
+    """Why a server does not answer a ping."""
+    error = pinged.exception() if pinged.done() else None
+    is_told = isinstance(error, AnalyticsError) and not isinstance(error, Busy)
+    return cast(AnalyticsError, error) if is_told else unreachable(server.url, "it does not answer")
 
 
 def _stream(rows: pl.DataFrame) -> bytes:
@@ -382,7 +460,13 @@ def _stream(rows: pl.DataFrame) -> bytes:
     return body.getvalue()
 
 
-def _service_error(error: Exception, operation: str, url: str) -> AnalyticsError:
+def _culprit(error: Exception, url: str) -> str:
+    """The server whose error another one passes on; by default the one that was asked."""
+    origins = _ORIGIN.findall(str(error)) if isinstance(error, DatabaseError) else []
+    return origins[-1] if origins else url
+
+
+def _service_error(error: Exception, operation: str, url: str, peer: str) -> AnalyticsError:
     """Our exception for an error of the driver, or of the connections below it."""
     if not isinstance(error, ClickHouseError):
         return unreachable(url, cause_of(error))
@@ -402,10 +486,12 @@ def _service_error(error: Exception, operation: str, url: str) -> AnalyticsError
         return DiskFull(operation)
     if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
         return unreachable(url, cause_of(error.__cause__))
-    if error.code == _BEHIND:
-        return ServerAway(f"ClickHouse at {url} lacks what other replicas have ({operation}).")
-    if error.code in _PASSING_ELSEWHERE:
-        return StoreUnavailable(f"ClickHouse at {url} cannot reach all of its cluster ({operation}): {_reason(error)}")
+    if error.code in _QUORUM:
+        return QuorumPending(f"ClickHouse at {url} {_QUORUM[error.code]} ({operation}).")
+    if error.code in _PASSING_ELSEWHERE or (peer and error.code in _NETWORK):
+        return StoreUnavailable(
+            f"ClickHouse at {url} cannot reach {peer or 'all'} of its cluster ({operation}): {_reason(error)}"
+        )
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
         return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}).")
     if error.code is None:

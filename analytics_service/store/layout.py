@@ -79,6 +79,19 @@ class Layout:
             return {}
         return {**_REPLICAS, **_SHARDS} if self.is_split else _REPLICAS
 
+    def reading(self, seconds: float) -> Mapping[str, int]:
+        """Settings of a query that has so many seconds: a shard that hangs is named before they are over.
+
+        A shard that works tells how far it is ten times a second, unless it begins just now.
+        """
+        if not self.is_split:
+            return {}
+        return {
+            "connections_with_failover_max_tries": 1,
+            "handshake_timeout_ms": 1_000,
+            "receive_timeout": max(int(seconds / 2), 1),
+        }
+
     def fits(self, engine: str) -> bool:
         """Whether a large table has this engine."""
         kinds = [kind for kind in ("Distributed", "Replicated") if engine.startswith(kind)]

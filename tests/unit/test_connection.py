@@ -9,46 +9,111 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ServerAway, StoreUnavailable
+from analytics_service.errors import QuorumPending, StoreUnavailable
+from analytics_service.market.share import within
 from analytics_service.store.connection import Store
+from analytics_service.store.layout import Layout
+
+URL = "http://a:8123"
 
 
 class Answering(Store):
-    """A store whose server answers every query with the same bytes, or the same error."""
+    """A store whose server gives one answer after the other: bytes, or an error; the last of them again and again."""
 
-    def __init__(self, body: bytes | DatabaseError) -> None:
-        super().__init__(Settings())
-        self._body = body
+    def __init__(self, *answers: bytes | DatabaseError, layout: Layout | None = None) -> None:
+        super().__init__(Settings(clickhouse_url=URL))
+        self._layout = layout or Layout()
+        self._answers = [*answers]
+        for server in self._failover.candidates():
+            server.client(lambda: cast(Client, self))
 
     def raw_query(self, *_: object, **__: object) -> bytes:
-        if isinstance(self._body, DatabaseError):
-            raise self._body
-        return self._body
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, DatabaseError):
+            raise answer
+        return answer
 
-    def _connected(self, *_: object) -> Client:
-        return cast(Client, self)
+
+def error(code: int, reason: str) -> DatabaseError:
+    return DatabaseError(f"Code: {code}. DB::Exception: {reason} (version 26.9.2.1)", code=code)
+
+
+def rows() -> bytes:
+    body = io.BytesIO()
+    pl.DataFrame({"bytes": [1, 2]}).write_ipc_stream(body)
+    return body.getvalue()
 
 
 def test_an_answer_that_lacks_its_end_is_refused() -> None:
     """Rows that are not there could not be told from rows that the server did not get to."""
-    rows, body = pl.DataFrame({"bytes": [1, 2]}), io.BytesIO()
-    rows.write_ipc_stream(body)
-    assert Answering(body.getvalue()).frame("server_memory").equals(rows)
+    assert Answering(rows()).frame("server_memory")["bytes"].to_list() == [1, 2]
     with pytest.raises(StoreUnavailable, match=r"broke off its answer \(query server_memory\)"):
-        Answering(body.getvalue()[:-8]).frame("server_memory")
+        Answering(rows()[:-8]).frame("server_memory")
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "message"),
+    ("code", "message"),
     [
-        (279, StoreUnavailable, r"cannot reach all of its cluster \(query claim\): Refused \(b:9000\)"),
-        # Another INSERT into the table is under way on another server: the next attempt may be taken.
-        (286, StoreUnavailable, "cannot reach all of its cluster"),
-        (289, ServerAway, r"lacks what other replicas have \(query claim\)"),
+        # Another INSERT into the table is under way on another server.
+        (286, r"at http://a:8123 still takes another INSERT into the table \(query claim\)"),
+        (289, r"at http://a:8123 lacks what other replicas have \(query claim\)"),
     ],
 )
-def test_errors_of_a_cluster_pass(code: int, kind: type[Exception], message: str) -> None:
-    error = DatabaseError(f"Code: {code}. DB::Exception: Refused (b:9000) (version 26.9.2.1)", code=code)
+def test_what_waits_for_other_replicas_is_tried_again_in_a_moment(code: int, message: str) -> None:
+    refusal = error(code, "Quorum")
+    assert Answering(refusal, rows()).frame("server_memory").height == 2
+    with within(0.05), pytest.raises(QuorumPending, match=message):
+        Answering(refusal).frame("claim")
+
+
+_SHARDS = Layout(cluster="main", shards=3)
+_TIMED_OUT = "Timeout exceeded while reading from socket"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message"),
+    [
+        # As a server said it of a shard that hung, died, or ran out of time.
+        (
+            279,
+            f"All connection tries failed. Log: \n\n{_TIMED_OUT} (socket (127.0.0.1:13138), receive timeout 1000 ms)"
+            "\n\n: While executing Remote.",
+            r"ClickHouse at http://a:8123 cannot reach 127.0.0.1:13138 of its cluster \(query claim\): All conn",
+        ),
+        (
+            279,
+            "All connection tries failed. Log: \n\nCode: 210. DB::NetException: Connection refused "
+            "(shard-3.example:9000, local address: 10.0.0.1:51082).",
+            "cannot reach shard-3.example:9000 of its cluster",
+        ),
+        (
+            209,
+            f"{_TIMED_OUT} (127.0.0.1:19333, receive timeout 2000 ms): While executing Remote.",
+            "127.0.0.1:19333 of",
+        ),
+        (
+            209,
+            f"{_TIMED_OUT} (peer: [::1]:13138, local: [::1]:59296, 1000 ms): Insertion status:\nWrote 1 blocks and "
+            "334 rows on shard 0 replica 0, 127.0.0.1:14359",
+            r"cannot reach \[::1\]:13138 of",
+        ),
+        (999, "Coordination error: Connection loss, path /clickhouse.", "cannot reach all of its cluster"),
+        (
+            159,
+            "Received from 127.0.0.1:19333. DB::Exception: Timeout exceeded: elapsed 9495.131 ms.",
+            r"ClickHouse at 127.0.0.1:19333 cannot answer now \(query claim\)",
+        ),
+        (241, "Memory limit (total) exceeded.", r"ClickHouse at http://a:8123 cannot answer now \(query claim\)"),
+    ],
+)
+def test_of_several_servers_the_one_that_fails_is_named(code: int, reason: str, message: str) -> None:
+    store = Answering(error(code, reason), layout=_SHARDS)
     with pytest.raises(StoreUnavailable, match=message) as caught:
-        Answering(error).frame("claim")
-    assert type(caught.value) is kind
+        store.frame("claim")
+    assert type(caught.value) is StoreUnavailable
+
+
+def test_a_single_server_that_waits_for_its_client_names_nobody_else() -> None:
+    store = Answering(error(209, f"{_TIMED_OUT} (peer: 127.0.0.1:59296, local: 127.0.0.1:8123, 1000 ms)"))
+    with pytest.raises(StoreUnavailable, match=r"at http://a:8123 cannot answer now"):
+        store.frame("claim")

@@ -1,0 +1,101 @@
+"""The servers that settings name: which of them is asked, and who waits for an answer of each."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import ServerAway
+from analytics_service.market.share import Share, in_thread
+from analytics_service.store.server import address_of
+
+_T = TypeVar("_T")
+# Seconds for which a server that was lost must answer until it is preferred again.
+_TRUST_SECONDS = 30.0
+
+
+class Endpoint:
+    """A server, its client once it has been reached, and who waits for its answers."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        # On the monotonic clock: when it answered a query last, and when it was lost; 0 while it is trusted.
+        self.answered_at = self.lost_at = 0.0
+        self._waiting: set[Future[Any]] = set()
+        self._clients: dict[str, Client] = {}
+        self._connecting: Share[Client] = Share(self._clients)
+
+    @property
+    def url(self) -> str:
+        """Its address, for messages."""
+        return address_of(self.settings)
+
+    def client(self, make: Callable[[], Client]) -> Client:
+        """Its client, which is made unless there is one."""
+        return self._connecting.get("client", make)
+
+    def forget(self) -> None:
+        """Have the next use make sure that the server answers. Connections in use stay open."""
+        while self._clients:
+            _, client = self._clients.popitem()
+            # The client does not close the connections of a pool that it did not create. A stopping server waits for
+            # them.
+            client.close_connections()
+            client.close()
+
+    def ask(self, call: Callable[[], _T], seconds: float) -> _T:
+        """The result of a call that waits for the server. TimeoutError when it takes longer, ServerAway as soon as the
+        server is lost.
+
+        A time-out of a socket bounds neither the resolution of a name nor an answer that comes byte by byte, and
+        nothing else may end it.
+        """
+        answer = in_thread(call)
+        self._waiting.add(answer)
+        try:
+            return answer.result(seconds)
+        finally:
+            self._waiting.discard(answer)
+
+    def release(self, cause: str) -> None:
+        """Tell all who wait for an answer that none will come."""
+        for answer in self._waiting.copy():
+            with suppress(InvalidStateError):
+                answer.set_exception(ServerAway(cause))
+
+
+class Failover:
+    """The servers of settings, in the order in which they are asked: that of the settings, but those that were lost
+    come last, until they have answered for a while."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        urls: list[str | None] = [*settings.clickhouse_urls] or [None]
+        self._endpoints = [Endpoint(replace(settings, clickhouse_url=url)) for url in urls]
+        self._clock = clock
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there is another server to ask."""
+        return len(self._endpoints) > 1
+
+    def candidates(self) -> Sequence[Endpoint]:
+        """The servers in the order in which to ask them: never none."""
+        return sorted(self._endpoints, key=lambda endpoint: endpoint.lost_at)
+
+    def lose(self, endpoint: Endpoint) -> bool:
+        """Ask a server last. Whether it was trusted before."""
+        was_trusted = not endpoint.lost_at
+        endpoint.lost_at = self._clock()
+        return was_trusted
+
+    def note(self, endpoint: Endpoint, *, answers: bool) -> None:
+        """Take note of whether a server has answered a ping."""
+        if not answers:
+            endpoint.lost_at = endpoint.lost_at and self._clock()
+        elif self._clock() - endpoint.lost_at > _TRUST_SECONDS:
+            endpoint.lost_at = 0.0
