@@ -134,15 +134,18 @@ def _told(kind: str, req: falcon.Request, resp: falcon.Response, error: Exceptio
 
 
 def _busy(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    log.warning("Requests are answered with 503, because they would wait for more than five seconds.")
+    log.warning("Requests are answered with 503, because they would wait for more than five seconds.%s", _cause(error))
     _answer(resp, "unavailable", str(error))
 
 
+def _cause(error: Exception) -> str:
+    return f" ({error.__cause__})" if error.__cause__ else ""
+
+
 def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    cause = f" ({error.__cause__})" if error.__cause__ else ""
     # No client waits for the requests that a worker sends to itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
-    log.log(level, "%s %s: %s%s", req.method, target_for_log(req), error, cause)
+    log.log(level, "%s %s: %s%s", req.method, target_for_log(req), error, _cause(error))
     _answer(resp, "unavailable", _UNAVAILABLE)
 
 

@@ -167,10 +167,12 @@ class Store:
         try:
             result = server.ask(answer, left)
         except TimeoutError:
+            hint = " Perhaps a server of its cluster hangs." if self._is_split else ""
+            late = StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).{hint}")
             if ends == ends_at():
-                raise self.line.refusal() from None
+                raise self.line.refusal() from late
             server.forget()
-            raise StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).") from None
+            raise late from None
         server.answered_at = time.monotonic()
         return result
 
@@ -279,12 +281,13 @@ class Store:
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Execute a named statement without an answer, within the time limit of a query."""
-        with self._writing(f"statement {query}") as client:
-            client.command(
-                named_query(query, parts),
-                parameters=parameters,
-                settings={"max_execution_time": self._settings.query_timeout, "log_comment": query},
-            )
+        settings = {"max_execution_time": self._settings.query_timeout, "log_comment": query}
+
+        def write() -> None:
+            with self._writing(f"statement {query}") as client:
+                client.command(named_query(query, parts), parameters=parameters, settings=settings)
+
+        self._patiently(write)
 
     def command(self, statement: str, *, in_database: bool = True) -> None:
         """Execute a statement as it is."""
@@ -422,10 +425,13 @@ class Store:
 
     def _peer(self, error: Exception) -> str:
         """The other shard that a server waited for, as its message names it; empty if none."""
-        is_split = self._layout is not None and self._layout.is_split
-        return match[1] if is_split and (match := _PEER.search(str(error))) else ""
+        return match[1] if self._is_split and (match := _PEER.search(str(error))) else ""
 
-    def _lose(self, server: Endpoint, error: AnalyticsError) -> None:
+    @property
+    def _is_split(self) -> bool:
+        return self._layout is not None and self._layout.is_split
+
+    def _lose(self, server: Endpoint, error: BaseException) -> None:
         """Ask other servers first. The next use of this one makes sure that it answers."""
         if self._failover.has_several:
             if self._failover.lose(server):
@@ -446,11 +452,10 @@ def _first_answer(
     return None
 
 
-def _fault(server: Endpoint, pinged: Future[None]) -> AnalyticsError:
+def _fault(server: Endpoint, pinged: Future[None]) -> BaseException:
     """Why a server does not answer a ping."""
     error = pinged.exception() if pinged.done() else None
-    is_told = isinstance(error, AnalyticsError) and not isinstance(error, Busy)
-    return cast(AnalyticsError, error) if is_told else unreachable(server.url, "it does not answer")
+    return unreachable(server.url, "it does not answer") if error is None or isinstance(error, Busy) else error
 
 
 def _stream(rows: pl.DataFrame) -> bytes:

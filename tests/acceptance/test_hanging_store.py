@@ -7,13 +7,17 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from tests.acceptance.conftest import Service, stop
-from tests.processes import PATIENCE, children, command_line, slack, until
+from tests.clickhouse import by_url
+from tests.processes import PATIENCE, children, command_line, free_port, slack, until
+from tests.relay import Relay
 
 DAY = 86_400
 FIRST = 1_700_000_000
@@ -112,6 +116,41 @@ def ask_while_it_hangs(service: Service, path: str) -> list[Answer]:
         answers.append(ask(service, path))
         time.sleep(0.2)
     return answers
+
+
+def test_while_one_of_two_servers_answers_requests_are_answered(own: Service, tmp_path: Path) -> None:
+    """Relays stand for the servers, and each hangs in turn. Meanwhile a few may get a 503, and none waits for long."""
+    served(own, tmp_path)
+    server = by_url(Settings(data_dir=own.data_dir))
+    with Relay(server) as first, Relay(server) as second, ThreadPoolExecutor(CALLERS) as callers:
+        environ = {"URL": f"{first.url},{second.url}", "USER": server.clickhouse_user}
+        environ |= {"PASSWORD": server.clickhouse_password}
+        several = replace(
+            own,
+            bind=f"127.0.0.1:{free_port()}",
+            metrics_bind=f"127.0.0.1:{free_port()}",
+            environ={f"ANALYTICS_CLICKHOUSE_{name}": value for name, value in environ.items()},
+        )
+        process, numbers = several.serve(), count()
+
+        def asked(seconds: float) -> list[Answer]:
+            """The answers to a caller that asks for one page after the other, each of which is read from the store."""
+            answers, end = [], time.monotonic() + seconds
+            while time.monotonic() < end:
+                answers.append(ask(several, page(next(numbers), "w")))
+            return answers
+
+        until(lambda: several.get("/readyz")[0] == 200)
+        for hanging, other in ((first, second), (second, first)):
+            other.hangs.clear()
+            until(lambda: ask(several, page(next(numbers), "w")).status == 200)
+            hanging.hangs.set()
+            at_first = [answer for one in [callers.submit(asked, 3) for _ in range(CALLERS)] for answer in one.result()]
+            assert max(answer.seconds for answer in at_first) < 6 * slack()
+            assert {answer.status for answer in at_first} <= {200, 503}
+            assert {answer.status for answer in asked(1)} == {200}
+        assert f"ClickHouse at {first.url} cannot be reached: it does not answer. Asking the next" in several.printed()
+        assert stop(process) == 0
 
 
 def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service) -> None:
