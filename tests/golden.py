@@ -14,12 +14,15 @@ from analytics_service.store.layout import Layout
 from analytics_service.store.migrations import SCHEMA_MIGRATION
 from analytics_service.store.researcher import researcher_script
 from analytics_service.store.schema import shipped, view_statements
+from analytics_service.store.sql import named_query
 
 FILE = Path(__file__).parent / "unit" / "openapi.json"
 LAYOUTS_FILE = FILE.with_name("layouts.sql")
 LAYOUTS = {
     "A cluster of one shard": Layout("Atomic", "main", 1),
     "A cluster of several shards": Layout("Atomic", "main", 3),
+    "A database of engine Replicated": Layout("Replicated"),
+    "ClickHouse Cloud": Layout("Shared"),
 }
 # What the code composes, as examples, and what a migration may do.
 COMPOSED = (
@@ -28,6 +31,12 @@ COMPOSED = (
     "CREATE TABLE IF NOT EXISTS observation_staging_1{local}{on_cluster} AS observation{local}",
     "DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1{local}{on_cluster} SYNC",
     "ALTER TABLE observation{local}{on_cluster} ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may'",
+    named_query("take_out_observations", {"removed": "observation_staging_1_removed", "version": "1"}),
+    named_query("take_out_events", {"table": "event", "staged": "snapshot_staging_1", "version": "1"}),
+    named_query(
+        "drop_empty_cells",
+        {"removed": "observation_staging_1_removed", "cells": named_query("cells_of_observation", ())},
+    ),
 )
 
 
@@ -49,8 +58,13 @@ def written() -> Iterator[str]:
 
 
 def layouts() -> str:
-    """What becomes of each statement in each layout: its first line, and those of a table's engine and settings."""
-    return "\n".join(f"-- {name}\n\n{_shown(layout)}" for name, layout in LAYOUTS.items())
+    """Settings of all statements in each layout, and what becomes of each statement: its first line, and those of a
+    table's engine and settings."""
+    return "\n".join(f"-- {name}\n{_settings(layout)}\n{_shown(layout)}" for name, layout in LAYOUTS.items())
+
+
+def _settings(layout: Layout) -> str:
+    return "".join(f"--   {name} = {value}\n" for name, value in sorted(layout.settings.items()))
 
 
 def _shown(layout: Layout) -> str:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import polars as pl
 import urllib3
@@ -60,6 +60,8 @@ _NETWORK = frozenset({209, 210})
 _PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
 # UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
 _QUORUM = {286: "still takes another INSERT into the table", 289: "lacks what other replicas have"}
+# UNFINISHED, where replicas that answer have executed a mutation, and the others are going to.
+_UNFINISHED, _INACTIVE = 341, "some replicas are inactive"
 # UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
 _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
@@ -208,7 +210,7 @@ class Store:
                     column_names=rows.columns,
                     insert_block=_stream(rows),
                     fmt="ArrowStream",
-                    settings={**_INSERT, "log_comment": f"insert {table}"},
+                    settings={**_INSERT, **self._limited, "log_comment": f"insert {table}"},
                 )
 
         with self._turns[table]:
@@ -229,7 +231,7 @@ class Store:
 
         def write() -> bool:
             with self._writing(f"insert into {table}") as client:
-                settings = {**_INSERT, "log_comment": f"insert {table}"}
+                settings = {**_INSERT, **self._limited, "log_comment": f"insert {table}"}
                 summary = client.command(statement, parameters=parameters, data=_stream(rows), settings=settings)
             return cast(QuerySummary, summary).written_rows > 0
 
@@ -253,11 +255,7 @@ class Store:
                 named_query(query, parts),
                 parameters=parameters,
                 fmt=output,
-                settings={
-                    "max_execution_time": self._settings.query_timeout,
-                    "wait_end_of_query": 0,
-                    "log_comment": query,
-                },
+                settings={**self._limited, "wait_end_of_query": 0, "log_comment": query},
             )
             with closing(cast(BinaryIO, stream)) as body:
                 while chunk := body.read(_CHUNK):
@@ -280,19 +278,43 @@ class Store:
             self.command(each, in_database=in_database)
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        """Execute a named statement without an answer, within the time limit of a query."""
-        settings = {"max_execution_time": self._settings.query_timeout, "log_comment": query}
-
-        def write() -> None:
-            with self._writing(f"statement {query}") as client:
-                client.command(named_query(query, parts), parameters=parameters, settings=settings)
-
-        self._patiently(write)
+        """Execute a named statement without an answer."""
+        self._carry_out(f"statement {query}", named_query(query, parts), query, parameters=parameters)
 
     def command(self, statement: str, *, in_database: bool = True) -> None:
         """Execute a statement as it is."""
-        with self._writing("statement") as client:
-            client.command(statement, use_database=in_database)
+        self._carry_out("statement", statement, use_database=in_database)
+
+    def _carry_out(self, operation: str, statement: str, comment: str = "", **options: Any) -> None:
+        """Execute a statement without an answer, within the time limit of a query. It does not wait for a replica that
+        is away, which executes it when it is back."""
+        settings = {**self._limited, "log_comment": comment or operation}
+
+        def act() -> object:
+            with self._writing(operation) as client:
+                try:
+                    return client.command(statement, settings=settings, **options)
+                except DatabaseError as error:
+                    if not (error.code == _UNFINISHED and _INACTIVE in str(error)):
+                        raise
+                    log.warning("%s", _reason(error))
+                    return None
+
+        answer = self._patiently(act)
+        if away := self.layout.left_out(answer):
+            log.warning("%s is away, and executes this when it is back: %s", ", ".join(away), statement.splitlines()[0])
+            self._require_all_shards(away, operation)
+
+    def _require_all_shards(self, away: Sequence[str], operation: str) -> None:
+        """StoreUnavailable if no server of a shard has executed a statement."""
+        layout = self.layout
+        if layout.is_split and self.frame("lost_shards", cluster=layout.cluster, servers=list(away))["lost"].item():
+            raise StoreUnavailable(f"A shard of cluster {layout.cluster} is away ({operation}): {', '.join(away)}.")
+
+    @property
+    def _limited(self) -> dict[str, Any]:
+        """The setting that bounds a statement."""
+        return {"max_execution_time": self._settings.query_timeout}
 
     def require_room(self, needed: int = 2**20) -> None:
         """DiskFull when the embedded server has no room for so many bytes; an INSERT reserves at least 1 MiB. It does
@@ -498,7 +520,8 @@ def _service_error(error: Exception, operation: str, url: str, peer: str) -> Ana
             f"ClickHouse at {url} cannot reach {peer or 'all'} of its cluster ({operation}): {_reason(error)}"
         )
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
-        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}).")
+        late = f": {_reason(error)}" if " DDL task " in str(error) else "."
+        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}){late}")
     if error.code is None:
         return StoreUnavailable(f"The server at {url} is not ClickHouse; check ANALYTICS_CLICKHOUSE_URL.")
     return StoreFailure(f"ClickHouse refused: {operation}: {_reason(error)}")

@@ -36,9 +36,15 @@ REPLICATED, _SHARED = "Replicated", "Shared"
 # The name of copies in ClickHouse Keeper. By default a table is copied within its shard, this way to all servers.
 _EVERYWHERE = "'/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}'"
 
+# DDL does not wait for a server that is away, which executes it when it is back; its answer lists who has executed it.
+# The others have so many seconds, by default 180.
+_DDL: Mapping[str, str | int] = {
+    "distributed_ddl_output_mode": "throw_only_active",
+    "distributed_ddl_task_timeout": 15,
+}
 # Writes to a majority, and reads that have all of these writes. For that a table takes one INSERT at a time; another is
-# refused, and repeated later. A repeated INSERT also reaches views that it did not reach before. No statement waits for
-# a replica that is away. Rewrites insert all months at once.
+# refused, and repeated later. A repeated INSERT also reaches views that it did not reach before. Rewrites insert all
+# months at once.
 _REPLICAS: Mapping[str, str | int] = {
     "insert_quorum": "auto",
     "insert_quorum_parallel": 0,
@@ -46,8 +52,8 @@ _REPLICAS: Mapping[str, str | int] = {
     "insert_quorum_timeout": 20_000,
     "select_sequential_consistency": 1,
     "deduplicate_blocks_in_dependent_materialized_views": 1,
-    "lightweight_deletes_sync": 1,
     "max_partitions_per_insert_block": 0,
+    **_DDL,
 }
 # An answer has all shards, and an INSERT ends when all have their rows. Subqueries see all shards, too.
 _SHARDS: Mapping[str, str | int] = {
@@ -127,6 +133,13 @@ class Layout:
                 )
             both.append(distributed)
         return [filled(each, self.placeholders) for each in both]
+
+    def left_out(self, answer: object) -> list[str]:
+        """The servers that have not executed a statement, from its answer: rows of host, port and status, or in a
+        Replicated database of shard, replica and status."""
+        rows = "\t".join(answer).splitlines() if self._is_replicated and isinstance(answer, list) else []
+        columns = [row.split("\t") for row in rows]
+        return [f"{server}:{number}" for server, number, status, *_ in columns if status not in ("0", "OK")]
 
     def adding(self, table: str, staged: str) -> str:
         """The statement that adds all rows of a staging table. On a cluster only an INSERT waits for a majority."""

@@ -237,6 +237,15 @@ def test_clickhouse_understands_every_statement_of_a_cluster(run: Run, layout: L
         assert run(f"SELECT formatQuery('{quoted}') != ''") == [(1,)]
 
 
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_clickhouse_knows_every_setting_of_a_cluster(run: Run, layout: Layout) -> None:
+    """By name, and it takes the value for the setting's type."""
+    for name, value in layout.settings.items():
+        shown = run(f"SELECT value FROM system.settings WHERE name = '{name}' SETTINGS {name} = '{value}'")
+        assert shown == [(str(value),)]
+
+
 @pytest.mark.usefixtures("views")
 def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> None:
     """Nothing else is in it, apart from the list of migrations itself."""

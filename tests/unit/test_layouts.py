@@ -45,7 +45,8 @@ def test_on_a_single_server_and_in_the_cloud_placeholders_are_empty(layout: Layo
 
 
 def test_on_a_cluster_staged_rows_are_inserted() -> None:
-    assert {layout.adding("a", "b") for layout in LAYOUTS.values()} == {"INSERT INTO a SELECT * FROM b"}
+    clusters = [layout for layout in LAYOUTS.values() if layout.shards]
+    assert {layout.adding("a", "b") for layout in clusters} == {"INSERT INTO a SELECT * FROM b"}
 
 
 def test_a_database_that_sends_ddl_itself_needs_no_cluster() -> None:
@@ -70,6 +71,6 @@ def test_a_store_that_was_made_before_scripts_had_placeholders_goes_on() -> None
 def test_a_layout_fits_the_tables_that_it_makes() -> None:
     """A process that is set up otherwise would read and write less carefully than it must."""
     engines = ("ReplacingMergeTree", "SharedReplacingMergeTree", "ReplicatedReplacingMergeTree", "Distributed")
-    one, several = LAYOUTS.values()
+    one, several, *_ = LAYOUTS.values()
     fitting = {layout: [engine for engine in engines if layout.fits(engine)] for layout in (Layout(), one, several)}
     assert fitting == {Layout(): [*engines[:2]], one: [engines[2]], several: [engines[3]]}
