@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from analytics_service.market.instants import DAY, month_start
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import new_version
 from analytics_service.store.sql import named_query
 
 QUARTER = 900
@@ -67,10 +68,13 @@ def _compute(
     closing, end = closing_span(after, newest), newest + 1
     taken_out = named_query("touched_quarters", {"removed": removed}) if removed else ""
     parts = {"touched": f"(asset_id, begins_at) IN ({taken_out})" if removed else "false"}
+    # No earlier computation may win over this one, also if another server's clock is ahead.
+    computed = 0
     for history, touched in days.items():
         wider = {width: start for width, start in _WIDER.items() if touched or start(after + 1) != start(end)}
         for span in _spans(store, history, touched, closing):
-            bound = {"history": history, **asdict(span)}
+            computed = computed or new_version(store)
+            bound = {"history": history, "computed": computed, **asdict(span)}
             store.run("fill_quarters", parts, **bound, after=after, closed_until=end, version=version)
             for width, start in wider.items():
                 store.run("fill_wider_cells", **bound | {"width": width, "since": start(span.since)})

@@ -1,6 +1,7 @@
 -- Computes cells of quarter hours of a history from raw rows: those that end after an instant and are closed, and those
--- with an observation of a version, or that a rewrite has touched. The version of a cell is the present time, or a number after the greatest version that
--- there is: whoever computes a cell last has seen all rows that others had before.
+-- with an observation of a version, or that a rewrite has touched. The version of a cell is that of its computation, which
+-- began once the rows were in place, or a number after the greatest version of the cells that are there: whoever computes
+-- a cell last has seen all rows that others had before.
 -- After the last row of a series there is none, and `next_at` is later than any: by default it would be the first second
 -- of 1970, at which there may be an observation.
 INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, version)
@@ -17,7 +18,12 @@ SELECT
     min(value),
     argMax(value, observed_at),
     sum(if(next_at < begins_at + 900, next_at - observed_at, 0) * toDecimal256(value, 18)),
-    greatest(toUInt64(toUnixTimestamp64Nano(now64(9))), (SELECT max(version) FROM snapshot_head) + 1)
+    greatest({computed:UInt64}, (
+        SELECT max(version) + 1
+        FROM cell
+        WHERE history = {history:String} AND width = 'quarter'
+          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+    ))
 FROM
 (
     SELECT

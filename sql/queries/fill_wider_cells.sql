@@ -15,7 +15,12 @@ SELECT
     min(low),
     argMax(close, first_at),
     sum(area + (next_at - last_at) * toDecimal256(close, 18)),
-    greatest(toUInt64(toUnixTimestamp64Nano(now64(9))), (SELECT max(version) FROM snapshot_head) + 1)
+    greatest({computed:UInt64}, (
+        SELECT max(version) + 1
+        FROM cell
+        WHERE history = {history:String} AND width = {width:String}
+          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+    ))
 FROM
 (
     SELECT

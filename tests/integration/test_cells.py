@@ -184,6 +184,18 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     assert stored_cells(settings) == oracle.cells(known | {(name, start + 1800): Decimal(3) for name in IDS[:2]})
 
 
+def test_a_cell_that_a_server_computed_whose_clock_ran_ahead_gives_way_to_a_later_computation(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    start = second(2025, 2, 28, 23)
+    rows = [(IDS[0], start, "1"), (IDS[0], start + 7_200, "2")]
+    run(store, prices_file(tmp_path, rows))
+    store.execute("INSERT INTO cell SELECT * REPLACE (version * 2 AS version, 77 AS high) FROM cell")
+    run(store, prices_file(tmp_path, [(IDS[0], start + 60, "3")]))
+    known = {(IDS[0], start): Decimal(1), (IDS[0], start + 60): Decimal(3), (IDS[0], start + 7_200): Decimal(2)}
+    assert stored_cells(settings) == oracle.cells(known)
+
+
 @pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
 def test_cells_are_right_however_an_import_and_a_tick_overtake_each_other(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, rounds: int
