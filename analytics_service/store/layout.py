@@ -81,7 +81,7 @@ class Layout:
         """Settings of every statement."""
         if self.engine == _SHARED:
             return {"select_sequential_consistency": 1}
-        if not self._is_replicated:
+        if not self.is_replicated:
             return {}
         return {**_REPLICAS, **_SHARDS} if self.is_split else _REPLICAS
 
@@ -101,16 +101,16 @@ class Layout:
     def fits(self, engine: str) -> bool:
         """Whether a large table has this engine."""
         kinds = [kind for kind in ("Distributed", "Replicated") if engine.startswith(kind)]
-        return kinds == (["Distributed"] if self.is_split else ["Replicated"] if self._is_replicated else [])
+        return kinds == (["Distributed"] if self.is_split else ["Replicated"] if self.is_replicated else [])
 
     @property
     def placeholders(self) -> Mapping[str, str]:
         """What is in place of each placeholder of a statement."""
         everywhere = _EVERYWHERE if self.is_split else ""
-        on_all = self._is_replicated and self.engine != REPLICATED
+        on_all = self.is_replicated and self.engine != REPLICATED
         return {
             "on_cluster": f" ON CLUSTER '{self.cluster}'" if on_all else "",
-            "replicated": "Replicated" if self._is_replicated else "",
+            "replicated": "Replicated" if self.is_replicated else "",
             "copied": everywhere and f"({everywhere})",
             "copied, ": everywhere and f"{everywhere}, ",
             "local": "_local" if self.is_split else "",
@@ -137,15 +137,9 @@ class Layout:
     def left_out(self, answer: object) -> list[str]:
         """The servers that have not executed a statement, from its answer: rows of host, port and status, or in a
         Replicated database of shard, replica and status."""
-        rows = "\t".join(answer).splitlines() if self._is_replicated and isinstance(answer, list) else []
+        rows = "\t".join(answer).splitlines() if self.is_replicated and isinstance(answer, list) else []
         columns = [row.split("\t") for row in rows]
         return [f"{server}:{number}" for server, number, status, *_ in columns if status not in ("0", "OK")]
-
-    def adding(self, table: str, staged: str) -> str:
-        """The statement that adds all rows of a staging table. On a cluster only an INSERT waits for a majority."""
-        if self._is_replicated:
-            return f"INSERT INTO {table} SELECT * FROM {staged}"
-        return f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {staged}"
 
     def on_all_servers(self, table: str) -> Mapping[str, str]:
         """What a query reads a system table `{from}` on all servers that answer: `{server}` is the number of each among
@@ -156,7 +150,8 @@ class Layout:
         return {"from": every, "server": "_shard_num", "answering": _ANSWERING}
 
     @property
-    def _is_replicated(self) -> bool:
+    def is_replicated(self) -> bool:
+        """Whether tables have copies that wait for each other: only an INSERT waits for a majority of them."""
         return self.shards > 0 or self.engine == REPLICATED
 
     @property

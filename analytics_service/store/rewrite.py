@@ -25,6 +25,7 @@ import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.market.assets import Asset
+from analytics_service.store.adding import add_in_pieces
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, asset_frame
 from analytics_service.store.cells import Touched, compute_touched
 from analytics_service.store.columns import versioned
@@ -155,7 +156,7 @@ class Staging:
         before = head.last_observed_at if head else max(first - 1, 0)
         # What takes the place of others is there before they go: a job may read both, but not neither.
         for table in (OBSERVATIONS, *self._events):
-            self._store.execute(self._store.layout.adding(table, table + self._suffix))
+            self._add(table)
         removed = self.removed if self._store.frame("row_count", table=self.removed)["rows"].item() else ""
         if removed:
             self._delete("take_out_observations", removed=removed)
@@ -172,6 +173,13 @@ class Staging:
             make_head_anew(self._store, self.family, self.version)
         if any(run.kind == "import" for run in runs):
             show_assets(self._store)
+
+    def _add(self, table: str) -> None:
+        staged = table + self._suffix
+        if self._store.layout.is_replicated:
+            add_in_pieces(self._store, table, staged, self.version)
+        else:
+            self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {staged}")
 
     def drop(self) -> None:
         """Drop the tables, the ledger's first: once it is gone, nobody rolls the rewrite forward."""

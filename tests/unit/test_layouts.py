@@ -41,12 +41,6 @@ def test_the_golden_file_is_up_to_date() -> None:
 def test_on_a_single_server_and_in_the_cloud_placeholders_are_empty(layout: Layout) -> None:
     assert {*layout.placeholders.values()} == {""}
     assert layout.rendered("CREATE TABLE a{local}{on_cluster}", "analytics") == ["CREATE TABLE a"]
-    assert layout.adding("a", "b") == "ALTER TABLE a ATTACH PARTITION ALL FROM b"
-
-
-def test_on_a_cluster_staged_rows_are_inserted() -> None:
-    clusters = [layout for layout in LAYOUTS.values() if layout.shards]
-    assert {layout.adding("a", "b") for layout in clusters} == {"INSERT INTO a SELECT * FROM b"}
 
 
 def test_a_database_that_sends_ddl_itself_needs_no_cluster() -> None:
