@@ -6,7 +6,8 @@ digest that counts, and in snapshots before others, all items are compared.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -20,21 +21,26 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.positions import Position
 from analytics_service.market.risk import near_risk, risk_of
+from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed_before, nth_completed, versions_between
 from analytics_service.store.markets import risk_by_history, risk_totals
 from analytics_service.store.observations import observations_of
+from analytics_service.store.pieces import AddressParts, Pieces
 from analytics_service.store.positions import (
     CLOSED,
     ITEM,
     ITEM_KEY,
+    NO_ITEMS,
+    activity_of,
     activity_rows,
     borrowing_of,
     digests_of,
-    item_frame,
+    numbered,
     read_borrowing_between,
     read_digests,
     read_gap,
     read_items,
+    unnumbered,
 )
 from analytics_service.store.runs import Overtaken
 from analytics_service.store.sql import MAX_ADDRESSES
@@ -58,16 +64,23 @@ def collect(batch: Batch) -> list[Snapshot]:
 
 def _newest(batch: Batch, at: datetime) -> Snapshot:
     """The snapshot after all others."""
-    known = read_digests(batch.store)
-    items = _items(batch, at, lambda addresses: read_items(batch.store, addresses, unix_second(at)))
-    changed = _changed(items, known)
-    now = items.join(changed, on="address", how="semi")
-    addresses = changed.filter("stored")["address"]
+    read = partial(_read_items, batch.store, unix_second(at))
+    stated = _Stated(batch, at)
+    making = _Making(batch, at)
+    digests = stated.parts.divided(read_digests(batch.store))
+    for items, known in zip(stated.items(read), digests, strict=True):
+        changed = _changed(items, known)
+        now = items.join(changed, on="address", how="semi")
+        was = read(changed.filter("stored")["address"])
+        making.add(items, position_digest=changed.select("address", "digest"), position=_differences(was, now))
+    return making.snapshot()
+
+
+def _read_items(store: Store, second: int, addresses: pl.Series) -> pl.DataFrame:
+    """The open items of any number of addresses at a unix second."""
     starts = range(0, addresses.len(), MAX_ADDRESSES)
     chunks = (addresses.slice(start, MAX_ADDRESSES).to_list() for start in starts)
-    stored = pl.concat([items.clear(), *(read_items(batch.store, chunk, unix_second(at)) for chunk in chunks)])
-    digests = changed.select("address", "digest")
-    return _snapshot(batch, at, items, position_digest=digests, position=_differences(stored, now))
+    return pl.concat([NO_ITEMS, *(read_items(store, chunk, second) for chunk in chunks)])
 
 
 def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]:
@@ -104,8 +117,10 @@ def _fill(
     before, written = read_gap(batch.store, start, end)
     now, snapshots = before, []
     for at in instants:
-        was, now = now, _items(batch, at, partial(_of, now))
-        snapshots.append(_snapshot(batch, at, now, position=_differences(was, now)))
+        was, now = now, pl.concat([*_Stated(batch, at).items(partial(_of, now))])
+        making = _Making(batch, at)
+        making.add(now, position=_differences(was, now))
+        snapshots.append(making.snapshot())
         room -= now.height
         if room <= 0:
             break
@@ -113,30 +128,62 @@ def _fill(
     return snapshots, back.with_columns(observed_at=pl.lit(end, pl.UInt32)), room
 
 
-def _snapshot(batch: Batch, at: datetime, items: pl.DataFrame, **changes: pl.DataFrame) -> Snapshot:
-    """A snapshot with all items, and its rows by table."""
-    stated = batch.source.activity(at)
-    # The risk of some positions would be taken for that of all.
-    observations = stated_risk(batch, at) if stated else risk_at(batch, at, items)
-    observed_at = pl.lit(unix_second(at), pl.UInt32).alias("observed_at")
-    dated = {table: rows.with_columns(observed_at) for table, rows in changes.items()}
-    return Snapshot(at, observations, activity_rows(items, stated), dated)
+class _Stated:
+    """The items of all addresses that the source states, in parts of whole addresses."""
+
+    def __init__(self, batch: Batch, at: datetime) -> None:
+        self._batch = batch
+        self._kept: set[str] = set()
+        self.parts = AddressParts(self._frames(batch.source.positions(at)))
+
+    def _frames(self, positions: Iterable[Position]) -> Iterator[pl.DataFrame]:
+        unfit: list[Position] = []
+        for items in unnumbered(positions, unfit):
+            yield items
+            for position in unfit:
+                faults = self._batch.left_out.faults("positions", position, Position)
+                if all(fault.path != "address" for fault in faults):
+                    self._kept.add(position.address.lower())
+            unfit.clear()
+
+    def items(self, stored: Callable[[pl.Series], pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """All items, part by part. An address with one that cannot be stored keeps those that are `stored`: without a
+        single one, its health would be another."""
+        kept = pl.DataFrame({"address": sorted(self._kept)}, schema={"address": pl.String})
+        for pieces, own in zip(self.parts, self.parts.divided(kept), strict=True):
+            items, addresses = numbered(pieces), own["address"]
+            if addresses.len():
+                items = pl.concat([items.filter(~pl.col("address").is_in(addresses.implode())), stored(addresses)])
+            yield items
 
 
-def _items(batch: Batch, at: datetime, stored: Callable[[list[str]], pl.DataFrame]) -> pl.DataFrame:
-    """The items of all addresses. An address with one that cannot be stored keeps those that are `stored`: without a
-    single one, its health would be another."""
-    unfit: list[Position] = []
-    items = item_frame(batch.source.positions(at), unfit)
-    if not unfit:
-        return items
-    faults = [(position, batch.left_out.faults("positions", position, Position)) for position in unfit]
-    kept = {position.address.lower() for position, of in faults if all(fault.path != "address" for fault in of)}
-    return pl.concat([items.filter(~pl.col("address").is_in(kept)), stored([*kept])])
+def _of(items: pl.DataFrame, addresses: pl.Series) -> pl.DataFrame:
+    return items.filter(pl.col("address").is_in(addresses.implode()))
 
 
-def _of(items: pl.DataFrame, addresses: list[str]) -> pl.DataFrame:
-    return items.filter(pl.col("address").is_in(addresses))
+class _Making:
+    """A snapshot that is made of parts with whole addresses."""
+
+    def __init__(self, batch: Batch, at: datetime) -> None:
+        self._batch = batch
+        self._at = at
+        self._counts: list[Mapping[str, int]] = []
+        self._borrowing = Pieces()
+        self._changes: defaultdict[str, Pieces] = defaultdict(Pieces)
+
+    def add(self, items: pl.DataFrame, **changes: pl.DataFrame) -> None:
+        """Add the items of a part, and its rows by table."""
+        self._counts.append(activity_of(items))
+        self._borrowing.add(borrowing_of(items))
+        for table, rows in changes.items():
+            self._changes[table].add(rows)
+
+    def snapshot(self) -> Snapshot:
+        batch, at = self._batch, self._at
+        stated = batch.source.activity(at)
+        # The risk of some positions would be taken for that of all.
+        observations = stated_risk(batch, at) if stated else risk_at(batch, at, self._borrowing)
+        return Snapshot(at, observations, activity_rows(self._counts, stated), changes=self._changes)
 
 
 def collect_again(batch: Batch) -> list[Snapshot]:
@@ -146,22 +193,25 @@ def collect_again(batch: Batch) -> list[Snapshot]:
     items = read_borrowing_between(batch.store, seconds[0], seconds[-1])
     since, until = pl.col("observed_at"), pl.col("until")
     return [
-        Snapshot(at, risk_at(batch, at, items.filter((since <= second) & (until.is_null() | (until > second)))))
+        Snapshot(
+            at,
+            risk_at(batch, at, [borrowing_of(items.filter((since <= second) & (until.is_null() | (until > second))))]),
+        )
         for at, second in zip(batch.instants, seconds, strict=True)
     ]
 
 
-def risk_at(batch: Batch, at: datetime, items: pl.DataFrame) -> pl.DataFrame:
-    """Observations of the risk of all accounts at the source's prices: none if a lost price hides accounts with debt,
-    because the risk of the others would be taken for that of all (rule 6.8). SourceError if there are debts, but no
-    markets or no prices."""
-    source, borrowing = batch.source, borrowing_of(items)
-    has_debts = "debt" in borrowing["kind"]
+def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Observations of the risk of all accounts at the source's prices, from the items of borrow accounts in parts of
+    whole addresses: none if a lost price hides accounts with debt, because the risk of the others would be taken for
+    that of all (rule 6.8). SourceError if there are debts, but no markets or no prices."""
+    source, has_debts = batch.source, any("debt" in items["kind"] for items in parts)
     assets, redefined = batch.valued_assets(at)
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
-    valuation = Valuation(book_of(near_risk(borrowing, terms, prices), markets), terms, prices)
+    near = pl.concat([borrowing_of(NO_ITEMS), *(near_risk(items, terms, prices) for items in parts)])
+    valuation = Valuation(book_of(near, markets), terms, prices)
     values = {} if valuation.hides_debtors else risk_by_history(risk_totals(risk_of(valuation)))
     return observations_of(values, at)
 

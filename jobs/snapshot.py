@@ -38,6 +38,7 @@ from analytics_service.store.observations import (
     read_last_prices,
     read_observed_at,
 )
+from analytics_service.store.pieces import Pieces, joined
 from analytics_service.store.runs import Beginning, Overtaken, RunWriter
 from jobs.left_out import LeftOut
 
@@ -222,18 +223,20 @@ class Snapshot:
     """One family's data as of `at`.
 
     `observations` are those of its histories, and `removed` the keys of those that go; None means those at its instant
-    that it has no more, if it replaces another. `rows` are the rows of the snapshot in other tables. `dated` has frames
-    by table whose rows have their own instants. None of them has a `version`. `stated` are the histories whose values
-    the source states although they are sums of events; it says that it has these up to `complete_until` (unix second).
-    `assets` are definitions as of `at`, from jobs that read them. `newest` is the unix second of the newest observation
-    that the source states, for snapshots that may have no new observations. `doubts` are about its observations.
-    `addition` is that of the whole batch, if it is stored as changes, and there are later snapshots.
+    that it has no more, if it replaces another. `rows` are the rows of the snapshot in other tables, as are `changes`,
+    of which there may be millions. `dated` has frames by table whose rows have their own instants. None of them has a
+    `version`. `stated` are the histories whose values the source states although they are sums of events; it says that
+    it has these up to `complete_until` (unix second). `assets` are definitions as of `at`, from jobs that read them.
+    `newest` is the unix second of the newest observation that the source states, for snapshots that may have no new
+    observations. `doubts` are about its observations. `addition` is that of the whole batch, if it is stored as
+    changes, and there are later snapshots.
     """
 
     at: datetime
     observations: pl.DataFrame = field(default_factory=lambda: NO_OBSERVATIONS)
     rows: SnapshotRows = field(default_factory=dict)
     dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    changes: Mapping[str, Pieces] = field(default_factory=dict)
     assets: Sequence[Asset] = ()
     newest: int | None = None
     removed: pl.DataFrame | None = None
@@ -282,7 +285,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     assets = asset_frame(changed)
     if taking.again != "recompute":
         claim(store, beginning.claimed, taking.origin)
-    tables = list(_tables(snapshots))
+    tables = chain(list(_tables(snapshots)), _changes(snapshots))
     if not is_rewrite:
         with store.together(f"a run of {beginning.family}"):
             writer.insert(ASSETS, assets)
@@ -348,6 +351,14 @@ def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]
         yield DOUBTS, doubt_frame(doubts)
 
 
+def _changes(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The changes of all snapshots by table, some rows at a time. Those of a run that dies half-way do not count."""
+    for name in dict.fromkeys(chain.from_iterable(snapshot.changes for snapshot in snapshots)):
+        pieces = ((snapshot.at, rows) for snapshot in snapshots for rows in snapshot.changes.get(name, ()))
+        for rows in joined(rows.with_columns(observed_at=pl.lit(unix_second(at), pl.UInt32)) for at, rows in pieces):
+            yield name, rows
+
+
 def rows_of(snapshots: Sequence[Snapshot], table: SnapshotTable) -> pl.DataFrame:
     """The rows of snapshots in a table, each with its instant."""
     at = [unix_second(snapshot.at) for snapshot in snapshots for _ in snapshot.rows[table]]
@@ -358,7 +369,7 @@ def rows_of(snapshots: Sequence[Snapshot], table: SnapshotTable) -> pl.DataFrame
 def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
     """The row of a snapshot in the ledger."""
     at = unix_second(snapshot.at)
-    own = sum(map(len, snapshot.rows.values()))
+    own = sum(map(len, snapshot.rows.values())) + sum(pieces.height for pieces in snapshot.changes.values())
     frames = [snapshot.observations, *snapshot.dated.values()]
     times = [frame[name] for frame in frames for name in TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]

@@ -1,13 +1,22 @@
 """Writes test data to the store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import polars as pl
 
 from analytics_service.market.assets import Asset
+from analytics_service.market.positions import Position
 from analytics_service.store.assets import ASSETS, changed_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.positions import numbered, unnumbered
 
 
 def write_assets(store: Store, assets: Sequence[Asset], version: int) -> None:
     """Write the definitions that are new or changed."""
     store.insert(ASSETS, versioned(changed_assets(store, assets), version))
+
+
+def item_frame(positions: Iterable[Position], unfit: list[Position] | None = None) -> pl.DataFrame:
+    """The items of positions, as a snapshot has them."""
+    return numbered(unnumbered(positions, unfit))

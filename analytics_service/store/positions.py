@@ -1,7 +1,7 @@
 """Positions of addresses in the store, as items. Only changes of items are written."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -73,6 +73,7 @@ _NO_LTVS = (None, None)
 
 ITEM_KEY = list(_KEY)
 ITEM = list(ITEM_COLUMNS)
+NO_ITEMS = pl.DataFrame(schema=schema_of(ITEM_COLUMNS))
 # The columns that a position is made from.
 POSITION_COLUMNS = [name for name in ITEM_COLUMNS if name not in ("address", "item")]
 CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
@@ -84,6 +85,7 @@ _DIGESTED = [*(name for name in ITEM if name not in ("address", "asset_id")), "a
 _SIDES = ("collateral", "debt", "account")
 # Kinds of items that health is made from.
 _BORROWING = (*_SIDES, "stake")
+_BORROWING_COLUMNS = ["address", "kind", "account_index", "asset_id", "pool", "amount", "liquidation_ltv"]
 # Kinds of which a position has at most one item.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 # Every kind of item.
@@ -99,27 +101,31 @@ _COUNTS: Columns = {
 _SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 
 
-def item_frame(positions: Iterable[Position], unfit: list[Position] | None = None) -> pl.DataFrame:
-    """All items of positions in the columns of ITEM, addresses in lower case. An empty position has no items.
+def unnumbered(positions: Iterable[Position], unfit: list[Position] | None = None) -> Iterator[pl.DataFrame]:
+    """All items of positions, for `numbered`, some positions at a time. An empty position has no items.
 
     Positions that cannot be stored are left out, and are added to `unfit` if that is given.
     """
     remaining = iter(positions)
-    frames = [pl.DataFrame(schema=_UNNUMBERED)]
     while batch := list(islice(remaining, _BATCH)):
         try:
-            frames.append(_unnumbered(batch))
+            yield _rows_of(batch)
         except UNFIT:
             # Only now, because to look at all fields of all positions would take longer than to store them.
             faulty = [position for position in batch if any(misfits(position, Position))]
             if unfit is None or not faulty:
                 raise
             unfit += faulty
-            frames.append(_unnumbered(position for position in batch if not any(misfits(position, Position))))
-    return pl.concat(frames).with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
+            yield _rows_of(position for position in batch if not any(misfits(position, Position)))
 
 
-def _unnumbered(positions: Iterable[Position]) -> pl.DataFrame:
+def numbered(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Items in the columns of ITEM, addresses in lower case: all of an address are among them."""
+    items = pl.concat([pl.DataFrame(schema=_UNNUMBERED), *frames])
+    return items.with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
+
+
+def _rows_of(positions: Iterable[Position]) -> pl.DataFrame:
     rows = [item for position in positions for item in _items(position)]
     return pl.DataFrame(rows, schema=_UNNUMBERED, orient="row")
 
@@ -199,7 +205,7 @@ def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> p
 
 def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
     """The same items among all of a snapshot."""
-    return items.filter(pl.col("kind").is_in(_BORROWING))
+    return items.filter(pl.col("kind").is_in(_BORROWING)).select(_BORROWING_COLUMNS)
 
 
 def digests_of(items: pl.DataFrame) -> pl.DataFrame:
@@ -224,21 +230,28 @@ def forget_digests(store: Store) -> None:
     store.run("forget_digests", version=new_version(store))
 
 
-def activity_rows(items: pl.DataFrame, stated: Activity | None = None) -> SnapshotRows:
-    """The counts over all items of a snapshot, or those that the source has `stated`. Debts without shares and deposits
-    without receipts do not count."""
+def activity_of(items: pl.DataFrame) -> dict[str, int]:
+    """The counts over items of a snapshot, of whole addresses. Debts without shares and deposits without receipts do
+    not count."""
     nonzero = items.filter(pl.col("amount") != "0")
     debts = nonzero.filter(pl.col("kind") == "debt")
-    counts = {
+    return {
         "addresses": items["address"].n_unique(),
         "borrowers": debts["address"].n_unique(),
         "borrower_accounts": debts.select("address", "account_index").n_unique(),
         "lenders": nonzero.filter(pl.col("kind").str.starts_with("lend_"))["address"].n_unique(),
     }
+
+
+def activity_rows(counts: Iterable[Mapping[str, int]], stated: Activity | None = None) -> SnapshotRows:
+    """The sums of counts over all parts of a snapshot, or what the source has `stated`."""
+    sums = dict.fromkeys(_COUNTS, 0)
+    for part in counts:
+        sums = {name: sums[name] + count for name, count in part.items()}
     if stated:
         users = (stated.borrower_active, stated.borrower_account_active, stated.lender_active)
-        counts = dict(zip(_COUNTS, (0, *users), strict=True))
-    return {_SUMMARY: [counts]}
+        sums = dict(zip(_COUNTS, (0, *users), strict=True))
+    return {_SUMMARY: [sums]}
 
 
 def read_activity(store: Store, at: int) -> Activity:

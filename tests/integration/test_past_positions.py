@@ -18,7 +18,7 @@ from analytics_service.market.positions import Account, Balance, Holding, LendPo
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.positions import borrowing_of, item_frame, read_borrowing, read_position
+from analytics_service.store.positions import borrowing_of, read_borrowing, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
@@ -27,6 +27,7 @@ from tests.integration.conftest import Run
 from tests.integration.databases import database, make_views
 from tests.integration.lending import ETH, ORB, USDC, Lending
 from tests.integration.routes import NOON, client_of
+from tests.stored import item_frame
 
 JOB = JOBS["positions"]
 MINUTE = timedelta(minutes=1)

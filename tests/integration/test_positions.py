@@ -22,12 +22,13 @@ from analytics_service.market.positions import (
     Unbonding,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.positions import borrowing_of, item_frame, read_activity, read_borrowing, read_position
+from analytics_service.store.positions import borrowing_of, read_activity, read_borrowing, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
 from tests import clickhouse
 from tests.doubles import dying
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
+from tests.stored import item_frame
 
 JOB = JOBS["positions"]
 MINUTE = timedelta(minutes=1)
@@ -147,6 +148,32 @@ def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store
     run(store, after, RICH)
     assert read(store, after) == RICH
     assert read(store, after, BOB) == Position(BOB)
+
+
+def test_a_snapshot_of_many_addresses_is_as_one_of_few(store: Store, written: Written) -> None:
+    """They are compared and written in parts. The first position is of an address that comes again at the end, in
+    other case: both are one. Then one address has changed, one is gone, and one has an item that cannot be stored."""
+    crowd = [
+        Position(f"0x{n:040x}", wallet=tuple(Balance(f"token;{each}", n + 1) for each in range(4)))
+        for n in range(26_000)
+    ]
+    again = Position(ALICE.upper().replace("X", "x"), wallet=(Balance("native;y", 6),))
+    run(store, 0, RICH, *crowd, again)
+    both = replace(RICH, wallet=(RICH.wallet[0], again.wallet[0], RICH.wallet[1]))
+    assert read(store, 0) == both
+    assert read(store, 0, crowd[-1].address) == crowd[-1]
+    # 6 in accounts, 3 lent, 3 in the wallet, 4 staked, 3 unbonding, and 3 sums.
+    assert written(0) == 4 * 26_000 + 22
+    changed = replace(crowd[7], unclaimed=5)
+    unfit = replace(crowd[8], unclaimed=-1)
+    run(store, 1, *crowd[10:], RICH, changed, unfit, again, *crowd[:7])
+    assert written(1) == 1 + 4
+    assert written(1, closed=True) == 4
+    assert read(store, 1) == both
+    assert read(store, 1, changed.address) == changed
+    assert read(store, 1, unfit.address) == crowd[8]
+    assert read(store, 1, crowd[9].address) == Position(crowd[9].address)
+    assert read_activity(store, SECOND + 60) == Activity(1, 2, 1)
 
 
 @dataclass

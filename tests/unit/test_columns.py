@@ -10,7 +10,7 @@ from analytics_service.market.kinds import Amount, AssetId, Count, Index, Kind, 
 from analytics_service.market.positions import Account, Balance, Holding, Position, Unbonding
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.store.columns import encoded
-from analytics_service.store.positions import item_frame
+from tests.stored import item_frame
 
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 2, 7, 6, 28, 15, tzinfo=UTC)
 
