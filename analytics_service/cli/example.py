@@ -14,6 +14,7 @@ from analytics_service.sources.sql.views import VIEWS
 
 _ENV = "env"
 _FILES = {
+    "cluster": "cluster.sql",
     "grafana": "grafana.json",
     "grafana-protocol": "grafana-protocol.json",
     "nginx": "nginx.conf",
@@ -48,7 +49,7 @@ def example(name: str, folder: Path | None) -> None:
     `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy, `prometheus-rules` has alerts,
     `grafana` is a dashboard of the service, `grafana-protocol` one of the values that ANALYTICS_METRICS_VALUES names.
     `source` is a Python package with a source of snapshots, and `source-views` has the SQL of
-    one that reads ClickHouse. Examples:
+    one that reads ClickHouse. `cluster` says how servers of ClickHouse come and go. Examples:
 
     \b
         analytics-service example nginx > /etc/nginx/conf.d/analytics-service.conf

@@ -129,7 +129,7 @@ def _require_same_tables(store: Store) -> None:
     """SchemaError if the servers of a cluster have different tables, since a CREATE failed on some or one was added."""
     if not (cluster := store.layout.cluster):
         return
-    rows = store.frame("differing_tables", {"cluster": f"'{cluster}'"}, database=store.database)
+    rows = store.frame("differing_tables", store.layout.on_all_servers("tables"), database=store.database)
     if names := rows["name"].to_list():
         raise SchemaError(
             f"Each table must be on all servers of cluster {cluster}, under the same UUID; {', '.join(names)} are not. "

@@ -18,6 +18,11 @@ import urllib3
 
 from analytics_service.http.answer import failure
 from analytics_service.http.errors import CASES
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import HEADS_VIEW
+from analytics_service.store.sql import statements
+from tests.clickhouse import Client
+from tests.integration.conftest import Run
 from tests.processes import free_port, until
 from tests.unit.test_cli import run
 from tests.unit.test_examples import BOARDS, panels, printed
@@ -149,6 +154,18 @@ def test_prometheus_accepts_the_queries_of_a_dashboard(tmp_path: Path, name: str
     rules = tmp_path / "dashboard.yml"
     rules.write_text("\n".join(lines))
     assert f"SUCCESS: {len(targets)} rules found" in accepted("promtool", "check", "rules", str(rules))
+
+
+def test_clickhouse_parses_what_servers_of_a_cluster_need(store: Store, client: Client, run: Run) -> None:
+    """The first of the statements answers those that make every table on a new server."""
+    needed = statements(printed("cluster").replace("'analytics'", f"'{store.database}'"))
+    made = [row[0] for row in run(needed[0])]
+    for statement in [*needed, *made]:
+        client.query("SELECT formatQuery({statement:String})", {"statement": statement})
+    stored = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT empty(data_paths)")
+    created = [re.match(rf"CREATE (TABLE|MATERIALIZED VIEW) {store.database}\.(\w+) UUID '", each) for each in made]
+    assert {match[2] for match in created if match} == {*(name for (name,) in stored), HEADS_VIEW}
+    assert [match[1] for match in created if match].index("MATERIALIZED VIEW") == len(made) - 1
 
 
 @pytest.mark.parametrize("name", ["systemd", "systemd-jobs"])
