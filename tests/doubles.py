@@ -239,6 +239,8 @@ class FakeStore(Store):
             }
             row |= {"left": {"1": None, "2": 0}}
             return pl.DataFrame([{**row, "migrations": applied, "version": version, "now": 2**31}])
+        if query == "new_version":
+            return pl.DataFrame({"version": [len(self.inserts) + 1]})
         if query == "observed_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)})
         if query == "last_rows":
