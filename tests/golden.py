@@ -54,7 +54,8 @@ def written() -> Iterator[str]:
     yield from view_statements(timedelta(days=1))
     yield from COMPOSED
     placeholders = {"hash": "00", "database": "`analytics`", "threads": "1", "readable": "*.*"}
-    yield from researcher_script(user="`ann-b`", fixed="priority = 2 READONLY", **placeholders)
+    fixed = "priority = 2 READONLY, distributed_product_mode = 'global'"
+    yield from researcher_script(user="`ann-b`", fixed=fixed, **placeholders)
 
 
 def layouts() -> str:

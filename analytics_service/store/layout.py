@@ -62,6 +62,8 @@ _SHARDS: Mapping[str, str | int] = {
     "distributed_product_mode": "global",
     "parallel_distributed_insert_select": 0,
 }
+# Those that people need, too, so that a view never shows a part of a snapshot.
+_READING = ("select_sequential_consistency", "skip_unavailable_shards", "distributed_product_mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,11 @@ class Layout:
             "handshake_timeout_ms": 1_000,
             "receive_timeout": max(int(seconds / 2), 1),
         }
+
+    @property
+    def reading_settings(self) -> Mapping[str, str | int]:
+        """Settings of queries that people send."""
+        return {name: value for name, value in self.settings.items() if name in _READING}
 
     def fits(self, engine: str) -> bool:
         """Whether a large table has this engine."""

@@ -78,6 +78,7 @@ def make_researcher(store: Store, name: str) -> str | None:
     digest = hashlib.sha256(password.encode()).hexdigest()
     fixed = {name: value for name, value in fixed_settings(found["memory"]).items() if name in found["settings"]}
     lines = [f"{name}{'' if value is None else f' = {value}'} READONLY" for name, value in fixed.items()]
+    lines += [f"{name} = '{value}'" for name, value in store.layout.reading_settings.items()]
     limits = {"threads": str(found["threads"]), "fixed": ", ".join(lines)}
     for sql in researcher_script(user=f"`{name}`", hash=digest, database=database, readable=f"{database}.*", **limits):
         try:

@@ -14,8 +14,9 @@ from analytics_service.store.researcher import make_researcher
 class Executed(Store):
     """A store that keeps statements, on a server of eight processors and 64 GB that knows two of the settings."""
 
-    def __init__(self, users: int, made: int) -> None:
+    def __init__(self, users: int, made: int, layout: Layout | None = None) -> None:
         self.database = "analytics"
+        self._layout = layout or Layout()
         self.statements: list[str] = []
         limits = {
             "threads": [4],
@@ -29,7 +30,7 @@ class Executed(Store):
         return self._found
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:
-        self.statements += Layout().rendered(statement, self.database)
+        self.statements += self.layout.rendered(statement, self.database)
 
 
 def test_a_new_user_has_a_password_of_which_clickhouse_gets_the_digest() -> None:
@@ -58,3 +59,14 @@ def test_a_user_of_another_origin_stays_as_it_is() -> None:
     with pytest.raises(StoreFailure, match=r"has a user alice .* Choose another name\."):
         make_researcher(store, "alice")
     assert store.statements == []
+
+
+def test_people_see_what_the_service_sees_of_replicas_and_shards() -> None:
+    """By default, as a replica that lags refuses them; the other settings of the service are of its writes."""
+    store = Executed(users=0, made=0, layout=Layout("Atomic", "main", 3))
+    make_researcher(store, "alice")
+    (profile,) = [sql for sql in store.statements if sql.startswith("ALTER SETTINGS PROFILE")]
+    assert profile.splitlines()[-1].removeprefix("    max_memory_usage_for_user = 16000000000 READONLY, ") == (
+        "log_comment READONLY, select_sequential_consistency = '1', skip_unavailable_shards = '0', "
+        "distributed_product_mode = 'global'"
+    )
