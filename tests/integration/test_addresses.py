@@ -111,17 +111,17 @@ def test_requests_give_up_on_a_server_that_hangs_and_others_wait(server: Setting
         relay.hangs.set()
         begun, waiting = time.monotonic(), pool.submit(store.server_version)
         with within(0.5), pytest.raises(Busy):
-            store.frame("server_memory")
+            store.frame("free_room")
         with pytest.raises(StoreUnavailable, match="does not answer"):
             store.probe(0.5)
         with within(PATIENCE), pytest.raises(ServerAway, match="does not answer"):
-            store.frame("server_memory")
+            store.frame("free_room")
         assert time.monotonic() - begun < 2 * slack()
         assert not waiting.done()
         relay.hangs.clear()
         store.probe(PATIENCE)
         with within(PATIENCE):
-            assert store.frame("server_memory").height == 1
+            assert store.frame("free_room").height == 1
         # What was sent while it hung is lost, and asked again once the connection ends.
         relay.drop()
         assert waiting.result(PATIENCE) == version
@@ -136,10 +136,10 @@ def test_the_next_server_answers_while_the_first_cannot_be_reached(
         settings = replace(server, clickhouse_url=urls, clickhouse_database="default")
         store, writer = Store(settings), Store(settings)
         version = writer.server_version()
-        assert store.frame("server_memory").height == 1
+        assert store.frame("free_room").height == 1
         assert relay.connections == 2
     gone = f"ClickHouse at {relay.url} cannot be reached: "
-    assert store.frame("server_memory").height == 1
+    assert store.frame("free_room").height == 1
     assert caplog.messages[-1].startswith(gone)
     assert caplog.messages[-1].endswith(" Asking the next server.")
     with pytest.raises(StoreUnavailable, match=re.escape(gone)):

@@ -130,7 +130,7 @@ def order(store: Store) -> list[str]:
 def read(store: Store) -> int:
     """The rows that a request reads."""
     with within(PATIENCE):
-        return store.frame("server_memory").height
+        return store.frame("free_room").height
 
 
 def test_who_waits_for_a_server_that_hangs_asks_the_next_that_answers(
@@ -175,7 +175,7 @@ def test_a_request_has_one_budget_for_all_servers(fakes: list[Fake]) -> None:
     fakes[0].error = fakes[1].error = ConnectionRefusedError(111, "Connection refused")
     fakes[2].answers.clear()
     with within(0.05), pytest.raises(Busy):
-        store.frame("server_memory")
+        store.frame("free_room")
     assert fakes[2].asked.is_set()
     assert order(store) == [C, A, B]
 
@@ -183,8 +183,8 @@ def test_a_request_has_one_budget_for_all_servers(fakes: list[Fake]) -> None:
 def test_other_reads_last_no_longer_than_a_query(fakes: list[Fake]) -> None:
     store = store_over(fakes[:1], query_timeout=0)
     fakes[0].answers.clear()
-    with pytest.raises(StoreUnavailable, match=r"at http://a:8123 did not answer in time \(query server_memory\)"):
-        store.frame("server_memory")
+    with pytest.raises(StoreUnavailable, match=r"at http://a:8123 did not answer in time \(query free_room\)"):
+        store.frame("free_room")
 
 
 def test_a_replica_that_lacks_rows_is_not_lost(fakes: list[Fake]) -> None:
