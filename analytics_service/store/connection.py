@@ -149,13 +149,16 @@ class Store:
         ends = min(ends_at(), time.monotonic() + self._settings.query_timeout)
 
         def first_answer() -> _T:
-            *others, last = self._failover.candidates()
-            for server in others:
+            tried: list[Endpoint] = []
+            while True:
+                # Their order may have changed meanwhile.
+                server, *others = [each for each in self._failover.candidates() if each not in tried]
+                tried.append(server)
                 try:
                     return self._asked(server, operation, ask, ends)
-                except (ServerAway, QuorumPending) as error:
-                    log.debug("%s Asking the next server.", error)
-            return self._asked(last, operation, ask, ends)
+                except (ServerAway, QuorumPending):
+                    if not others:
+                        raise
 
         return self._patiently(first_answer)
 
@@ -350,8 +353,10 @@ class Store:
                 raise faults[0]
             self.line.close(str(faults[0]))
             raise ServerAway(str(faults[0]))
-        for server, fault in zip(servers[:first], faults, strict=False):
+        slower = [*zip(servers[:first], faults, strict=False)]
+        for server, fault in slower:
             self._lose(server, fault)
+        for server, fault in slower:
             server.release(str(fault))
         self.line.open()
 
