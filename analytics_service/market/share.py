@@ -38,7 +38,7 @@ _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 def within(seconds: float, gate: Gate | None = _OPEN) -> Iterator[None]:
     """Bound every wait of this thread in the block: in seconds, and while the gate is open. Without a gate its queries
     do not wait in line."""
-    token = _BUDGET.set(_Budget(time.monotonic() + seconds, gate))
+    token = _BUDGET.set(_Budget(min(ends_at(), time.monotonic() + seconds), gate))
     try:
         yield
     finally:

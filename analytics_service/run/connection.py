@@ -15,6 +15,8 @@ _LARGEST_HEAD = 2**16
 # Bytes of its answer that a client must take to renew the deadline.
 _PROGRESS = 2**14
 _READ_SIZE = 2**16
+# Where the milliseconds since data last arrived are in a C struct tcp_info.
+_LAST_DATA_RECEIVED = 52
 # A C struct linger: on, with 0 seconds.
 _DROP = struct.pack("ii", 1, 0)
 
@@ -39,6 +41,8 @@ class Connection:
         self.ends_after_answer = False
         self.is_ahead = False
         self.is_draining = False
+        self.waited = 0.0
+        """Seconds for which what was received last had waited for a thread."""
         self.parser = get_parser(cfg, self, client)
         self.unsent = 0
         """Bytes that the client has not taken yet."""
@@ -91,10 +95,19 @@ class Connection:
         except BlockingIOError:
             return True
         if not self.is_draining:
+            self.waited = self._seconds_since_arrival()
             if received and not self._received:
                 self.deadline = time.monotonic() + patience
             self._received += received
         return bool(received)
+
+    def _seconds_since_arrival(self) -> float:
+        """How long ago bytes last arrived, as the kernel knows; 0 at a Unix socket, of which it does not."""
+        if self.socket.family == socket.AF_UNIX:
+            return 0.0
+        facts = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED + 4)
+        (milliseconds,) = struct.unpack_from("I", facts, _LAST_DATA_RECEIVED)
+        return float(milliseconds) / 1000
 
     def has_more(self) -> bool:
         """Whether anything was received after the last request."""

@@ -241,6 +241,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except ANY_FAILURE as error:
             self.handle_error(None, connection, connection.client, error)
         connection.requests += 1
+        # A client that sends many requests at once waits for itself.
+        connection.waited = 0.0
         connection.ends_after_answer = not stays
         connection.deadline = time.monotonic() + max(self.cfg.keepalive, _PATIENCE)
         return stays and connection.has_more()
