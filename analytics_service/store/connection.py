@@ -172,12 +172,10 @@ class Store:
         try:
             result = server.ask(answer, left)
         except TimeoutError:
-            hint = " Perhaps a server of its cluster hangs." if self._is_split else ""
-            late = StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).{hint}")
             if ends == ends_at():
-                raise self.line.refusal() from late
+                raise self.line.refusal() from self._late(server, operation)
             server.forget()
-            raise late from None
+            raise self._late(server, operation) from None
         server.answered_at = time.monotonic()
         return result
 
@@ -445,10 +443,14 @@ class Store:
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError, StoreUnavailable) as error:
             if seconds_left() == 0:
                 # The request's time is over, which does not say that the server is away.
-                raise self.line.refusal() from error
+                raise self.line.refusal() from self._late(server, operation)
             if isinstance(error, StoreUnavailable):
                 raise
             raise _service_error(error, operation, _culprit(error, server.url), self._peer(error)) from error
+
+    def _late(self, server: Endpoint, operation: str) -> StoreUnavailable:
+        hint = " Perhaps another server of its cluster hangs." if self._is_split else ""
+        return StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).{hint}")
 
     def _peer(self, error: Exception) -> str:
         """The other shard that a server waited for, as its message names it; empty if none."""
