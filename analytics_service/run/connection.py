@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import sys
 import time
 from collections import deque
 from typing import Any
@@ -102,8 +103,8 @@ class Connection:
         return bool(received)
 
     def _seconds_since_arrival(self) -> float:
-        """How long ago bytes last arrived, as the kernel knows; 0 at a Unix socket, of which it does not."""
-        if self.socket.family == socket.AF_UNIX:
+        """How long ago bytes last arrived, as Linux knows; 0 at a Unix socket, of which it does not."""
+        if self.socket.family == socket.AF_UNIX or sys.platform != "linux":
             return 0.0
         facts = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED + 4)
         (milliseconds,) = struct.unpack_from("I", facts, _LAST_DATA_RECEIVED)
