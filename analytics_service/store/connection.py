@@ -2,12 +2,10 @@
 
 import io
 import logging
-import re
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -20,67 +18,35 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import (
     ClickHouseError,
     DatabaseError,
-    OperationalError,
 )
 from clickhouse_connect.driver.httpclient import HttpClient
 from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
-    AccessRefused,
-    AnalyticsError,
-    Busy,
     DiskFull,
     QuorumPending,
-    SchemaError,
     ServerAway,
-    StoreFailure,
     StoreUnavailable,
 )
 from analytics_service.market.share import ends_at, in_thread, seconds_left, within
 from analytics_service.store.client import connect
-from analytics_service.store.failover import Endpoint, Failover
+from analytics_service.store.failover import Endpoint, Failover, fault_of, first_answer
 from analytics_service.store.layout import Layout
 from analytics_service.store.line import Line
-from analytics_service.store.reach import cause_of, ping, unreachable
+from analytics_service.store.reach import ping
+from analytics_service.store.refusals import is_left_to_others, reason_of, translated
 from analytics_service.store.retries import Retries
 from analytics_service.store.server import LOST_WRITES, require_running, server_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
 
-# Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
-# NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
-_PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
-# SOCKET_TIMEOUT and NETWORK_ERROR, with the caller or with another server.
-_NETWORK = frozenset({209, 210})
-# Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
-# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one that ends while it answers
-# ATTEMPT_TO_READ_AFTER_EOF.
-_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
-# UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
-_QUORUM = {286: "still takes another INSERT into the table", 289: "lacks what other replicas have"}
-# UNFINISHED, where replicas that answer have executed a mutation, and the others are going to.
-_UNFINISHED, _INACTIVE = 341, "some replicas are inactive"
-# UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
-_REFUSED_USER = frozenset({192, 193, 194, 516})
-# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
-_NO_SCHEMA = frozenset({47, 60, 81})
-# NOT_ENOUGH_SPACE, and the message of other errors when the disk is full.
-_DISK_FULL, _NO_SPACE = 243, "No space left on device"
-# The names of other servers in a server's message: of one that it could not reach, and of one whose error it passes on.
-_PEER = re.compile(r"(?:\(|peer: )((?:[\w.-]+|\[[\w:.]+\]):\d+)[,)]")
-_ORIGIN = re.compile(r"Received from (\S+:\d+)\.")
 # The last bytes of an Arrow stream. Polars reads a truncated stream without an error, and a server that dies while it
 # answers may send an empty body.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-# The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
-_REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
-_REASON_CHARACTERS = 500
 # Seconds in which a server must accept the first connection and answer, if another server can be asked instead.
 _SECONDS_OF_SEVERAL = 1
-# Seconds by which a server may answer a ping later than one that is asked after it.
-_MOMENT = 0.5
 # Seconds between attempts while replicas wait for each other.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 # Bytes of a stream that are read at a time.
@@ -187,7 +153,7 @@ class Store:
             fmt="ArrowStream",
             settings={
                 "max_execution_time": left,
-                **self.layout.reading(left),
+                **self.layout.timeouts,
                 "output_format_arrow_compression_method": "none",
                 # By default the driver makes the server buffer complete answers. That is not needed, because a
                 # truncated answer raises anyway.
@@ -296,9 +262,9 @@ class Store:
                 try:
                     return client.command(statement, settings=settings, **options)
                 except DatabaseError as error:
-                    if not (error.code == _UNFINISHED and _INACTIVE in str(error)):
+                    if not is_left_to_others(error):
                         raise
-                    log.warning("%s", _reason(error))
+                    log.warning("%s", reason_of(error))
                     return None
 
         answer = self._patiently(act)
@@ -344,14 +310,14 @@ class Store:
         """
         begun, servers = time.monotonic(), self._failover.candidates()
         pings = [in_thread(partial(self._ping, server, seconds)) for server in servers]
-        first = _first_answer(servers, pings, begun, seconds)
-        faults = [_fault(server, pinged) for server, pinged in zip(servers, pings, strict=True)]
+        first = first_answer(servers, pings, begun, seconds)
         if first is None:
-            if not isinstance(faults[0], StoreUnavailable):
-                raise faults[0]
-            self.line.close(str(faults[0]))
-            raise ServerAway(str(faults[0]))
-        slower = [*zip(servers[:first], faults, strict=False)]
+            fault = fault_of(servers[0], pings[0])
+            if not isinstance(fault, StoreUnavailable):
+                raise fault
+            self.line.close(str(fault))
+            raise ServerAway(str(fault))
+        slower = [(server, fault_of(server, pinged)) for server, pinged in zip(servers[:first], pings, strict=False)]
         for server, fault in slower:
             self._lose(server, fault)
         for server, fault in slower:
@@ -446,15 +412,11 @@ class Store:
                 raise self.line.refusal() from self._late(server, operation)
             if isinstance(error, StoreUnavailable):
                 raise
-            raise _service_error(error, operation, _culprit(error, server.url), self._peer(error)) from error
+            raise translated(error, operation, server.url, is_split=self._is_split) from error
 
     def _late(self, server: Endpoint, operation: str) -> StoreUnavailable:
         hint = " Perhaps another server of its cluster hangs." if self._is_split else ""
         return StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).{hint}")
-
-    def _peer(self, error: Exception) -> str:
-        """The other shard that a server waited for, as its message names it; empty if none."""
-        return match[1] if self._is_split and (match := _PEER.search(str(error))) else ""
 
     @property
     def _is_split(self) -> bool:
@@ -468,73 +430,8 @@ class Store:
             server.forget()
 
 
-def _first_answer(
-    servers: Sequence[Endpoint], pings: Sequence[Future[None]], begun: float, seconds: float
-) -> int | None:
-    """The index of the first server that answers within a moment; if none does, within so many seconds."""
-    for ends in (begun + _MOMENT, begun + seconds):
-        for index, (server, pinged) in enumerate(zip(servers, pings, strict=True)):
-            wait([pinged], max(ends - time.monotonic(), 0))
-            # On a busy machine another answer may come first.
-            if (pinged.done() and not pinged.exception()) or server.answered_at >= begun:
-                return index
-    return None
-
-
-def _fault(server: Endpoint, pinged: Future[None]) -> BaseException:
-    """Why a server does not answer a ping."""
-    error = pinged.exception() if pinged.done() else None
-    return unreachable(server.url, "it does not answer") if error is None or isinstance(error, Busy) else error
-
-
 def _stream(rows: pl.DataFrame) -> bytes:
     """Rows as a single record batch of an Arrow stream, which ClickHouse inserts atomically."""
     body = io.BytesIO()
     rows.rechunk().write_ipc_stream(body, compression="uncompressed")
     return body.getvalue()
-
-
-def _culprit(error: Exception, url: str) -> str:
-    """The server whose error another one passes on; by default the one that was asked."""
-    origins = _ORIGIN.findall(str(error)) if isinstance(error, DatabaseError) else []
-    return origins[-1] if origins else url
-
-
-def _service_error(error: Exception, operation: str, url: str, peer: str) -> AnalyticsError:
-    """Our exception for an error of the driver, or of the connections below it."""
-    if not isinstance(error, ClickHouseError):
-        return unreachable(url, cause_of(error))
-    if not isinstance(error, DatabaseError):
-        return StoreFailure(f"ClickHouse could not be used: {operation}.")
-    if error.code in _NO_SCHEMA:
-        return SchemaError(
-            f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`.",
-            _reason(error),
-        )
-    if error.code in _REFUSED_USER:
-        return AccessRefused(
-            f"ClickHouse at {url} refuses the user or the password; "
-            "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
-        )
-    if error.code == _DISK_FULL or _NO_SPACE in str(error):
-        return DiskFull(operation)
-    if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
-        return unreachable(url, cause_of(error.__cause__))
-    if error.code in _QUORUM:
-        return QuorumPending(f"ClickHouse at {url} {_QUORUM[error.code]} ({operation}).")
-    if error.code in _PASSING_ELSEWHERE or (peer and error.code in _NETWORK):
-        return StoreUnavailable(
-            f"ClickHouse at {url} cannot reach {peer or 'all'} of its cluster ({operation}): {_reason(error)}"
-        )
-    if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
-        late = f": {_reason(error)}" if " DDL task " in str(error) else "."
-        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}){late}")
-    if error.code is None:
-        return StoreUnavailable(f"The server at {url} is not ClickHouse; check ANALYTICS_CLICKHOUSE_URL.")
-    return StoreFailure(f"ClickHouse refused: {operation}: {_reason(error)}")
-
-
-def _reason(error: DatabaseError) -> str:
-    """The server's reason for refusing a statement, on one line and without its version and address."""
-    match = _REASON.search(str(error))
-    return " ".join((match[1] if match else str(error)).split())[:_REASON_CHARACTERS]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ServerAway
+from analytics_service.errors import Busy, ServerAway
 from analytics_service.market.share import Share, in_thread
+from analytics_service.store.reach import unreachable
 from analytics_service.store.server import address_of
 
 _T = TypeVar("_T")
+# Seconds by which a server may answer a ping later than one that is asked after it.
+_MOMENT = 0.5
 # Seconds for which a server that was lost must answer until it is preferred again.
 _TRUST_SECONDS = 30.0
 
@@ -99,3 +102,22 @@ class Failover:
             endpoint.lost_at = endpoint.lost_at and self._clock()
         elif self._clock() - endpoint.lost_at > _TRUST_SECONDS:
             endpoint.lost_at = 0.0
+
+
+def first_answer(
+    servers: Sequence[Endpoint], pings: Sequence[Future[None]], begun: float, seconds: float
+) -> int | None:
+    """The index of the first server that answers within a moment; if none does, within so many seconds."""
+    for ends in (begun + _MOMENT, begun + seconds):
+        for index, (server, pinged) in enumerate(zip(servers, pings, strict=True)):
+            wait([pinged], max(ends - time.monotonic(), 0))
+            # On a busy machine another answer may come first.
+            if (pinged.done() and not pinged.exception()) or server.answered_at >= begun:
+                return index
+    return None
+
+
+def fault_of(server: Endpoint, pinged: Future[None]) -> BaseException:
+    """Why a server does not answer a ping."""
+    error = pinged.exception() if pinged.done() else None
+    return unreachable(server.url, "it does not answer") if error is None or isinstance(error, Busy) else error

@@ -64,6 +64,13 @@ _SHARDS: Mapping[str, str | int] = {
 }
 # Those that people need, too, so that a view never shows a part of a snapshot.
 _READING = ("select_sequential_consistency", "skip_unavailable_shards", "distributed_product_mode")
+# A shard that hangs fails a query in less time than a request has, and so is named: when it takes no new connection, or
+# is silent on one. While it works, it tells ten times a second how far it is.
+_TIMEOUTS: Mapping[str, int] = {
+    "connections_with_failover_max_tries": 1,
+    "handshake_timeout_ms": 1_000,
+    "receive_timeout": 3,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +94,10 @@ class Layout:
             return {}
         return {**_REPLICAS, **_SHARDS} if self.is_split else _REPLICAS
 
-    def reading(self, seconds: float) -> Mapping[str, int]:
-        """Settings of a query that has so many seconds: a shard that hangs is named before they are over.
-
-        A shard that works tells how far it is ten times a second, unless it begins just now.
-        """
-        if not self.is_split:
-            return {}
-        return {
-            "connections_with_failover_max_tries": 1,
-            "handshake_timeout_ms": 1_000,
-            "receive_timeout": max(int(seconds / 2), 1),
-        }
+    @property
+    def timeouts(self) -> Mapping[str, int]:
+        """Settings of the service's queries: how long servers wait for each other."""
+        return _TIMEOUTS if self.is_split else {}
 
     @property
     def reading_settings(self) -> Mapping[str, str | int]:

@@ -1,0 +1,98 @@
+"""What errors of ClickHouse, and of connections to it, mean for the service, and which server they name."""
+
+import re
+
+import urllib3
+from clickhouse_connect.driver.exceptions import (
+    ClickHouseError,
+    DatabaseError,
+    OperationalError,
+)
+
+from analytics_service.errors import (
+    AccessRefused,
+    AnalyticsError,
+    DiskFull,
+    QuorumPending,
+    SchemaError,
+    StoreFailure,
+    StoreUnavailable,
+)
+from analytics_service.store.reach import cause_of, unreachable
+
+# Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
+# NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
+_PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
+# SOCKET_TIMEOUT and NETWORK_ERROR, with the caller or with another server.
+_NETWORK = frozenset({209, 210})
+# Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
+# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one that ends while it answers
+# ATTEMPT_TO_READ_AFTER_EOF.
+_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
+# UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
+_QUORUM = {286: "still takes another INSERT into the table", 289: "lacks what other replicas have"}
+# UNFINISHED, and its message where only replicas that do not answer are left.
+_UNFINISHED, _INACTIVE = 341, "some replicas are inactive"
+# UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
+_REFUSED_USER = frozenset({192, 193, 194, 516})
+# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
+_NO_SCHEMA = frozenset({47, 60, 81})
+# NOT_ENOUGH_SPACE, and the message of other errors when the disk is full.
+_DISK_FULL, _NO_SPACE = 243, "No space left on device"
+# The names of other servers in a server's message: of one that it could not reach, and of one whose error it passes on.
+_PEER = re.compile(r"(?:\(|peer: )((?:[\w.-]+|\[[\w:.]+\]):\d+)[,)]")
+_ORIGIN = re.compile(r"Received from (\S+:\d+)\.")
+# The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
+_REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
+_REASON_CHARACTERS = 500
+
+
+def translated(error: Exception, operation: str, url: str, *, is_split: bool) -> AnalyticsError:
+    """Our exception for an error of the driver, or of the connections below it. It names the server at fault: the one
+    at the URL, which was asked, or another shard."""
+    if not isinstance(error, ClickHouseError):
+        return unreachable(url, cause_of(error))
+    if not isinstance(error, DatabaseError):
+        return StoreFailure(f"ClickHouse could not be used: {operation}.")
+    peers = _PEER.findall(str(error)) if is_split else []
+    return _of_server(error, operation, [url, *_ORIGIN.findall(str(error))][-1], peers[0] if peers else "")
+
+
+def is_left_to_others(error: DatabaseError) -> bool:
+    """Whether replicas that answer have executed a mutation, and the others are going to."""
+    return error.code == _UNFINISHED and _INACTIVE in str(error)
+
+
+def _of_server(error: DatabaseError, operation: str, url: str, peer: str) -> AnalyticsError:
+    if error.code in _NO_SCHEMA:
+        return SchemaError(
+            f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`.",
+            reason_of(error),
+        )
+    if error.code in _REFUSED_USER:
+        return AccessRefused(
+            f"ClickHouse at {url} refuses the user or the password; "
+            "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
+        )
+    if error.code == _DISK_FULL or _NO_SPACE in str(error):
+        return DiskFull(operation)
+    if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
+        return unreachable(url, cause_of(error.__cause__))
+    if error.code in _QUORUM:
+        return QuorumPending(f"ClickHouse at {url} {_QUORUM[error.code]} ({operation}).")
+    if error.code in _PASSING_ELSEWHERE or (peer and error.code in _NETWORK):
+        return StoreUnavailable(
+            f"ClickHouse at {url} cannot reach {peer or 'all'} of its cluster ({operation}): {reason_of(error)}"
+        )
+    if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
+        late = f": {reason_of(error)}" if " DDL task " in str(error) else "."
+        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}){late}")
+    if error.code is None:
+        return StoreUnavailable(f"The server at {url} is not ClickHouse; check ANALYTICS_CLICKHOUSE_URL.")
+    return StoreFailure(f"ClickHouse refused: {operation}: {reason_of(error)}")
+
+
+def reason_of(error: DatabaseError) -> str:
+    """The server's reason for refusing a statement, on one line and without its version and address."""
+    match = _REASON.search(str(error))
+    return " ".join((match[1] if match else str(error)).split())[:_REASON_CHARACTERS]
