@@ -5,6 +5,7 @@ and a table with a copy on every server is a Distributed one whose INSERTs go to
 """
 
 import re
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -54,6 +55,16 @@ class Shard:
         if self._process is not None:
             self._process.communicate()
             self._process = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The server does nothing for the duration of the block."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def answers(self) -> bool:
         """Whether the server answers."""

@@ -1,5 +1,7 @@
 """A store of three shards: answers are those of a single server, or none while a shard is away."""
 
+import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -13,8 +15,9 @@ from analytics_service.backups.archive import ArchiveReader
 from analytics_service.backups.restoring import restore
 from analytics_service.backups.taking import back_up
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SchemaError, StoreUnavailable
+from analytics_service.errors import Busy, SchemaError, StoreUnavailable
 from analytics_service.exports.removing import Removal, remove
+from analytics_service.market.share import within
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor, Status
@@ -24,6 +27,7 @@ from analytics_service.store.histories import PRICES
 from analytics_service.store.layout import SPLIT
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
+from analytics_service.store.observations import read_series
 from analytics_service.store.schema import pending
 from analytics_service.store.shards import SHARDS, read_shards
 from jobs.registry import JOBS
@@ -33,7 +37,7 @@ from tests.integration import imports
 from tests.integration.databases import database, make_views
 from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
 from tests.integration.shards import CLUSTER, SMALLER, Shard, ShardedStore, running, settings_of
-from tests.processes import until
+from tests.processes import slack, until
 
 HOUR = timedelta(hours=1)
 # Status and body by path.
@@ -187,6 +191,22 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     assert {path: without[path] for path in {*SNAPSHOT_ROUTES} - refused}.items() <= stores.answers.items()
     assert answers(stores.split, HISTORIES).items() <= stores.answers.items()
     assert run_once(*later) == Outcome.DONE
+
+
+def test_a_shard_that_hangs_is_named_within_seconds(stores: Stores) -> None:
+    """On a connection that was open before, the server that is asked notices it only after five seconds."""
+    away, asked = stores.shards[2], stores.shards[0]
+    named = f"ClickHouse at {asked.url} cannot reach {away.host} of its cluster"
+    late = f"ClickHouse at {asked.url} did not answer in time .* Perhaps another server of its cluster hangs"
+    with away.paused():
+        begun = time.monotonic()
+        with within(5), pytest.raises(StoreUnavailable) as caught:
+            read_series(stores.split, PRICES, NOON)
+        assert time.monotonic() - begun < 6 * slack()
+        error = caught.value.__cause__ if isinstance(caught.value, Busy) else caught.value
+        assert re.match(f"{named}|{late}", str(error))
+        # Tables that every server has a copy of are read on.
+        assert read_heads(stores.split)
 
 
 @pytest.mark.slow
