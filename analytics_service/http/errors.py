@@ -139,7 +139,8 @@ def _busy(req: falcon.Request, resp: falcon.Response, error: Exception, params: 
 
 
 def _cause(error: Exception) -> str:
-    return f" ({error.__cause__})" if error.__cause__ else ""
+    # ClickHouse's own messages may have several lines.
+    return f" ({' '.join(str(error.__cause__).split())})" if error.__cause__ else ""
 
 
 def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:

@@ -29,7 +29,7 @@ SPLIT = {
 # Reads of system tables leave out servers that do not answer, and wait no longer than this for one that hangs.
 _ANSWERING = (
     "SETTINGS skip_unavailable_shards = 1, connections_with_failover_max_tries = 1, handshake_timeout_ms = 1000, "
-    "connect_timeout_with_failover_ms = 1000, connect_timeout_with_failover_secure_ms = 1000, receive_timeout = 2"
+    "receive_timeout = 2"
 )
 # Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"

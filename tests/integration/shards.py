@@ -58,7 +58,7 @@ class Shard:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The server does nothing for the duration of the block."""
+        """The server hangs during the block: it accepts connections, and answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         try:

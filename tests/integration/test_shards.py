@@ -29,7 +29,7 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
 from analytics_service.store.observations import read_series
 from analytics_service.store.schema import pending
-from analytics_service.store.shards import SHARDS, read_shards
+from analytics_service.store.shards import SHARDS, read_replicas, read_shards
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client
@@ -173,6 +173,7 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     try:
         without = answers(stores.split)
         assert away.host in caplog.text
+        assert all("\n" not in record.getMessage() for record in caplog.records)
         status = status_of(stores.split)
         assert status.faults[0] == f"shard 3 ({away.host}) does not answer: what needs its rows is refused"
         assert [replica.up for replica in status.replicas] == [True, True, False]
@@ -207,6 +208,17 @@ def test_a_shard_that_hangs_is_named_within_seconds(stores: Stores) -> None:
         assert re.match(f"{named}|{late}", str(error))
         # Tables that every server has a copy of are read on.
         assert read_heads(stores.split)
+
+
+def test_while_a_shard_hangs_answers_fail_in_time_and_it_is_found(stores: Stores) -> None:
+    hanging, path = stores.shards[1], "/api/v1/assets/price-history"
+    fresh = client_of(stores.split._settings, stores.split)
+    with hanging.paused():
+        begun = time.monotonic()
+        assert get(fresh, path).status_code == 503
+        assert time.monotonic() - begun < 6 * slack()
+        assert [replica.up for replica in read_replicas(stores.split)] == [True, False, True]
+    assert get(fresh, path).content == stores.answers[path][1]
 
 
 @pytest.mark.slow
