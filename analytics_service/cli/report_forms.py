@@ -35,9 +35,10 @@ def _lines(status: Status) -> Iterator[str]:
     elif status.url:
         yield f"ClickHouse  {_bad('does not answer')} at {status.url}"
     if status.reachable and status.replicas:
-        shards = {replica.shard for replica in status.replicas}
-        answering = [replica for replica in status.replicas if replica.up]
-        yield f"Cluster     {len(shards)} shards; {len(answering)} of {len(status.replicas)} servers answer"
+        shards = len({replica.shard for replica in status.replicas})
+        answering = sum(replica.up for replica in status.replicas)
+        named = "1 shard" if shards == 1 else f"{shards} shards"
+        yield f"Cluster     {named}; {answering} of {len(status.replicas)} servers answer"
     if status.reachable and status.sql:
         yield "SQL         " + "\n            ".join(status.sql)
     if status.schema_current:

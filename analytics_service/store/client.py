@@ -114,7 +114,7 @@ def _layout_of(client: Client, settings: Settings) -> Layout:
         raise SchemaError(
             f"Table observation of database {settings.clickhouse_database} has the engine {table_engine}. Set "
             "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none; "
-            "shards are added as cli/README.md says."
+            "`analytics-service example cluster` says how shards are added."
         )
     return layout
 

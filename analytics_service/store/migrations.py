@@ -134,7 +134,7 @@ def _require_same_tables(store: Store) -> None:
         raise SchemaError(
             f"Each table must be on all servers of cluster {cluster}, under the same UUID; {', '.join(names)} are not. "
             f"If the database {store.database} is new, drop it on all servers and migrate again. "
-            "How a server is added: cli/README.md, Several machines."
+            "`analytics-service example cluster` says how a server is added."
         )
 
 

@@ -46,7 +46,8 @@ def told_away(replicas: Sequence[Replica], *, named: bool = True) -> list[str]:
         if len(away) == len(members):
             words.append(f"shard {shard}{of} does not answer: what needs its rows is refused")
         elif away:
-            words.append(f"{len(away)} of {len(members)} replicas of shard {shard}{of} {_do(away)} not answer")
+            do = "does" if len(away) == 1 else "do"
+            words.append(f"{len(away)} of {len(members)} replicas of shard {shard}{of} {do} not answer")
     return words
 
 
@@ -83,13 +84,9 @@ def shards_to_record(store: Store) -> str:
             raise SchemaError(
                 f"Rows of {table} lie on other shards than their keys say: {_told(store, now)}, which is not what the "
                 "store was made for. Make the cluster what it was; to grow, restore a backup into another database of "
-                "a cluster of another name (cli/README.md, Several machines)."
+                "a cluster of another name, as `analytics-service example cluster` says."
             )
     return now
-
-
-def _do(named: Sequence[str]) -> str:
-    return "does" if len(named) == 1 else "do"
 
 
 def _told(store: Store, shards: str) -> str:
