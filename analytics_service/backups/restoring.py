@@ -1,33 +1,31 @@
-"""Restores a backup: into a separate database, where it is checked, and then by exchanging all tables at once.
+"""Restores a backup: into a separate database, where it is checked, and then by exchanging all tables.
 
-Until the tables are exchanged, nothing in the store has changed, so a restore that is killed is simply repeated. For
-readers it is a rewrite of every family (rule 8.10): it is announced before a single statement exchanges the tables, and
-the new tables record it as finished. So no answer mixes old and new rows, and workers show the new heads at their next
-look at the ledger.
+Until tables are exchanged, nothing in the store has changed, so a restore that is killed before is simply repeated. For
+readers it is a rewrite of every family (rule 8.10), so no answer mixes old and new rows, and workers show the new heads
+at their next look at the ledger.
 
 Writers must be stopped: rows written while tables are exchanged might be lost.
 """
 
 import logging
-import uuid
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 
 import polars as pl
 
 from analytics_service.backups.archive import ArchiveReader, BackupFamily, Manifest
+from analytics_service.backups.exchanging import exchange, plan
 from analytics_service.backups.taking import NOT_SAVED
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
 from analytics_service.store.admission import read_claim
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.layout import REPLICATED, named
-from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, record_rewrite
+from analytics_service.store.ledger import HEADS, new_version, read_ledger
 from analytics_service.store.migrations import migrate, remake
 from analytics_service.store.retries import Reporter
-from analytics_service.store.rewrite import ledger_without_rewrites, make_head_anew
+from analytics_service.store.rewrite import ledger_without_rewrites, make_head_anew, restored_into
 from analytics_service.store.schema import TABLES, Migration, missing, missing_message, shipped, tables_of, unapplied
-from analytics_service.store.sql import filled
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +62,7 @@ def restore(
             f"Database {store.database} has the engine {REPLICATED}, which cannot exchange tables: use another."
         )
     with _all_tables(store, is_replaced=replace):
+        _complete_others(store)
         before = ledger_without_rewrites(store)
         if (before.heads or read_claim(store).side) and not replace:
             raise BackupRefused(
@@ -72,14 +71,15 @@ def restore(
         _require_no_scheduler(store)
         archive.check(reporter)
         version = new_version(store)
-        with _beside(store) as beside:
+        with _beside(store, version) as beside:
             _load(beside, archive, reporter)
             families = sorted({*TABLES, *before.heads, *archive.manifest.families})
-            _mark(beside, store.database, families, version)
+            _mark(beside, version)
+            plan(beside)
             _require_no_scheduler(store)
             if ledger_without_rewrites(store) != before:
                 raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
-            _exchange(store, beside, families, version)
+            exchange(store, beside.database, families, version)
 
 
 @contextmanager
@@ -107,21 +107,34 @@ def _require_no_scheduler(store: Store) -> None:
         raise BackupRefused(f"{scheduler} Stop it, and restore again. {FORGOTTEN}")
 
 
-@contextmanager
-def _beside(store: Store) -> Iterator[Store]:
-    """A separate database for the duration of the block. Databases that killed restores left behind are dropped: their
-    comment distinguishes them from all others."""
-    comment = f"A restore of {store.database}; the next one drops it"
-    for name in store.frame("databases_by_comment", comment=comment)["name"]:
+def _comment(store: Store) -> str:
+    """The comment of databases that tells whose they are."""
+    return f"A restore of {store.database}; the next one drops it"
+
+
+def _complete_others(store: Store) -> None:
+    """Complete a restore that was killed while it exchanged tables, and drop what killed ones have left."""
+    for name in store.frame("databases_by_comment", comment=_comment(store))["name"]:
+        unfinished = read_ledger(store).open.items()
+        version = next((own for _, versions in unfinished for own in versions if restored_into(store, own) == name), 0)
+        if version:
+            log.warning("Completing a restore that was interrupted.")
+            exchange(store, name, [family for family, versions in unfinished if version in versions], version)
         _drop_database(store, name)
-    with closing(store.sibling(f"{store.database}_restore_{uuid.uuid4().hex}")) as beside:
+
+
+@contextmanager
+def _beside(store: Store, version: int) -> Iterator[Store]:
+    """A separate database for the duration of the block. It stays if tables are being exchanged."""
+    with closing(store.sibling(restored_into(store, version))) as beside:
         try:
-            create = f"CREATE DATABASE `{beside.database}`{{on_cluster}} COMMENT '{comment}'"
+            create = f"CREATE DATABASE `{beside.database}`{{on_cluster}} COMMENT '{_comment(store)}'"
             store.execute(create, in_database=False)
             yield beside
         finally:
             try:
-                _drop_database(store, beside.database)
+                if not any(version in versions for versions in read_ledger(store).open.values()):
+                    _drop_database(store, beside.database)
             except AnalyticsError as error:
                 # An earlier error must not be hidden.
                 log.warning("%s could not be dropped: %s", beside.database, error)
@@ -154,27 +167,9 @@ def _reported(chunks: Iterable[bytes], reporter: Reporter) -> Generator[bytes]:
         reporter.advance(len(chunk))
 
 
-def _mark(beside: Store, database: str, families: Sequence[str], version: int) -> None:
-    """Make the heads differ from all heads that workers have seen (rule 8.2).
-
-    The rewrites are those of the store plus this restore. The count of runs is too large for any store, so no worker
-    mistakes the backup for a state that it knows with some runs appended.
-    """
-    beside.execute(
-        f"INSERT INTO {REWRITES} (family, version, announced_at, finished) "
-        f"SELECT family, version, max(announced_at), 1 FROM `{database}`.{REWRITES} GROUP BY family, version"
-    )
-    record_rewrite(beside, families, version, finished=1)
+def _mark(beside: Store, version: int) -> None:
+    """Make the heads differ from all heads that workers have seen (rule 8.2): the count of runs is too large for any
+    store, so no worker mistakes the backup for a state that it knows with some runs appended."""
     restored = sorted(read_ledger(beside).heads)
     schema = {"family": pl.String, "runs": pl.UInt64}
     beside.insert(HEADS, pl.DataFrame({"family": restored, "runs": [version] * len(restored)}, schema=schema))
-
-
-def _exchange(store: Store, beside: Store, families: Sequence[str], version: int) -> None:
-    """Exchange all tables with a single statement, which the server completes even if this process is killed."""
-    tables = sorted(tables_of(shipped()), key=lambda name: name == REWRITES)
-    record_rewrite(store, families, version, finished=0)
-    # Distributed tables stay where they are.
-    parts = (filled(named(name), store.layout.placeholders) for name in tables)
-    pairs = ", ".join(f"`{store.database}`.{part} AND `{beside.database}`.{part}" for part in parts)
-    store.execute(f"EXCHANGE TABLES {pairs}{{on_cluster}}")

@@ -28,8 +28,8 @@ from analytics_service.store.connection import Store
 from analytics_service.store.migrations import create
 
 _STOPPED = (
-    "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup. The same "
-    "command may be run again."
+    "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup once the "
+    "same command is run again."
 )
 
 

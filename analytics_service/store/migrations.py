@@ -21,7 +21,7 @@ from analytics_service.store.schema import (
     view_names,
     view_statements,
 )
-from analytics_service.store.shards import SHARDS, shards_to_record
+from analytics_service.store.shards import SHARDS, require_same_tables, shards_to_record
 from analytics_service.store.sql import created
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     require_server(store.server_version())
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
     _drop_foreign_views(store)
-    _require_same_tables(store)
+    require_same_tables(store)
     store.execute(SCHEMA_MIGRATION)
     _record_shards(store)
     missing = pending(store, migrations)
@@ -123,19 +123,6 @@ def _make_views(store: Store) -> None:
 def _record(store: Store, migration: Migration) -> None:
     row = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
     store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
-
-
-def _require_same_tables(store: Store) -> None:
-    """SchemaError if the servers of a cluster have different tables, since a CREATE failed on some or one was added."""
-    if not (cluster := store.layout.cluster):
-        return
-    rows = store.frame("differing_tables", store.layout.on_all_servers("tables"), database=store.database)
-    if names := rows["name"].to_list():
-        raise SchemaError(
-            f"Each table must be on all servers of cluster {cluster}, under the same UUID; {', '.join(names)} are not. "
-            f"If the database {store.database} is new, drop it on all servers and migrate again. "
-            "`analytics-service example cluster` says how a server is added."
-        )
 
 
 def _require_no_scheduler(store: Store) -> None:

@@ -313,10 +313,23 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
 
 
 def roll_forward(store: Store, family: str, version: int) -> None:
-    """Put a rewrite in place whose writer is silent. Other processes, its writer included, may do so concurrently."""
+    """Put a rewrite in place whose writer is silent. Other processes, its writer included, may do so concurrently.
+
+    BackupFailed for a restore, which only another restore completes: a table is not exchanged twice.
+    """
+    if store.frame("table_engines", database=restored_into(store, version))["engine"].item():
+        raise BackupFailed(
+            "A restore was interrupted while it exchanged tables. Run `analytics-service restore` again, which "
+            "completes it first."
+        )
     staged = Staging(store, family, version)
     _put_in_place(store, staged, ONCE)
     staged.drop()
+
+
+def restored_into(store: Store, version: int) -> str:
+    """The database of a restore, which is a rewrite of a version, until its tables are exchanged."""
+    return f"{store.database}_restore_{version}"
 
 
 def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:

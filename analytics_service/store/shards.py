@@ -51,6 +51,20 @@ def told_away(replicas: Sequence[Replica], *, named: bool = True) -> list[str]:
     return words
 
 
+def require_same_tables(store: Store) -> None:
+    """SchemaError if servers of a cluster that answer have different tables: a CREATE failed on some, one was added, or
+    one was away and has not executed yet what the others have."""
+    if not (cluster := store.layout.cluster):
+        return
+    rows = store.frame("differing_tables", store.layout.on_all_servers("tables"), database=store.database)
+    if names := rows["name"].to_list():
+        raise SchemaError(
+            f"Each table must be on all servers of cluster {cluster}, under the same UUID; {', '.join(names)} are not. "
+            f"If the database {store.database} is new, drop it on all servers and migrate again. "
+            "`analytics-service example cluster` says how a server is added."
+        )
+
+
 def read_shards(store: Store) -> tuple[str, str]:
     """The shards of the cluster as they are now, each with its weight and its servers, and as they are recorded, empty
     if they are not. The large tables of the store must be split."""

@@ -13,12 +13,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
+
+import polars as pl
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import USER, Access, write_configuration
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import SPLIT
 from analytics_service.store.server import native_port
+from analytics_service.store.sql import Parts
 from tests import clickhouse
 from tests.processes import free_port, until
 
@@ -94,6 +98,13 @@ class ShardedStore(Store):
                 named = replace(self._settings, clickhouse_url=shard.url, clickhouse_database=database)
                 with clickhouse.client(named) as own:
                     own.command(each.replace(_ON_CLUSTER, ""))
+
+    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+        """The rows of a named query; for UUIDs of tables, those of their copies."""
+        if query != "table_uuids":
+            return super().frame(query, parts, **parameters)
+        names = {name if _is_split(name) else _copy(name): name for name in cast(list[str], parameters["names"])}
+        return super().frame(query, names=list(names)).with_columns(pl.col("name").replace(names))
 
     def sibling(self, database: str) -> "ShardedStore":
         """Another database on the same servers."""

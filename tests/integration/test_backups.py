@@ -21,7 +21,7 @@ from analytics_service.backups.archive import FORMAT, ArchiveReader
 from analytics_service.backups.restoring import require_restorable, restore
 from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config.settings import Settings
-from analytics_service.errors import BackupFailed, BackupRefused, Superseded
+from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.store.admission import read_claim, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, read_runs, record
@@ -33,10 +33,11 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.migrations import migrate
+from analytics_service.store.rewrite import restored_into, roll_forward
 from analytics_service.store.schema import missing, shipped, tables_of
 from analytics_service.store.sql import Parts
 from tests.clickhouse import by_url, client
-from tests.doubles import FreshHeads, Silent
+from tests.doubles import FreshHeads, Silent, Statement, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.databases import database
 from tests.integration.pages import asset, commit, write
@@ -258,6 +259,34 @@ def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
         left = own.query(f"SHOW DATABASES LIKE '{store.database}\\_restore\\_%'").result_columns
         other.execute(f"DROP DATABASE {foreign}", in_database=False)
     assert left == [[foreign]]
+
+
+def test_a_restore_that_is_killed_while_it_exchanges_tables_is_completed_by_the_next_and_by_nobody_else(
+    store: Store, settings: Settings, of_two: Path
+) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    exchanged = []
+
+    def die(statement: Statement) -> None:
+        if statement.name.startswith("EXCHANGE"):
+            exchanged.append(statement)
+            if len(exchanged) == len(TABLES) // 2:
+                raise StoreUnavailable("ClickHouse is gone.")
+
+    with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):
+        restore(broken, ArchiveReader(of_two), Silent(), replace=True)
+    ledger = read_ledger(store)
+    ((version,),) = {tuple(versions) for versions in ledger.open.values()}
+    assert {"prices", "positions"} < set(ledger.open)
+    with pytest.raises(BackupFailed, match="A restore was interrupted while it exchanged tables"):
+        roll_forward(store, "prices", version)
+    assert set(read_ledger(store).open) == set(ledger.open)
+    # This one has nothing else to do.
+    with pytest.raises(BackupRefused, match="There is data in"):
+        restore(store, ArchiveReader(of_two), Silent(), replace=False)
+    assert prices(settings) == TWO
+    assert read_ledger(store).open == {}
+    assert store.frame("table_engines", database=restored_into(store, version))["engine"].to_list() == [None]
 
 
 def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> None:
