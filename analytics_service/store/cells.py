@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from analytics_service.market.instants import DAY, month_start
 from analytics_service.store.connection import Store
+from analytics_service.store.deleting import delete_once
 from analytics_service.store.ledger import new_version
 from analytics_service.store.sql import named_query
 
@@ -55,7 +56,8 @@ def compute_touched(store: Store, histories: Sequence[str], touched: Touched, af
     days = _days(store, touched)
     if touched.removed:
         cells = named_query("cells_of_observation", ())
-        store.execute(named_query("drop_empty_cells", {"removed": touched.removed, "cells": cells}))
+        statement = named_query("drop_empty_cells", {"removed": touched.removed, "cells": cells})
+        delete_once(store, "cell", statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, after, newest, version=touched.version, removed=touched.removed)
 

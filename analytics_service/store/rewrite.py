@@ -31,6 +31,7 @@ from analytics_service.store.cells import Touched, compute_touched
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.corrections import HEARTBEAT_SECONDS, PUTTING_IN_PLACE, Correction, beating, in_turn
+from analytics_service.store.deleting import delete_once
 from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.histories import names_of
 from analytics_service.store.layout import named
@@ -159,14 +160,14 @@ class Staging:
             self._add(table)
         removed = self.removed if self._store.frame("row_count", table=self.removed)["rows"].item() else ""
         if removed:
-            self._delete("take_out_observations", removed=removed)
+            self._delete(OBSERVATIONS, "take_out_observations", removed, removed=removed)
         self._add_assets()
         touched = Touched(self._added, removed, self.version)
         compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
-            self._delete("take_out_runs", staged=staged_runs)
+            self._delete(LEDGER, "take_out_runs", staged_runs, staged=staged_runs)
             for table in self._events:
-                self._delete("take_out_events", staged=staged_runs, table=table)
+                self._delete(table, "take_out_events", staged_runs, staged=staged_runs, table=table)
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
         if any(run.kind == CORRECTION for run in runs):
@@ -215,8 +216,9 @@ class Staging:
         ).row(0, named=True)
         return replace(run, **left, at=run.at if run.at == VALUES_ONLY else left["last_observed_at"])
 
-    def _delete(self, query: str, **parts: str) -> None:
-        self._store.execute(named_query(query, {**parts, "version": f"{self.version}"}))
+    def _delete(self, table: str, query: str, staged: str, /, **parts: str) -> None:
+        statement = named_query(query, {**parts, "version": f"{self.version}"})
+        delete_once(self._store, table, statement, staged)
 
     def _is_there(self) -> bool:
         return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(self._tables)
@@ -231,7 +233,7 @@ class Staging:
             where += f" AND id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         self._store.execute(f"INSERT INTO {ASSETS} SELECT {columns} FROM {staged} WHERE {where}")
         if self._store.frame("rows_of_asset", table=staged, column="kind", asset_id="")["rows"].item():
-            self._delete("take_out_assets", staged=staged)
+            self._delete(ASSETS, "take_out_assets", staged, staged=staged)
 
 
 def make_head_anew(store: Store, family: str, version: int) -> None:

@@ -8,16 +8,18 @@ from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from analytics_service.config.settings import Settings
+from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import DECIMAL
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Run, read_heads, runs_of
-from analytics_service.store.rewrite import publish, staging
+from analytics_service.store.ledger import Head, Run, read_heads, read_ledger, runs_of
+from analytics_service.store.rewrite import publish, roll_forward, staging
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
 from tests import oracle
@@ -95,6 +97,26 @@ def test_what_takes_the_place_of_others_is_there_before_they_go(store: Store, se
         take_out(watched, [(IDS[0], at)], added=added)
     assert seen == [{*IDS, "token;other"}]
     assert {asset_id for asset_id, _ in observations(settings)} == {*IDS[1:], "token;other"}
+
+
+def test_rows_are_taken_out_once_however_often_the_steps_are_repeated(store: Store, settings: Settings) -> None:
+    """A mutation looks at all parts of a table, so whoever rolls a rewrite forward begins none that is done."""
+    at = second(2025, 1, 20, 8)
+    take(store, at, [Price(name, oracle.instant(at), Decimal(1)) for name in IDS])
+    mutations = "SELECT table, count() FROM system.mutations WHERE database = currentDatabase() GROUP BY 1 ORDER BY 1"
+
+    def die(statement: Statement) -> None:
+        if statement.name.startswith("INSERT INTO snapshot"):
+            raise StoreUnavailable("ClickHouse is gone.")
+
+    with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):
+        take_out(broken, [(IDS[0], at)])
+    before = query(settings, mutations)
+    assert before == [("cell", 1), ("observation", 1)]
+    ((version,),) = read_ledger(store).open.values()
+    roll_forward(store, "prices", version)
+    assert query(settings, mutations) == before
+    assert observations(settings) == {(name, at): Decimal(1) for name in IDS[1:]}
 
 
 def test_of_an_import_remains_what_its_observations_are(store: Store, settings: Settings, tmp_path: Path) -> None:
