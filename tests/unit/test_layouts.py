@@ -43,6 +43,14 @@ def test_on_a_single_server_and_in_the_cloud_placeholders_are_empty(layout: Layo
     assert layout.rendered("CREATE TABLE a{local}{on_cluster}", "analytics") == ["CREATE TABLE a"]
 
 
+def test_servers_that_have_not_executed_a_statement_are_told_from_its_answer() -> None:
+    """In a Replicated database by shard and replica. On a single server no statement has such an answer."""
+    answer = ["s1", "r1", "OK", "1", "0\ns1", "r2", "QUEUED", "1", "0"]
+    assert Layout("Replicated").left_out(answer) == ["s1:r2"]
+    assert Layout().left_out(answer) == []
+    assert Layout("Replicated").left_out("") == []
+
+
 def test_a_database_that_sends_ddl_itself_needs_no_cluster() -> None:
     one = LAYOUTS["A cluster of one shard"].placeholders
     assert Layout("Replicated", "main", 3).placeholders == {**one, "on_cluster": ""}
