@@ -274,12 +274,13 @@ def smaller(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_shards_other_than_those_of_the_store_are_refused(stores: Stores, smaller: Store) -> None:
-    """At each start, by `migrate`, which sees where rows lie, and before a snapshot is taken."""
+    """At each start, by `migrate`, which sees where rows lie, by a running service, and before a snapshot is taken."""
     with closing(ShardedStore(replace(smaller._settings, clickhouse_cluster=CLUSTER), stores.shards)) as grown:
         with pytest.raises(SchemaError, match=f"cluster {CLUSTER} has 3 .*Run `analytics-service migrate`"):
             pending(grown)
         with pytest.raises(SchemaError, match=r"lie on other shards .*restore a backup into another database"):
             migrate(grown)
+        assert {status for status, _ in answers(grown, HISTORIES).values()} == {503}
         with pytest.raises(SchemaError, match=f"cluster {CLUSTER} has 3 "):
             run_once(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR)
     assert pending(smaller) == []
