@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from analytics_service.errors import (
     AnalyticsError,
@@ -18,6 +19,7 @@ from analytics_service.errors import (
     Superseded,
 )
 from analytics_service.market.share import within
+from analytics_service.state.background import Background
 from analytics_service.state.figures import FigureReader, Figures
 from analytics_service.state.replicas import ReplicaReader
 from analytics_service.store.connection import Store
@@ -101,7 +103,7 @@ class Heads:
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
-        self._rolling: threading.Thread | None = None
+        self._rolling = Background("rewrite")
         self._newest: ShownHeads | None = None
         self._looked_at = float("-inf")
         self._looks = 0
@@ -285,12 +287,6 @@ class Heads:
 
     def _recover(self, ledger: Ledger) -> None:
         """Roll interrupted rewrites forward in the background, one after the other."""
-        if not ledger.silent or (self._rolling is not None and self._rolling.is_alive()):
-            return
-        if self._interval is None:
-            self._recovery.roll_forward(ledger.silent)
-        else:
-            self._rolling = threading.Thread(
-                target=self._recovery.roll_forward, args=(ledger.silent,), name="rewrite", daemon=True
-            )
-            self._rolling.start()
+        if ledger.silent and not self._rolling.is_busy:
+            roll_forward = partial(self._recovery.roll_forward, ledger.silent)
+            self._rolling.do(roll_forward, in_background=self._interval is not None)
