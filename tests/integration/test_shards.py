@@ -208,17 +208,7 @@ def test_a_shard_that_hangs_is_named_within_seconds(stores: Stores) -> None:
         assert re.match(f"{named}|{late}", str(error))
         # Tables that every server has a copy of are read on.
         assert read_heads(stores.split)
-
-
-def test_while_a_shard_hangs_answers_fail_in_time_and_it_is_found(stores: Stores) -> None:
-    hanging, path = stores.shards[1], "/api/v1/assets/price-history"
-    fresh = client_of(stores.split._settings, stores.split)
-    with hanging.paused():
-        begun = time.monotonic()
-        assert get(fresh, path).status_code == 503
-        assert time.monotonic() - begun < 6 * slack()
-        assert [replica.up for replica in read_replicas(stores.split)] == [True, False, True]
-    assert get(fresh, path).content == stores.answers[path][1]
+        assert [replica.up for replica in read_replicas(stores.split)] == [True, True, False]
 
 
 @pytest.mark.slow
