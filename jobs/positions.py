@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import polars as pl
 
@@ -210,7 +210,7 @@ def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.Dat
     markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
-    near = pl.concat([borrowing_of(NO_ITEMS), *(near_risk(items, terms, prices) for items in parts)])
+    near = chain([borrowing_of(NO_ITEMS)], (near_risk(items, terms, prices) for items in parts))
     valuation = Valuation(book_of(near, markets), terms, prices)
     values = {} if valuation.hides_debtors else risk_by_history(risk_totals(risk_of(valuation)))
     return observations_of(values, at)

@@ -172,7 +172,7 @@ class _Bands:
         kind = pl.select(bands_of.band * 2 + bands_of.is_bad.cast(pl.UInt32)).to_series().fill_null(2 * bands)
         self._accounts: dict[int, int] = dict(kind.value_counts().iter_rows())
         sums = [0] * (len(book.groups) * kinds)
-        slots = (book.items["group"] * kinds + kind.gather(book.items["account"])).to_list()
+        slots = book.items["group"] * kinds + kind.gather(book.items["account"])
         for slot, amount in zip(slots, book.amounts, strict=True):
             sums[slot] += amount
         self._sums = [sums[begin : begin + kinds] for begin in range(0, len(sums), kinds)]

@@ -110,6 +110,8 @@ class Share(Generic[_T]):
             with self._lock:
                 del self._making[key]
             own.set_exception(error)
+            # The error has this frame: else it would hold, until garbage is collected, all that is half made.
+            del own
             raise
         with self._lock:
             if self._kept is not None:
@@ -144,5 +146,12 @@ class Part(Generic[_T]):
 
     def __get__(self, instance: Any, owner: type) -> _T:
         parts = vars(instance)
-        share: Share[_T] = parts.setdefault("_share", Share(parts))
-        return share.get(self._name, lambda: self._make(instance))
+        # Of its own, it keeps nothing: else the instance would hold itself until garbage is collected.
+        share: Share[_T] = parts.setdefault("_share", Share())
+
+        def make() -> _T:
+            if self._name not in parts:
+                parts[self._name] = self._make(instance)
+            return cast(_T, parts[self._name])
+
+        return share.get(self._name, make)

@@ -67,8 +67,10 @@ from analytics_service.store.sums import Loans, read_loans
 _T = TypeVar("_T")
 # Limit of cached views of the past. Requests for the same snapshots share a view.
 _MAX_VIEWS = 16
-# Limit of cached books, which are large. One serves all prices of its snapshots.
+# Limit of cached books, and of their values. One book serves all prices of its snapshots. Of large ones, which take
+# some 200 MB, only the last is cached.
 _MAX_BOOKS = 2
+_LARGE_BOOK = 1_000_000
 # Limit of cached numbers of events. All pages of a list need the same.
 _MAX_COUNTS = 1_000
 _OF_SOME = "Only the positions of some addresses are known here,"
@@ -81,18 +83,28 @@ def _is_empty(head: Head) -> bool:
     return head.at == NONE or (head.at == VALUES_ONLY and bool(TABLES[head.family]))
 
 
+class SharedParts:
+    """What views share. Of what is large, none keeps its own: there may be many views of the past."""
+
+    def __init__(self, store: Store) -> None:
+        self.interest = InterestPaid(store)
+        self.books: Share[Book] = Share(LRUCache(_MAX_BOOKS, _size))
+        self.valuations: Share[Valuation] = Share(LRUCache(_MAX_BOOKS, lambda valuation: _size(valuation.book)))
+        self.counts: Share[int] = Share(LRUCache(_MAX_COUNTS))
+
+
+def _size(book: Book) -> int:
+    return _MAX_BOOKS if len(book.amounts) > _LARGE_BOOK else 1
+
+
 class View:
     """The state of all families at their heads. Reading a part raises NoSnapshot if its family has no snapshot yet, and
     Superseded if the family was rewritten since the head and the part was not read before.
     """
 
-    def __init__(
-        self, store: Store, heads: ShownHeads, interest: InterestPaid, books: Share[Book], counts: Share[int]
-    ) -> None:
+    def __init__(self, store: Store, heads: ShownHeads, shared: SharedParts) -> None:
         self.heads = heads
-        self._counts = counts
-        self._interest = interest
-        self._books = books
+        self._shared = shared
         self._store = store
 
     def head(self, family: str) -> Head:
@@ -179,7 +191,7 @@ class View:
         else what the snapshots show."""
         lends = {asset_id: market.lend for asset_id, market in self.markets.items() if market.lend}
         stated = {asset_id: lend.interest_paid for asset_id, lend in lends.items() if lend.interest_paid is not None}
-        shown = {} if stated.keys() == lends.keys() else self._read("markets", self._interest.read)
+        shown = {} if stated.keys() == lends.keys() else self._read("markets", self._shared.interest.read)
         return {asset_id: stated.get(asset_id, shown.get(asset_id, 0)) for asset_id in lends}
 
     @Part
@@ -187,18 +199,21 @@ class View:
         """USD sums over all markets."""
         return market_supply(self.markets.values(), self.assets, self.prices)
 
-    @Part
+    @property
     def valuation(self) -> Valuation:
         """All borrow accounts, valued at the prices. EntityNotFound if only those of some addresses are known."""
         if not self._knows_all:
             raise EntityNotFound(f"{_OF_SOME} so nothing can be said of all borrow accounts. {_ASK}")
-        heads = self.heads_of(("positions", "markets"))
-        return Valuation(self._books.get(heads, self._read_book), self._terms, self.quoted)
+        return self._shared.valuations.get(self, self._read_valuation)
+
+    def _read_valuation(self) -> Valuation:
+        book = self._shared.books.get(self.heads_of(("positions", "markets")), self._read_book)
+        return Valuation(book, self._terms, self.quoted)
 
     def valuation_of(self, addresses: Sequence[str]) -> Valuation:
         """The borrow accounts of some (lower-case) addresses, valued at the prices."""
         items = self._read("positions", lambda head: read_items(self._store, addresses, head.at))
-        return Valuation(book_of(borrowing_of(items), self.markets), self._terms, self.quoted)
+        return Valuation(book_of([borrowing_of(items)], self.markets), self._terms, self.quoted)
 
     @property
     def _terms(self) -> Terms:
@@ -220,7 +235,8 @@ class View:
         return replace(valuation, quoted={**self.quoted, **assumed}) if assumed else valuation
 
     def _read_book(self) -> Book:
-        return book_of(self._read("positions", lambda head: read_borrowing(self._store, head.at)), self.markets)
+        markets = self.markets
+        return self._read("positions", lambda head: book_of(read_borrowing(self._store, head.at), markets))
 
     def has(self, family: str) -> bool:
         """Whether there is a snapshot of a family to read."""
@@ -314,7 +330,7 @@ class View:
 
     def _count(self, head: Head, of: EventFilter) -> int:
         """How many events a filter selects: the same on all pages."""
-        return self._counts.get((head, of), lambda: count_events(self._store, head.at, of))
+        return self._shared.counts.get((head, of), lambda: count_events(self._store, head.at, of))
 
     @Part
     def _knows_some(self) -> bool:
@@ -400,15 +416,13 @@ class Views:
         self._moments = Moments(store)
         self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MAX_VIEWS)
         self._lock = threading.Lock()
-        books: Share[Book] = Share(LRUCache(_MAX_BOOKS))
-        counts: Share[int] = Share(LRUCache(_MAX_COUNTS))
-        self._shared = (InterestPaid(store), books, counts)
-        self._view = View(store, ShownHeads(), *self._shared)
+        self._shared = SharedParts(store)
+        self._view = View(store, ShownHeads(), self._shared)
 
     def newest(self) -> View:
         heads, view = self._heads.shown(), self._view
         if view.heads is not heads:
-            view = self._view = View(self._store, heads, *self._shared)
+            view = self._view = View(self._store, heads, self._shared)
         return view
 
     def past(self, moment: Moment, families: Iterable[str]) -> PastView:
@@ -418,7 +432,7 @@ class Views:
         with self._lock:
             view = self._past.get(key)
             if view is None:
-                view = self._past[key] = PastView(self._store, ShownHeads(heads), *self._shared)
+                view = self._past[key] = PastView(self._store, ShownHeads(heads), self._shared)
         return view
 
     def shows(self, heads: tuple[Head, ...]) -> bool:

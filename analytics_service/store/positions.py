@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import polars as pl
@@ -91,6 +91,10 @@ _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 # Every kind of item.
 KINDS = (*_SIDES, "lend_held", "lend_collateralized", "wallet", "stake", "unbonding", *_SUMS)
 _BATCH = 2_000
+# Addresses that are read at a time, on average. Chance decides where a range ends, so the largest has five times that.
+_ADDRESSES = 50_000
+# After all others.
+_LAST_ADDRESS = "\U0010ffff"
 _Item = tuple[Any, ...]
 _COUNTS: Columns = {
     "addresses": Count("Addresses that have a position; 0 if the source tells the positions of some only"),
@@ -176,9 +180,16 @@ def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
 
 
-def read_borrowing(store: Store, at: int) -> pl.DataFrame:
+def read_borrowing(store: Store, at: int) -> Iterator[pl.DataFrame]:
     """The collateral, debt and stakes of all borrow accounts at a unix second, as `book_of` takes them."""
-    return store.frame("borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at)
+    for first, end in _address_ranges(store):
+        yield store.frame("borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at, first=first, end=end)
+
+
+def _address_ranges(store: Store) -> Iterator[tuple[str, str]]:
+    """Ranges of all addresses, from one to before another, that each have some of those with a position."""
+    ends = store.frame("some_addresses", one_of=_ADDRESSES)["address"].to_list()
+    return pairwise(["", *ends, _LAST_ADDRESS])
 
 
 def read_borrowing_between(store: Store, start: int, end: int) -> pl.DataFrame:

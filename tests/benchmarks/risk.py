@@ -7,17 +7,17 @@ from contextlib import closing
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import polars as pl
+
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.ladder import ladder_of
 from analytics_service.market.portfolio import MarketContext, Portfolio
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.market.risk import risk_of
-from analytics_service.market.share import Share
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import ShownHeads
-from analytics_service.state.view import View
+from analytics_service.state.view import SharedParts, View
 from analytics_service.store.connection import Store
-from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.positions import read_borrowing
 from jobs.registry import JOBS
@@ -66,19 +66,20 @@ def run(bench: Bench, accounts: int = ACCOUNTS) -> Iterator[Figure]:
         source = Borrowers(accounts)
         for name in ("prices", "markets", "ptoken", "positions"):
             run_once(JOBS[name], source, store, _NOON)
-        view = View(store, ShownHeads(read_heads(store)), InterestPaid(store), Share(), Share())
+        view = View(store, ShownHeads(read_heads(store)), SharedParts(store))
         yield from _measured(view, store, accounts)
 
 
 def _measured(view: View, store: Store, accounts: int) -> Iterator[Figure]:
     label = f"risk of {accounts:,} accounts"
-    items, markets, quoted = read_borrowing(store, view.head("positions").at), view.markets, view.quoted
+    items = pl.concat(read_borrowing(store, view.head("positions").at))
+    markets, quoted = view.markets, view.quoted
     terms = Terms(view.assets, markets, view.config, view.ptoken)
     asset_id = max(quoted, key=lambda name: items.filter(asset_id=name).height)
-    book = book_of(items, markets)
+    book = book_of([items], markets)
 
     def new() -> None:
-        valuation = Valuation(book_of(items, markets), terms, quoted)
+        valuation = Valuation(book_of([items], markets), terms, quoted)
         risk_of(valuation)
         ladder_of(valuation, asset_id, _STEPS)
 
@@ -95,7 +96,7 @@ def _measured(view: View, store: Store, accounts: int) -> Iterator[Figure]:
             spent[name].append(time.process_time() - begun)
     seconds = {name: sorted(taken)[_ROUNDS // 2] for name, taken in spent.items()}
     peer = 100 * seconds["one by one"]
-    read = in_turns({"read": lambda _: read_borrowing(store, view.head("positions").at)}, _ROUNDS, warm_up=1)["read"]
+    read = in_turns({"read": lambda _: [*read_borrowing(store, view.head("positions").at)]}, _ROUNDS, warm_up=1)["read"]
     yield Figure(f"{label}: reading {items.height:,} items", read, "s")
     yield Figure(f"{label}: a new snapshot with its ladder, processor", seconds["new"], "s", at_most=_NEW)
     yield Figure(f"{label}: a what-if, processor", seconds["what-if"], "s", at_most=_WHAT_IF)

@@ -8,15 +8,13 @@ import pytest
 
 from analytics_service.errors import NoSnapshot
 from analytics_service.http import params
-from analytics_service.market.share import Share
 from analytics_service.resources.current import Current, StatePath
 from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.users import PATHS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
 from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.state.heads import ShownHeads
-from analytics_service.state.view import View
-from analytics_service.store.interest import InterestPaid
+from analytics_service.state.view import SharedParts, View
 from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
 from tests.integration.routes import Client
@@ -199,7 +197,7 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulat
 
     def body(families: set[str], valued: bool) -> bytes:
         shown = ShownHeads({family: head for family, head in heads.items() if family in families})
-        view = View(simulated.store, shown, InterestPaid(simulated.store), Share(), Share())
+        view = View(simulated.store, shown, SharedParts(simulated.store))
         parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
         return resource.body(resource.record(view, parameters), view, parameters)
 

@@ -60,7 +60,7 @@ ADDRESSES = ["0x" + digit * 40 for digit in "123456"]
 
 
 def valued(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal | None] = QUOTED) -> Valuation:
-    return Valuation(book_of(borrowing_of(item_frame(positions)), context.markets), terms_of(context), quoted)
+    return Valuation(book_of([borrowing_of(item_frame(positions))], context.markets), terms_of(context), quoted)
 
 
 def terms_of(context: Context) -> Terms:
@@ -148,11 +148,25 @@ def test_accounts_near_risk_are_all_that_is_at_risk(
     positions, context = protocol
     items, quoted = borrowing_of(item_frame(positions)), {**QUOTED, **lost}
     near = near_risk(items, terms_of(context), quoted, max(bound, D("1.1")))
-    valuations = [Valuation(book_of(rows, context.markets), terms_of(context), quoted) for rows in (near, items)]
+    valuations = [Valuation(book_of([rows], context.markets), terms_of(context), quoted) for rows in (near, items)]
     some, every = (risk_of(valuation, bound) for valuation in valuations)
     assert (some.at_risk, some.liquidatable) == (every.at_risk, every.liquidatable)
     hides = any(account.is_hidden for account in judge(positions, context, quoted))
     assert [valuation.hides_debtors for valuation in valuations] == [hides] * 2
+
+
+@given(protocols())
+def test_a_book_of_parts_is_that_of_all_their_accounts(protocol: tuple[list[Position], Context]) -> None:
+    """An account's items are in the order of the given ones."""
+    positions, context = protocol
+    items = borrowing_of(item_frame(positions)).sort("address", maintain_order=True)
+    parts = [items.head(0), *items.partition_by("address", maintain_order=True), items.head(0)]
+    one, other = (book_of(given, context.markets) for given in ([items], parts))
+    assert (one.opened, one.groups, one.amounts) == (other.opened, other.groups, other.amounts)
+    for name in ("accounts", "items", "begins"):
+        assert getattr(one, name).equals(getattr(other, name))
+    for account in range(one.accounts.height):
+        assert [*one.items_of(account)] == [*other.items_of(account)]
 
 
 @given(protocols(), SHIFTS, LOST, st.sampled_from(["1", "1.1", "1.17", "10"]))

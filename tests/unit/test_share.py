@@ -1,6 +1,8 @@
 """Values that threads share: who makes them, who waits, and for how long."""
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -148,3 +150,25 @@ def test_a_part_is_made_once_for_each_instance() -> None:
     other.make.go_on.set()
     assert [one.result() for one in results_of_three(lambda: whole.part, whole.make)] == [7, 7, 7]
     assert (whole.part, other.part, whole.make.count, other.make.count) == (7, 7, 1, 1)
+
+
+def test_what_nobody_holds_is_released_at_once() -> None:
+    """An instance with a part, and what was half made when an error came."""
+
+    def fail() -> int:
+        released.append(weakref.ref(half_made := Whole()))
+        raise StoreUnavailable(str(half_made))
+
+    whole = Whole()
+    whole.make.go_on.set()
+    assert whole.part == 7
+    released = [weakref.ref(whole)]
+    gc.disable()
+    try:
+        del whole
+        with pytest.raises(StoreUnavailable) as caught:
+            Share[int]().get("key", fail)
+        del caught
+        assert [each() for each in released] == [None, None]
+    finally:
+        gc.enable()
