@@ -106,11 +106,12 @@ class SqlSource(Source):
     def positions(self, at: datetime) -> Iterable[Position]:
         """The positions that all rows of the newest instant make. SourceError before the first: what there was then is
         not known, rather than nothing."""
-        rows = sorted(self._rows(views.POSITION, at), key=itemgetter("address", "kind", "account_index", "asset_id"))
-        if not rows and any(self._rows(views.POSITION, instant(TIME_LIMIT - 1))):
+        has_rows = False
+        for address, items in groupby(self._rows(views.POSITION, at, by="address"), itemgetter("address")):
+            has_rows, in_order = True, sorted(items, key=itemgetter("kind", "account_index", "asset_id"))
+            yield position_of(address, [self._item(item) for item in in_order])
+        if not has_rows and any(self._rows(views.POSITION, instant(TIME_LIMIT - 1))):
             raise SourceError(f"{self._spec}: {views.POSITION.name} begins later than {shown(at)}.")
-        for address, items in groupby(rows, itemgetter("address")):
-            yield position_of(address, [self._item(item) for item in items])
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The contracts with the routes of the newest instant. A row with an empty source has no routes."""
@@ -137,9 +138,11 @@ class SqlSource(Source):
             raise SourceError(f"{self._spec}: {view.name} has {len(rows)} rows as of {shown(at)}, and must have one.")
         return rows[0] if rows else None
 
-    def _rows(self, view: SourceView, at: datetime | None = None, **parameters: int) -> Iterator[dict[str, Any]]:
-        """The rows of a view as of an instant, or for other parameters of its query. None without the view. SourceError
-        for the past of a view that has only those of now."""
+    def _rows(
+        self, view: SourceView, at: datetime | None = None, by: str = "", **parameters: int
+    ) -> Iterator[dict[str, Any]]:
+        """The rows of a view as of an instant, or for other parameters of its query, in the order of a column if one is
+        named. None without the view. SourceError for the past of a view that has only those of now."""
         present = self._columns.get(view.name)
         if present is None:
             return
@@ -155,7 +158,8 @@ class SqlSource(Source):
         if at is not None:
             parameters["at"] = unix_second(at)
             common = {} if "observed_at" in present else {"observed_at": unix_second(at) * 1_000_000}
-        for row in self._frame(view, query, present, parameters).iter_rows(named=True):
+        rows = self._frame(view, query, present, parameters)
+        for row in (rows.sort(by, maintain_order=True) if by else rows).iter_rows(named=True):
             yield self._decoded(view, common | row)
 
     def _frame(
