@@ -122,8 +122,8 @@ def answers(settings: Settings) -> bool:
 
 
 def server_pid(data_dir: Path) -> int:
-    """The process id that the server wrote into its own data."""
-    first = (data_dir / "clickhouse" / "data" / "status").read_text("utf-8").splitlines()[0]
+    """The process id that the server wrote into its own data; 0 while one that was restarted writes it anew."""
+    first, *_ = [*(data_dir / "clickhouse" / "data" / "status").read_text("utf-8").splitlines(), "PID: 0"]
     return int(first.removeprefix("PID: "))
 
 
