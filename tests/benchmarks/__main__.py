@@ -2,7 +2,7 @@
 
 The exit code is 1 when a bound is missed or a figure cannot be measured. Everything is started here, on loopback, and
 stopped again: an embedded ClickHouse, gunicorn, and VictoriaMetrics, which must be installed (apt-get install
-victoria-metrics). All parts together take 12 minutes on two cores.
+victoria-metrics). All parts but `sizing` together take 15 minutes on two cores.
 """
 
 import argparse
@@ -25,13 +25,12 @@ from tests.benchmarks import (
     positions,
     quiet,
     risk,
+    sizing,
     ticks,
 )
-from tests.benchmarks.bench import Bench
+from tests.benchmarks.bench import DATA, Bench
 from tests.benchmarks.harness import Figure, NotMeasured
 from tests.clickhouse import by_url
-
-_DATA = "ANALYTICS_TEST_DATA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,18 @@ PARTS = {
     "ingest": Part("Imports of files, beside ClickHouse's own", ingest.run),
     "quiet": Part("A quiet `up`: its first start, statements and processor time", quiet.run),
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
-    "positions": Part("A million positions: snapshots, and what a lookup reads", positions.run),
+    "positions": Part("Positions of --accounts addresses: snapshots, risk, memory, lookups", positions.run),
+    "sizing": Part("What --assets, --accounts and --years need: rows, disk, memory", sizing.run),
     "risk": Part("Risk of 100,000 accounts, beside the health of each account", risk.run),
 }
+
+
+# Options of `sizing`, with their defaults.
+_SIZES = (
+    ("assets", 1_000, "assets of `sizing`, each with a price a minute"),
+    ("accounts", 1_000_000, "addresses of `sizing` and `positions`, each with three to four items"),
+    ("years", 1, "years of prices of `sizing`"),
+)
 
 
 def main() -> int:
@@ -63,7 +71,8 @@ def main() -> int:
         tempfile.TemporaryDirectory() as data,
         clickhouse(Settings(data_dir=Path(data), workers=1, source="none"), "benchmark") as settings,
     ):
-        bench = Bench(by_url(settings), given.folder, given.rows, given.seed)
+        sizes = (given.assets, given.accounts, given.years)
+        bench = Bench(by_url(settings), given.folder, given.rows, given.seed, *sizes)
         for name in given.only:
             kept = _run(name, bench) and kept
     return 0 if kept else 1
@@ -96,18 +105,21 @@ def _arguments() -> argparse.Namespace:
         "folder",
         nargs="?",
         type=_folder,
-        default=os.environ.get(_DATA),
-        help=f"folder with assets.csv and prices_hourly.csv.gz (default: ${_DATA})",
+        default=os.environ.get(DATA),
+        help=f"folder with assets.csv and prices_hourly.csv.gz (default: ${DATA}); `sizing` needs none",
     )
     parser.add_argument(
-        "--only", type=_parts, default=list(PARTS), metavar="PART,...", help="these parts only, in the order given"
+        "--only",
+        type=_parts,
+        default=[name for name in PARTS if name != "sizing"],
+        metavar="PART,...",
+        help="these parts only, in the order given (default: all but sizing)",
     )
     parser.add_argument("--rows", type=_rows, help="rows of `growth`'s large database (default: 100,000,000)")
     parser.add_argument("--seed", default="1", help="another one draws other pages (default: 1)")
-    given = parser.parse_args()
-    if given.folder is None:
-        parser.error(f"name the folder of the real data, or set {_DATA}")
-    return given
+    for name, default, what in _SIZES:
+        parser.add_argument(f"--{name}", type=_count, default=default, help=f"{what} (default: {default:,})")
+    return parser.parse_args()
 
 
 def _folder(value: str) -> Path:
@@ -124,8 +136,15 @@ def _parts(value: str) -> list[str]:
     return names
 
 
+def _count(value: str) -> int:
+    count = int(value.replace(",", "").replace("_", ""))
+    if count < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return count
+
+
 def _rows(value: str) -> int:
-    rows = int(value.replace(",", "").replace("_", ""))
+    rows = _count(value)
     if rows < 2_000_000 or rows % 1_000_000:
         raise argparse.ArgumentTypeError("must be 2,000,000 or more, in whole millions")
     return rows

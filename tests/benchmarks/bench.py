@@ -14,21 +14,36 @@ from analytics_service.imports.publishing import publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
+from tests.benchmarks.harness import NotMeasured
 from tests.doubles import Silent
+
+# The variable that names the folder of the real data.
+DATA = "ANALYTICS_TEST_DATA"
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
     """The input of a part.
 
-    `settings` name a running ClickHouse; `folder` holds the real data; `rows` are those of large databases, None
-    for each part's default; `seed` decides which pages are drawn.
+    `settings` name a running ClickHouse; `given` is the folder of the real data, if there is one; `rows` are those of
+    large databases, None for each part's default; `seed` decides which pages are drawn. `assets`, `addresses` and
+    `years` are those of `sizing`.
     """
 
     settings: Settings
-    folder: Path
+    given: Path | None
     rows: int | None
     seed: str
+    assets: int
+    addresses: int
+    years: int
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the real data. NotMeasured without one."""
+        if self.given is None:
+            raise NotMeasured(f"name the folder of the real data, or set {DATA}")
+        return self.given
 
     @contextmanager
     def database(self, name: str) -> Iterator[Settings]:

@@ -36,14 +36,18 @@ _MOST_MEMORY = 350
 _NOTHING_KEPT = {"ANALYTICS_ANSWER_MEMORY": "0"}
 _AT_ONCE = 4
 _ROWS_AT_ONCE = 2_000_000
-# A price in cents moves at most ten from one observation to the next.
+# A price in cents moves at most ten from one observation to the next; `finer` units of 18 decimals are of chance.
 _INSERT = """
 INSERT INTO observation
 SELECT
     'price' AS history,
     concat('token;0x', leftPad(lower(hex(number)), 40, '0')) AS asset_id,
     toDateTime({begin:UInt32} + {step:UInt32} * place, 'UTC') AS observed_at,
-    reinterpret(toInt128(200000 + number * 76543 + walk) * toInt128('10000000000000000'), 'Decimal(38, 18)') AS value,
+    reinterpret(
+        toInt128(200000 + number * 76543 + walk) * toInt128('10000000000000000')
+            + cityHash64(number, place, {begin:UInt32}) % {finer:UInt64},
+        'Decimal(38, 18)'
+    ) AS value,
     toUInt64({begin:UInt32} + {step:UInt32} * place) * 1000000000 AS version
 FROM numbers({assets:UInt32})
 ARRAY JOIN
@@ -60,10 +64,10 @@ def run(bench: Bench) -> Iterator[Figure]:
     span = total // _ASSETS * _MINUTE
     with bench.database("large") as many, bench.database("small") as few:
         begun = time.monotonic()
-        _fill(many, _MINUTE, span // _MINUTE)
+        fill(many, _ASSETS, _MINUTE, span // _MINUTE)
         yield Figure(f"{total:,} rows, from the first INSERT to the last cell", time.monotonic() - begun, "s")
         step = total // _SMALL * _MINUTE
-        _fill(few, step, span // step)
+        fill(few, _ASSETS, step, span // step)
         with (
             gunicorn(many, **_NOTHING_KEPT) as large,
             gunicorn(few, **_NOTHING_KEPT) as small,
@@ -77,7 +81,7 @@ def run(bench: Bench) -> Iterator[Figure]:
                 ratio = medians["ours"] / medians["theirs"]
                 yield Figure(f"{label}: to that of {_SMALL:,} rows", ratio, "x", at_most=_BAR)
         with gunicorn(many) as large:
-            _ask_largest(large, bench, span)
+            ask_largest(large, bench, span)
             memory = large.peak_memory() / 2**20
             what = f"peak memory of its worker after the largest pages, {_AT_ONCE} at once"
             yield Figure(what, memory, "MiB", at_most=_MOST_MEMORY)
@@ -108,9 +112,9 @@ def _history(unit: str, zone: str, start: int, end: int, limit: int) -> str:
     return f"/api/v1/assets/price-history?{urlencode(query)}"
 
 
-def _ask_largest(service: Gunicorn, bench: Bench, span: int) -> None:
+def ask_largest(service: Gunicorn, bench: Bench, span: int, assets: int = _ASSETS) -> None:
     """Pages of as many points as there may be, or as the range has, several at a time."""
-    buckets = min(MAX_POINTS // _ASSETS, span // _HOUR)
+    buckets = min(MAX_POINTS // assets, span // _HOUR)
 
     def ask(number: int) -> None:
         chance = random.Random(f"{bench.seed} largest {number}")
@@ -122,20 +126,20 @@ def _ask_largest(service: Gunicorn, bench: Bench, span: int) -> None:
         list(pool.map(ask, range(4 * _AT_ONCE)))
 
 
-def _fill(settings: Settings, step: int, count: int) -> None:
+def fill(settings: Settings, assets: int, step: int, count: int, finer: int = 1) -> None:
     """Make `count` observations of each asset visible, `step` seconds apart, as an import would."""
-    at_once = _ROWS_AT_ONCE // _ASSETS
+    at_once = _ROWS_AT_ONCE // assets
     with closing(Store(settings)) as store, client(settings) as own:
         for done in range(0, count, at_once):
-            values = {"begin": _FIRST + done * step, "step": step, "assets": _ASSETS}
+            values = {"begin": _FIRST + done * step, "step": step, "assets": assets, "finer": finer}
             own.command(_INSERT, parameters={**values, "count": min(at_once, count - done)})
-            rows = min(done + at_once, count) * _ASSETS
+            rows = min(done + at_once, count) * assets
             print(f"\r{settings.clickhouse_database}: {rows:,} rows", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         version, last = new_version(store), _FIRST + (count - 1) * step
         close_cells(store, ["price"], _FIRST - 1, last)
-        write_assets(store, [_asset(number) for number in range(_ASSETS)], version)
-        run = Run("prices", last, "import", _FIRST, last, count * _ASSETS, "benchmark", version)
+        write_assets(store, [_asset(number) for number in range(assets)], version)
+        run = Run("prices", last, "import", _FIRST, last, count * assets, "benchmark", version)
         store.insert(LEDGER, ledger_frame([run]))
 
 
