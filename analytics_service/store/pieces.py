@@ -6,20 +6,22 @@ from itertools import chain, islice
 
 import polars as pl
 
-# Rows that are worth dividing, and that are handled at a time: some 15 MB of items.
+# Rows that are handled at a time: some 15 MB of items.
 _ROWS = 100_000
+# Rows that are worth dividing, which takes a sixth of a snapshot's time: those of 100,000 accounts.
+_MANY = 400_000
 # Parts that rows are divided into: of a million addresses, each has some 15 MB of items, too.
 _PARTS = 32
 
 
-def joined(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same rows in frames that have many rows each, but for the last."""
+def joined(frames: Iterable[pl.DataFrame], rows: int = _ROWS) -> Iterator[pl.DataFrame]:
+    """The same rows in frames that have at least so many rows each, but for the last."""
     held: list[pl.DataFrame] = []
     height = 0
     for frame in frames:
         held.append(frame)
         height += frame.height
-        if height >= _ROWS:
+        if height >= rows:
             yield pl.concat(held)
             held, height = [], 0
     if height:
@@ -50,7 +52,7 @@ class AddressParts:
     """Rows with an address, in parts that each have all rows of their addresses. Few rows are a single part."""
 
     def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
-        large = joined(frames)
+        large = joined(frames, _MANY)
         first = [*islice(large, 2)]
         self._parts = [Pieces() for _ in range(_PARTS if first[1:] else 1)]
         for rows in chain(first, large):

@@ -155,7 +155,7 @@ def test_a_snapshot_of_many_addresses_is_as_one_of_few(store: Store, written: Wr
     """They are compared and written in parts. The first position is of an address that comes again at the end, in
     other case: both are one. Then one address has changed, one is gone, and one has an item that cannot be stored."""
     crowd = [
-        Position(f"0x{n:040x}", wallet=tuple(Balance(f"token;{each}", n + 1) for each in range(4)))
+        Position(f"0x{n:040x}", wallet=tuple(Balance(f"token;{each:x}", n + 1) for each in range(16)))
         for n in range(26_000)
     ]
     again = Position(ALICE.upper().replace("X", "x"), wallet=(Balance("native;y", 6),))
@@ -164,12 +164,12 @@ def test_a_snapshot_of_many_addresses_is_as_one_of_few(store: Store, written: Wr
     assert read(store, 0) == both
     assert read(store, 0, crowd[-1].address) == crowd[-1]
     # 6 in accounts, 3 lent, 3 in the wallet, 4 staked, 3 unbonding, and 3 sums.
-    assert written(0) == 4 * 26_000 + 22
+    assert written(0) == 16 * 26_000 + 22
     changed = replace(crowd[7], unclaimed=5)
     unfit = replace(crowd[8], unclaimed=-1)
     run(store, 1, *crowd[10:], RICH, changed, unfit, again, *crowd[:7])
-    assert written(1) == 1 + 4
-    assert written(1, closed=True) == 4
+    assert written(1) == 1 + 16
+    assert written(1, closed=True) == 16
     assert read(store, 1) == both
     assert read(store, 1, changed.address) == changed
     assert read(store, 1, unfit.address) == crowd[8]

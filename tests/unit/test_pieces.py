@@ -31,7 +31,7 @@ def test_rows_come_back_in_their_order(heights: tuple[int, ...]) -> None:
         assert [number for piece in pieces for number in piece["number"]] == [*range(sum(heights))]
 
 
-@pytest.mark.parametrize(("heights", "parts"), [((), 1), ((7, 5), 1), ((ROWS - 1, 3, ROWS, 9), 32)])
+@pytest.mark.parametrize(("heights", "parts"), [((), 1), ((7, 5), 1), ((4 * ROWS - 1, 3, ROWS, 9), 32)])
 def test_all_rows_of_an_address_are_in_one_part(heights: tuple[int, ...], parts: int) -> None:
     divided = AddressParts(frames(*heights))
     read = [pl.concat([*frames(0), *part]) for part in divided]
