@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import TypeVar
 
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
@@ -64,7 +65,7 @@ def run_once(
         batch = Batch(job.family, source, store, [second], beginning.present, left_out, beginning.left)
         return Outcome.DONE if _take(job, batch, "job", beginning) else Outcome.ALREADY_DONE
 
-    policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
+    policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=partial(_log_retry, job.name))
     return policy(lambda: retry_overtaken(attempt, retries))
 
 
@@ -174,5 +175,5 @@ def collected(job: Job, batch: Batch) -> list[Snapshot]:
         return job.collect(batch)
 
 
-def _log_retry(error: BaseException, pause: float) -> None:
-    log.warning("%s Trying again in %d s.", error, pause)
+def _log_retry(name: str, error: BaseException, pause: float) -> None:
+    log.warning("%s: %s Trying again in %d s.", name, error, pause)

@@ -83,7 +83,9 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         ([ZeroDivisionError()], []),
     ],
 )
-def test_a_run_is_retried_while_its_source_or_store_is_away(failures: list[Exception], pauses: list[float]) -> None:
+def test_a_run_is_retried_while_its_source_or_store_is_away(
+    failures: list[Exception], pauses: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
     class Flaky(SimulatedSource):
         def prices(self, at: datetime) -> Sequence[Price]:
             if left:
@@ -98,6 +100,7 @@ def test_a_run_is_retried_while_its_source_or_store_is_away(failures: list[Excep
     with nullcontext() if len(pauses) == len(failures) else pytest.raises(type(failures[-1])):
         assert run_once(PRICES, Flaky("1"), FakeStore(), NOON, Retries(3600, wait=wait)) is Outcome.DONE
     assert waited == pauses
+    assert caplog.messages == [f"prices: no Trying again in {pause} s." for pause in pauses]
 
 
 @pytest.mark.parametrize(
