@@ -6,14 +6,18 @@ Lines are plain text or JSON. Lines of a request have its id.
 import json
 import logging
 import logging.config
+import math
 import os
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
+
+from cachetools import LRUCache
 
 # The id of the request that the present thread answers; empty outside of requests.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
@@ -22,8 +26,30 @@ ACCESS = "analytics_service.access"
 # The attribute that `extra` may give a record: further fields of its JSON object.
 FIELDS = "fields"
 
+# Kinds of lines whose number is bounded.
+_MOST_KINDS = 100
 _RESET = "\x1b[0m"
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
+
+
+class Seldom:
+    """Lets a line of each kind through once in so many seconds, with the number of those held back before it."""
+
+    def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        # By kind: until when lines are held back, and how many were.
+        self._held: LRUCache[str, tuple[float, int]] = LRUCache(_MOST_KINDS)
+        self._lock = threading.Lock()
+
+    def passes(self, kind: str) -> str | None:
+        """What to add to the line, such as " (70 more since the last such line)"; None if it is held back."""
+        with self._lock:
+            until, count = self._held.get(kind, (-math.inf, 0))
+            if self._clock() < until:
+                self._held[kind] = until, count + 1
+                return None
+            self._held[kind] = self._clock() + self._seconds, 0
+        return f" ({count:,} more since the last such line)" if count else ""
 
 
 class TextFormatter(logging.Formatter):

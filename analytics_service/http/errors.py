@@ -21,6 +21,7 @@ from analytics_service.errors import (
 from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE, failure, reason
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.requests import HEADER, target_for_log
+from analytics_service.logs import Seldom
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +87,10 @@ def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/doc
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, partial(_told, "entity_not_found"))
-    app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), _store_unavailable)
+    refusals = Seldom()
+    app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), partial(_store_unavailable, refusals))
     app.add_error_handler((NoSnapshot, NotReady), partial(_told, "unavailable"))
-    app.add_error_handler(Busy, _busy)
+    app.add_error_handler(Busy, partial(_busy, refusals))
 
 
 def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:
@@ -133,8 +135,10 @@ def _told(kind: str, req: falcon.Request, resp: falcon.Response, error: Exceptio
     _answer(resp, kind, str(error))
 
 
-def _busy(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    log.warning("Requests are answered with 503, because they would wait for more than five seconds.%s", _cause(error))
+def _busy(seldom: Seldom, req: falcon.Request, resp: falcon.Response, error: Busy, params: object) -> None:
+    if (more := seldom.passes(_kind(error))) is not None:
+        said = "Requests are answered with 503, because they would wait for more than five seconds."
+        log.warning("%s%s%s", said, _cause(error), more)
     _answer(resp, "unavailable", str(error))
 
 
@@ -143,10 +147,19 @@ def _cause(error: Exception) -> str:
     return f" ({' '.join(str(error.__cause__).split())})" if error.__cause__ else ""
 
 
-def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+def _kind(error: Exception) -> str:
+    """What refusals for the same cause have in common: all but the query, the seconds and the like in parentheses."""
+    return str(error.__cause__ or error).partition(" (")[0]
+
+
+def _store_unavailable(
+    seldom: Seldom, req: falcon.Request, resp: falcon.Response, error: Exception, params: object
+) -> None:
     # No client waits for the requests that a worker sends to itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
-    log.log(level, "%s %s: %s%s", req.method, target_for_log(req), error, _cause(error))
+    more = "" if level == logging.DEBUG else seldom.passes(_kind(error))
+    if more is not None:
+        log.log(level, "%s %s: %s%s%s", req.method, target_for_log(req), error, _cause(error), more)
     _answer(resp, "unavailable", _UNAVAILABLE)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from analytics_service import logs
-from analytics_service.logs import REQUEST_ID, JsonFormatter, TextFormatter, configuration
+from analytics_service.logs import REQUEST_ID, JsonFormatter, Seldom, TextFormatter, configuration
 
 
 @pytest.fixture
@@ -75,3 +75,11 @@ def test_json_keeps_an_exception_and_further_fields_on_one_line() -> None:
     event = json.loads(line)
     assert (event["message"], event["status"], event["request_id"]) == ("two\nlines \ud800", 200, None)
     assert event["exception"].splitlines()[-1] == "ZeroDivisionError: no"
+
+
+def test_lines_of_a_kind_come_once_in_ten_seconds_and_the_next_one_counts_them() -> None:
+    now = 0.0
+    seldom = Seldom(clock=lambda: now)
+    assert [seldom.passes(kind) for kind in ("busy", "busy", "away", "busy")] == ["", None, "", None]
+    now = 10.0
+    assert [seldom.passes("busy"), seldom.passes("away")] == [" (2 more since the last such line)", ""]
