@@ -6,10 +6,12 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import Context
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from math import inf
 from typing import Any, BinaryIO, TypeVar, cast
 
 import polars as pl
@@ -24,6 +26,8 @@ from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
+    AnalyticsError,
+    Busy,
     DiskFull,
     QuorumPending,
     ServerAway,
@@ -53,6 +57,12 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 _CHUNK = 2**20
 # Queries of requests that a process sends at once.
 _AT_ONCE = 4
+# Seconds after which a server that has not answered is to blame for a request that is late.
+_NOTABLE_SECONDS = 1.0
+# Where nobody else probes the servers: seconds from one probe to the next, and those in which they must answer.
+_PROBE_INTERVAL, _PROBE_SECONDS = 2.0, 1.2
+# Of some size, which a server, or a network, that passes only the beginnings of answers does not pass.
+_LONG_ANSWER = "SELECT randomPrintableASCII(20000)"
 # Seconds that a query may at least run: ClickHouse takes 0 for no limit.
 _LEAST_SECONDS = 0.01
 
@@ -90,6 +100,8 @@ class Store:
         self._layout: Layout | None = None
         # Whether the thread's writes are checked at the end of a block.
         self._checked = threading.local()
+        self._probed_at = 0.0
+        self._watching = threading.Lock()
         # By table. Replicas refuse a second INSERT at the same time.
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -113,37 +125,40 @@ class Store:
         `ask` gets its client, and the seconds that are left. While replicas wait for each other, it is called again.
         """
         ends = min(ends_at(), time.monotonic() + self._settings.query_timeout)
+        return self._patiently(partial(self._first_answer, operation, ask, ends))
 
-        def first_answer() -> _T:
-            tried: list[Endpoint] = []
-            while True:
-                # Their order may have changed meanwhile.
-                server, *others = [each for each in self._failover.candidates() if each not in tried]
-                tried.append(server)
-                try:
-                    return self._asked(server, operation, ask, ends)
-                except (ServerAway, QuorumPending):
-                    if not others:
-                        raise
-
-        return self._patiently(first_answer)
+    def _first_answer(self, operation: str, ask: Callable[[Client, float], _T], ends: float) -> _T:
+        if self._failover.has_lost_any:
+            self._watch()
+        tried: list[Endpoint] = []
+        while True:
+            # Their order may have changed meanwhile.
+            server, *others = [each for each in self._failover.candidates() if each not in tried]
+            tried.append(server)
+            try:
+                return self._asked(server, operation, ask, ends)
+            except (ServerAway, QuorumPending):
+                if not others:
+                    raise
 
     def _asked(self, server: Endpoint, operation: str, ask: Callable[[Client, float], _T], ends: float) -> _T:
-        left = max(ends - time.monotonic(), _LEAST_SECONDS)
+        begun = time.monotonic()
+        left = max(ends - begun, _LEAST_SECONDS)
 
         def answer() -> _T:
             with self._using(server, operation) as client:
                 return ask(client, left)
 
         try:
-            result = server.ask(answer, left)
-        except TimeoutError:
-            if ends == ends_at():
-                raise self.line.refusal() from self._late(server, operation)
+            return server.ask(answer, begun + left, self._watch)
+        except (TimeoutError, Busy):
+            waited = time.monotonic() - begun
+            late = self._late(server, operation, waited)
+            if seconds_left() == 0:
+                # Else it went in line, or in computing.
+                raise self.line.refusal() from (late if waited >= _NOTABLE_SECONDS else None)
             server.forget()
-            raise self._late(server, operation) from None
-        server.answered_at = time.monotonic()
-        return result
+            raise late from None
 
     def _arrow(self, query: str, parts: Parts, parameters: Mapping[str, object], client: Client, left: float) -> bytes:
         """The rows of a named query as an Arrow stream, in the seconds that are left."""
@@ -166,22 +181,23 @@ class Store:
         return body
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
+        """Write all rows as one batch. The driver may send it twice, and to the next server when one hangs, so tables
+        must absorb repeats."""
         if rows.is_empty():
             return
+        operation, block = f"insert into {table}", _stream(rows)
 
-        def write() -> None:
-            with self._writing(f"insert into {table}") as client:
-                client.raw_insert(
-                    table,
-                    column_names=rows.columns,
-                    insert_block=_stream(rows),
-                    fmt="ArrowStream",
-                    settings={**_INSERT, **self._limited, "log_comment": f"insert {table}"},
-                )
+        def write(client: Client, _: float) -> None:
+            client.raw_insert(
+                table,
+                column_names=rows.columns,
+                insert_block=block,
+                fmt="ArrowStream",
+                settings={**_INSERT, **self._limited, "log_comment": f"insert {table}"},
+            )
 
-        with self._turns[table]:
-            self._patiently(write)
+        with self._turns[table], self.together(operation):
+            self._patiently(partial(self._first_answer, operation, write, inf))
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
         """Write all rows as one batch if an SQL condition holds when ClickHouse processes the insert. Returns whether
@@ -196,14 +212,19 @@ class Store:
             f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream"
         )
 
-        def write() -> bool:
-            with self._writing(f"insert into {table}") as client:
-                settings = {**_INSERT, **self._limited, "log_comment": f"insert {table}"}
-                summary = client.command(statement, parameters=parameters, data=_stream(rows), settings=settings)
+        operation = f"insert into {table}"
+
+        def write(client: Client, _: float) -> bool:
+            settings = {**_INSERT, **self._limited, "log_comment": f"insert {table}"}
+            summary = client.command(statement, parameters=parameters, data=_stream(rows), settings=settings)
             return cast(QuerySummary, summary).written_rows > 0
 
-        with self._turns[table]:
-            return self._patiently(write)
+        def write_once() -> bool:
+            # The condition need not hold after a repeat.
+            return self._asked(self._reached(operation), operation, write, inf)
+
+        with self._turns[table], self.together(operation):
+            return self._patiently(write_once)
 
     def _patiently(self, act: Callable[[], _T]) -> _T:
         """The result of a function, which is called again while replicas wait for each other: they refuse a statement
@@ -217,16 +238,32 @@ class Store:
         StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
         may come from a server that died.
         """
-        with self._client(f"query {query}") as client:
+        operation = f"query {query}"
+        server = self._reached(operation)
+
+        def open_stream(client: Client) -> BinaryIO:
             stream = client.raw_stream(
                 named_query(query, parts),
                 parameters=parameters,
                 fmt=output,
                 settings={**self._limited, "wait_end_of_query": 0, "log_comment": query},
             )
-            with closing(cast(BinaryIO, stream)) as body:
-                while chunk := body.read(_CHUNK):
-                    yield chunk
+            return cast(BinaryIO, stream)
+
+        def asked(act: Callable[[Client], _T]) -> _T:
+            def answer() -> _T:
+                with self._using(server, operation) as client:
+                    return act(client)
+
+            return server.ask(answer, inf, self._watch)
+
+        body = asked(open_stream)
+        try:
+            while chunk := asked(lambda _: body.read(_CHUNK)):
+                yield chunk
+        finally:
+            # It waits for a thread that still reads.
+            in_thread(body.close)
 
     def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
         """Write rows in the Native format, as `stream` yields them, into an empty table."""
@@ -311,18 +348,37 @@ class Store:
         begun, servers = time.monotonic(), self._failover.candidates()
         pings = [in_thread(partial(self._ping, server, seconds)) for server in servers]
         first = first_answer(servers, pings, begun, seconds)
+        self._probed_at = time.monotonic()
+        # Those of all, if none answers.
+        faults = [(server, fault_of(server, pinged)) for server, pinged in zip(servers[:first], pings, strict=False)]
         if first is None:
-            fault = fault_of(servers[0], pings[0])
-            if not isinstance(fault, StoreUnavailable):
-                raise fault
-            self.line.close(str(fault))
-            raise ServerAway(str(fault))
-        slower = [(server, fault_of(server, pinged)) for server, pinged in zip(servers[:first], pings, strict=False)]
-        for server, fault in slower:
+            for _, fault in faults:
+                if not isinstance(fault, StoreUnavailable):
+                    raise fault
+            cause = " ".join(sorted(str(fault) for _, fault in faults))
+            self.line.close(cause)
+            raise ServerAway(cause)
+        for server, fault in faults:
             self._lose(server, fault)
-        for server, fault in slower:
+        for server, fault in faults:
             server.release(str(fault))
         self.line.open()
+
+    def _watch(self) -> None:
+        """Have the servers probed, if there are several and nobody has done so lately. Those who wait call this, as not
+        every process has a thread that looks at the store."""
+        is_due = self._failover.has_several and time.monotonic() - self._probed_at > _PROBE_INTERVAL
+        if is_due and self._watching.acquire(blocking=False):
+            # It has nothing of the context of who waits, such as its time.
+            Context().run(in_thread, self._probe_for_others)
+
+    def _probe_for_others(self) -> None:
+        try:
+            # Those who wait are told.
+            with suppress(AnalyticsError):
+                self.probe(_PROBE_SECONDS)
+        finally:
+            self._watching.release()
 
     def _ping(self, server: Endpoint, seconds: float) -> None:
         """Make sure that a server answers, and has a client."""
@@ -331,19 +387,23 @@ class Store:
             with within(seconds, gate=None), self._translated(server, "probe"):
                 client = cast(HttpClient, self._client_of(server))
                 ping(client.http, server_of(server.settings).url, seconds)
+                if self._failover.has_several and server.is_in_doubt:
+                    client.command(_LONG_ANSWER, settings={"log_queries": 0}, use_database=False)
             answers = True
         finally:
             self._failover.note(server, answers=answers)
 
+    def _reached(self, operation: str) -> Endpoint:
+        """The first server that accepts a connection, for a statement that is not repeated elsewhere; else the last."""
+        *others, last = self._failover.candidates()
+        for server in others:
+            with suppress(ServerAway), self._using(server, operation):
+                return server
+        return last
+
     @contextmanager
     def _client(self, operation: str) -> Iterator[Client]:
-        """A client of the first server that accepts a connection, for a statement that is not repeated elsewhere."""
-        *others, server = self._failover.candidates()
-        for other in others:
-            with suppress(ServerAway), self._using(other, operation):
-                server = other
-                break
-        with self._using(server, operation) as client:
+        with self._using(self._reached(operation), operation) as client:
             yield client
 
     @contextmanager
@@ -409,14 +469,16 @@ class Store:
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError, StoreUnavailable) as error:
             if seconds_left() == 0:
                 # The request's time is over, which does not say that the server is away.
-                raise self.line.refusal() from self._late(server, operation)
+                raise self.line.refusal() from None
             if isinstance(error, StoreUnavailable):
                 raise
             raise translated(error, operation, server.url, is_split=self._is_split) from error
 
-    def _late(self, server: Endpoint, operation: str) -> StoreUnavailable:
+    def _late(self, server: Endpoint, operation: str, seconds: float) -> StoreUnavailable:
         hint = " Perhaps another server of its cluster hangs." if self._is_split else ""
-        return StoreUnavailable(f"ClickHouse at {server.url} did not answer in time ({operation}).{hint}")
+        return StoreUnavailable(
+            f"ClickHouse at {server.url} did not answer in time ({operation}, {seconds:.1f} s).{hint}"
+        )
 
     @property
     def _is_split(self) -> bool:

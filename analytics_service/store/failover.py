@@ -20,6 +20,10 @@ _T = TypeVar("_T")
 _MOMENT = 0.5
 # Seconds for which a server that was lost must answer until it is preferred again.
 _TRUST_SECONDS = 30.0
+# Seconds after which who waits for an answer has the servers watched.
+_GLANCE = 1.0
+# Seconds after which an answer to a ping does not say that queries are answered, too.
+_DOUBT_SECONDS = 2.0
 
 
 class Endpoint:
@@ -51,9 +55,14 @@ class Endpoint:
             client.close_connections()
             client.close()
 
-    def ask(self, call: Callable[[], _T], seconds: float) -> _T:
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether it has answered no query lately."""
+        return time.monotonic() - self.answered_at > _DOUBT_SECONDS
+
+    def ask(self, call: Callable[[], _T], ends_at: float, watch: Callable[[], None]) -> _T:
         """The result of a call that waits for the server. TimeoutError when it takes longer, ServerAway as soon as the
-        server is lost.
+        server is lost. `watch` is called now and then meanwhile.
 
         A time-out of a socket bounds neither the resolution of a name nor an answer that comes byte by byte, and
         nothing else may end it.
@@ -61,9 +70,15 @@ class Endpoint:
         answer = in_thread(call)
         self._waiting.add(answer)
         try:
-            return answer.result(seconds)
+            while not wait([answer], max(min(ends_at - time.monotonic(), _GLANCE), 0)).done:
+                if time.monotonic() >= ends_at:
+                    raise TimeoutError
+                watch()
+            result = answer.result()
         finally:
             self._waiting.discard(answer)
+        self.answered_at = time.monotonic()
+        return result
 
     def release(self, cause: str) -> None:
         """Tell all who wait for an answer that none will come."""
@@ -85,6 +100,11 @@ class Failover:
     def has_several(self) -> bool:
         """Whether there is another server to ask."""
         return len(self._endpoints) > 1
+
+    @property
+    def has_lost_any(self) -> bool:
+        """Whether a server is to be preferred again once it answers."""
+        return any(endpoint.lost_at for endpoint in self._endpoints)
 
     def candidates(self) -> Sequence[Endpoint]:
         """The servers in the order in which to ask them: never none."""

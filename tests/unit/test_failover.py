@@ -81,11 +81,12 @@ def test_a_trusted_server_may_miss_a_ping() -> None:
 
 
 class Fake:
-    """A server's client. It answers queries and pings, hangs, or fails with an error."""
+    """A server's client. It answers queries and pings, hangs, also but for pings, or fails with an error."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.answers, self.asked, self.error = threading.Event(), threading.Event(), error
         self.answers.set()
+        self.hangs_within, self.written = False, 0
         self.http = self
 
     def raw_query(self, *_: object, **__: object) -> bytes:
@@ -95,10 +96,19 @@ class Fake:
             raise self.error
         return ROWS.getvalue()
 
+    def raw_insert(self, *_: object, **__: object) -> None:
+        self.raw_query()
+        self.written += 1
+
     def request(self, *_: object, **__: object) -> HTTPResponse:
+        if not self.hangs_within:
+            self.command()
+        return HTTPResponse(b"Ok.\n")
+
+    def command(self, *_: object, **__: object) -> None:
+        """The answer to a ping, or one that is longer."""
         if not self.answers.wait(0.1):
             raise ReadTimeoutError(HTTPConnectionPool("a"), "/ping", "Read timed out.")
-        return HTTPResponse(b"Ok.\n")
 
     def close_connections(self) -> None:
         """There are none."""
@@ -151,6 +161,21 @@ def test_who_waits_for_a_server_that_hangs_asks_the_next_that_answers(
     ]
 
 
+@pytest.mark.parametrize("hangs", ["wholly", "within answers"])
+def test_where_nobody_probes_who_waits_does_so_and_asks_the_next(
+    fakes: list[Fake], hangs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs and commands have no thread that looks at the store."""
+    monkeypatch.setattr("analytics_service.store.failover._GLANCE", 0.05)
+    store = store_over(fakes[:2])
+    fakes[0].answers.clear()
+    fakes[0].hangs_within = hangs == "within answers"
+    store.insert("observation", pl.DataFrame({"value": [1]}))
+    assert [fake.written for fake in fakes] == [0, 1, 0]
+    assert order(store) == [B, A]
+    assert store.frame("free_room").height == 2
+
+
 def test_while_no_server_answers_all_in_line_are_refused_and_those_who_read_wait_on(fakes: list[Fake]) -> None:
     """On a busy machine a ping may take longer than a query."""
     store = store_over(fakes)
@@ -159,7 +184,8 @@ def test_while_no_server_answers_all_in_line_are_refused_and_those_who_read_wait
     with ThreadPoolExecutor(4) as pool:
         reading = [pool.submit(read, store) for _ in range(4)]
         until(lambda: store.line._free == 0)
-        with pytest.raises(ServerAway, match="http://a:8123 cannot be reached: it does not answer"):
+        away = " ".join(f"ClickHouse at {url} cannot be reached: it does not answer." for url in (A, B, C))
+        with pytest.raises(ServerAway, match=f"^{away}$"):
             store.probe(0.2)
         with pytest.raises(ServerAway, match="does not answer"):
             read(store)
@@ -183,7 +209,7 @@ def test_a_request_has_one_budget_for_all_servers(fakes: list[Fake]) -> None:
 def test_other_reads_last_no_longer_than_a_query(fakes: list[Fake]) -> None:
     store = store_over(fakes[:1], query_timeout=0)
     fakes[0].answers.clear()
-    with pytest.raises(StoreUnavailable, match=r"at http://a:8123 did not answer in time \(query free_room\)"):
+    with pytest.raises(StoreUnavailable, match=r"at http://a:8123 did not answer in time \(query free_room, 0\.\d s\)"):
         store.frame("free_room")
 
 
