@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from gunicorn import glogging
@@ -117,7 +118,10 @@ def post_worker_init(worker: Any) -> None:
     memory, obstacle = getattr(worker.wsgi, "memory", None), ""
     # A worker that was told to stop while it was loading takes no requests.
     if worker.alive and memory is not None:
-        warm_for_a_while(worker.wsgi, int(time.time()), memory.wait)
+        # While the store is away each request would be refused, after a moment, and callers would wait for all of them.
+        with suppress(AnalyticsError):
+            worker.wsgi.heads.shown()
+            warm_for_a_while(worker.wsgi, int(time.time()), memory.wait)
         obstacle = worker.wsgi.heads.obstacle()
     report_ready(worker.cfg.workers, obstacle)
 
