@@ -387,8 +387,9 @@ class Store:
             with within(seconds, gate=None), self._translated(server, "probe"):
                 client = cast(HttpClient, self._client_of(server))
                 ping(client.http, server_of(server.settings).url, seconds)
+                server.pinged_at = time.monotonic()
                 if self._failover.has_several and server.is_in_doubt:
-                    client.command(_LONG_ANSWER, settings={"log_queries": 0}, use_database=False)
+                    _require_long_answer(client)
             answers = True
         finally:
             self._failover.note(server, answers=answers)
@@ -490,6 +491,15 @@ class Store:
             if self._failover.lose(server):
                 log.warning("%s Asking the next server.", error)
             server.forget()
+
+
+def _require_long_answer(client: Client) -> None:
+    try:
+        client.command(_LONG_ANSWER, settings={"log_queries": 0}, use_database=False)
+    except DatabaseError as error:
+        # ClickHouse's refusal, such as of too many queries at once, has a code, and is an answer.
+        if error.code is None:
+            raise
 
 
 def _stream(rows: pl.DataFrame) -> bytes:
