@@ -450,7 +450,9 @@ class Store:
             with self._translated(server, operation):
                 yield self._client_of(server)
         except ServerAway as error:
-            self._lose(server, error)
+            # The refusal of a line that was closed meanwhile says nothing of this server.
+            if str(error) != self.line.cause:
+                self._lose(server, error)
             raise
 
     def _client_of(self, server: Endpoint) -> Client:
@@ -470,7 +472,7 @@ class Store:
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError, StoreUnavailable) as error:
             if seconds_left() == 0:
                 # The request's time is over, which does not say that the server is away.
-                raise self.line.refusal() from None
+                raise Busy from None
             if isinstance(error, StoreUnavailable):
                 raise
             raise translated(error, operation, server.url, is_split=self._is_split) from error
