@@ -19,6 +19,7 @@ from analytics_service.market.assets import linked
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.misfits import Misfit
 from analytics_service.market.positions import Position
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.connection import Store
@@ -52,6 +53,7 @@ _LATEST = TIME_LIMIT - 1
 _MOST_ITEMS = 2_000_000
 # The digest of an address without items.
 _GONE = 0
+_REPEATED = " comes more than once. Make one Position of all items of an address."
 
 
 def collect(batch: Batch) -> list[Snapshot]:
@@ -147,11 +149,14 @@ class _Stated:
             unfit.clear()
 
     def items(self, stored: Callable[[pl.Series], pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """All items, part by part. An address with one that cannot be stored keeps those that are `stored`: without a
-        single one, its health would be another."""
+        """All items, part by part. An address with one that cannot be stored, or that comes twice, keeps those that are
+        `stored`: without a single one, or with one that counts twice, its health would be another."""
         kept = pl.DataFrame({"address": sorted(self._kept)}, schema={"address": pl.String})
         for pieces, own in zip(self.parts, self.parts.divided(kept), strict=True):
-            items, addresses = numbered(pieces), own["address"]
+            items, repeated = numbered(pieces)
+            for address, times in repeated.items():
+                self._batch.left_out.note("positions", Position(address), Misfit("address", times, _REPEATED))
+            addresses = pl.Series([*{*own["address"], *repeated}], dtype=pl.String)
             if addresses.len():
                 items = pl.concat([items.filter(~pl.col("address").is_in(addresses.implode())), stored(addresses)])
             yield items

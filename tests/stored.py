@@ -19,4 +19,5 @@ def write_assets(store: Store, assets: Sequence[Asset], version: int) -> None:
 
 def item_frame(positions: Iterable[Position], unfit: list[Position] | None = None) -> pl.DataFrame:
     """The items of positions, as a snapshot has them."""
-    return numbered(unnumbered(positions, unfit))
+    items, _ = numbered(unnumbered(positions, unfit))
+    return items

@@ -56,7 +56,7 @@ class Exposure:
 class Risk:
     """The accounts of a snapshot by health. At risk are all below a threshold, liquidatable ones included."""
 
-    accounts: Annotated[int, Count("All borrow accounts, also those without debt")]
+    accounts: Annotated[int, Count("Borrow accounts, also those without debt, but not those of null health")]
     indebted: Slice
     at_risk: Slice
     liquidatable: Slice

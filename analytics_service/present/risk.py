@@ -38,8 +38,8 @@ EXPOSURE = of_asset(
 RISK = Shape.of(
     "MarketRisk",
     "Borrow accounts by health. Accounts that owe an asset without a price, or whose collateral (or, with debt, stake) "
-    "had a price that is not known any more, are in no figure but their own; all others but `accounts` are of accounts "
-    "with debt.",
+    "had a price that is not known any more, are in no figure but their own; all others but `accounts` and theirs are "
+    "of accounts with debt.",
     *declared(Risk, "accounts"),
     *within("indebted", declared(Slice, "accounts_with_debt=accounts collateral_value debt_value")),
     Field("at_risk", ACCOUNTS_AT_RISK, "Those whose health is below the threshold."),

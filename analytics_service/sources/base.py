@@ -131,7 +131,7 @@ class Source(Protocol):
         return ()
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The position of every address with a position."""
+        """The position of every address with a position: an address, in any case, comes once (rule 8.17)."""
         return ()
 
     def activity(self, at: datetime) -> Activity | None:

@@ -63,8 +63,8 @@ _VALUES: dict[str, tuple[Kind, Any]] = {
 ITEM_COLUMNS: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
 _SCHEMA = schema_of(ITEM_COLUMNS)
 _PLACEHOLDERS = {"columns": select_list(ITEM_COLUMNS), "key": ", ".join(_KEY)}
-# The columns of items before numbering.
-_UNNUMBERED = {name: dtype for name, dtype in schema_of(ITEM_COLUMNS).items() if name != "item"}
+# The columns of items before numbering. Only the first item of each position `begins`.
+_UNNUMBERED = {**{name: dtype for name, dtype in _SCHEMA.items() if name != "item"}, "begins": pl.Boolean}
 _EQUAL = [name for name in _KEY if name != "item"]
 # The values of most items after their amount.
 _, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
@@ -123,14 +123,17 @@ def unnumbered(positions: Iterable[Position], unfit: list[Position] | None = Non
             yield _rows_of(position for position in batch if not any(misfits(position, Position)))
 
 
-def numbered(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Items in the columns of ITEM, addresses in lower case: all of an address are among them."""
-    items = pl.concat([pl.DataFrame(schema=_UNNUMBERED), *frames])
-    return items.with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
+def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Items in the columns of ITEM, addresses in lower case, all of whose items are among `frames`; and those addresses
+    that more than one position is of, with the number of these."""
+    rows = pl.concat([pl.DataFrame(schema=_UNNUMBERED), *frames])
+    items = rows.with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
+    counts = rows.filter("begins")["address"].value_counts().filter(pl.col("count") > 1)
+    return items, dict(counts.sort("address").iter_rows())
 
 
 def _rows_of(positions: Iterable[Position]) -> pl.DataFrame:
-    rows = [item for position in positions for item in _items(position)]
+    rows = [(*item, not index) for position in positions for index, item in enumerate(_items(position))]
     return pl.DataFrame(rows, schema=_UNNUMBERED, orient="row")
 
 

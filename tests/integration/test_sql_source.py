@@ -208,7 +208,7 @@ def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
         f"('{ALICE}', '2026-03-01 11:00:00', 'account', 9, '', 0, 0, NULL, NULL),"
         f"('{ALICE}', '2026-03-01 11:00:00', 'lend_collateralized', 0, 'native;ua', 0, 4, NULL, NULL),"
         f"('{ALICE}', '2026-03-01 11:00:00', 'wallet', 0, 'native;uz', 0, 5, NULL, NULL),"
-        f"('{ALICE}', '2026-03-01 11:00:00', 'stake', 10, '', 2, 6, NULL, NULL),"
+        f"('{ALICE.upper()}', '2026-03-01 11:00:00', 'stake', 10, '', 2, 6, NULL, NULL),"
         f"('{ALICE}', '2026-03-01 11:00:00', 'unbonding', 0, '', 0, 7, '2026-04-01 00:00:00', NULL),"
         f"('{ALICE}', '2026-03-01 11:00:00', 'unclaimed', 0, '', 0, 8, NULL, NULL)",
     )

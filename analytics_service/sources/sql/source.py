@@ -107,7 +107,8 @@ class SqlSource(Source):
         """The positions that all rows of the newest instant make. SourceError before the first: what there was then is
         not known, rather than nothing."""
         has_rows = False
-        for address, items in groupby(self._rows(views.POSITION, at, by="address"), itemgetter("address")):
+        rows = self._rows(views.POSITION, at, by="address")
+        for address, items in groupby(rows, lambda row: str.lower(row["address"])):
             has_rows, in_order = True, sorted(items, key=itemgetter("kind", "account_index", "asset_id"))
             yield position_of(address, [self._item(item) for item in in_order])
         if not has_rows and any(self._rows(views.POSITION, instant(TIME_LIMIT - 1))):
@@ -141,8 +142,9 @@ class SqlSource(Source):
     def _rows(
         self, view: SourceView, at: datetime | None = None, by: str = "", **parameters: int
     ) -> Iterator[dict[str, Any]]:
-        """The rows of a view as of an instant, or for other parameters of its query, in the order of a column if one is
-        named. None without the view. SourceError for the past of a view that has only those of now."""
+        """The rows of a view as of an instant, or for other parameters of its query, in the order of a column of
+        text, in any case, if one is named. None without the view. SourceError for the past of a view that has only
+        those of now."""
         present = self._columns.get(view.name)
         if present is None:
             return
@@ -159,7 +161,9 @@ class SqlSource(Source):
             parameters["at"] = unix_second(at)
             common = {} if "observed_at" in present else {"observed_at": unix_second(at) * 1_000_000}
         rows = self._frame(view, query, present, parameters)
-        for row in (rows.sort(by, maintain_order=True) if by else rows).iter_rows(named=True):
+        if by:
+            rows = rows.sort(pl.col(by).str.to_lowercase(), maintain_order=True)
+        for row in rows.iter_rows(named=True):
             yield self._decoded(view, common | row)
 
     def _frame(
