@@ -1,14 +1,14 @@
 """Makes a client of one server, with the settings that the layout of the store there needs."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import clickhouse_connect
 import urllib3
+from clickhouse_connect import common
 from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.httputil import all_managers, get_pool_manager_options
+from clickhouse_connect.driver.httputil import get_pool_manager_options
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
@@ -25,6 +25,11 @@ _CONNECT_SECONDS = 4
 _LEAST_SECONDS = 0.001
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
+
+# The driver closes connections of a certain age, and for that keeps every pool for ever, also that of each attempt to
+# reach a server that is away. At exit it trips over one that a thread adds. ClickHouse itself closes a connection that
+# is idle, or after 10,000 requests.
+common.set_setting("max_connection_age", 0)
 
 
 class Pools(urllib3.PoolManager):
@@ -88,8 +93,6 @@ def _pools(settings: Settings) -> Pools:
         retries=False,
     )
     manager = Pools(**options)
-    # The driver opens the connections of managers that it does not know anew for each statement.
-    all_managers[manager] = int(time.time())
     if settings.clickhouse_url is None:
         announced = {"ConnectionCls": connection_to(settings.data_dir.absolute())}
         manager.pool_classes_by_scheme = {"http": type("Pool", (urllib3.HTTPConnectionPool,), announced)}

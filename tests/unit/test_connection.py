@@ -1,17 +1,21 @@
 """What is made of ClickHouse's answers."""
 
 import io
+import socket
 from collections.abc import Sequence
+from contextlib import closing
 from typing import cast
 
 import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
+from clickhouse_connect.driver.httputil import all_managers
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import QuorumPending, StoreUnavailable
+from analytics_service.errors import QuorumPending, ServerAway, StoreUnavailable
 from analytics_service.market.share import within
+from analytics_service.store.client import connect
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import Layout
 
@@ -176,3 +180,13 @@ def test_ddl_that_servers_are_slow_with_tells_which() -> None:
     store, _ = executing(error(159, reason))
     with pytest.raises(StoreUnavailable, match=rf"cannot answer now \(statement\): {reason}"):
         store.command("DROP TABLE t ON CLUSTER 'main'")
+
+
+def test_the_driver_keeps_no_connections_of_attempts_to_connect() -> None:
+    """There is one each second while ClickHouse is away, and one that a thread makes at exit would break that."""
+    before = {*all_managers}
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(ServerAway):
+        connect(Settings(clickhouse_url=url))
+    assert {*all_managers} == before
