@@ -237,7 +237,7 @@ class FakeStore(Store):
                 "heads": heads,
                 "claims": [{"1": f"{MADE_UP}simulated:1", "2": "simulated:1", "3": 1}],
             }
-            row |= {"left": {"1": None, "2": 0}}
+            row |= {"left": {"1": None, "2": 0}, "restoring": False}
             return pl.DataFrame([{**row, "migrations": applied, "version": version, "now": 2**31}])
         if query == "new_version":
             return pl.DataFrame({"version": [len(self.inserts) + 1]})

@@ -36,9 +36,10 @@ def exchange(store: Store, database: str, families: Sequence[str], version: int)
 
     _require_all_servers(store)
     planned = dict(store.frame(_PLAN, {"database": f"`{database}`"}).iter_rows())
+    present = _uuids(store, planned)
+    # From here on, it must be completed.
     record(finished=0)
     with beating(lambda: record(finished=0)):
-        present = _uuids(store, planned)
         for name, uuid in planned.items():
             if present[name] != uuid:
                 store.execute(f"EXCHANGE TABLES `{store.database}`.{name} AND `{database}`.{name}{{on_cluster}}")

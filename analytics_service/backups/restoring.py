@@ -21,7 +21,7 @@ from analytics_service.store.admission import read_claim
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.layout import REPLICATED, named
-from analytics_service.store.ledger import HEADS, new_version, read_ledger
+from analytics_service.store.ledger import HEADS, RESTORE, new_version, read_ledger
 from analytics_service.store.migrations import migrate, remake
 from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites, make_head_anew, restored_into
@@ -73,7 +73,7 @@ def restore(
         version = new_version(store)
         with _beside(store, version) as beside:
             _load(beside, archive, reporter)
-            families = sorted({*TABLES, *before.heads, *archive.manifest.families})
+            families = sorted({*TABLES, *before.heads, *archive.manifest.families, RESTORE})
             _mark(beside, version)
             plan(beside)
             _require_no_scheduler(store)
@@ -118,8 +118,8 @@ def _complete_others(store: Store) -> None:
         unfinished = read_ledger(store).open.items()
         version = next((own for _, versions in unfinished for own in versions if restored_into(store, own) == name), 0)
         if version:
-            log.warning("Completing a restore that was interrupted.")
             exchange(store, name, [family for family, versions in unfinished if version in versions], version)
+            log.warning("A restore that was interrupted is complete now.")
         _drop_database(store, name)
 
 

@@ -3,7 +3,7 @@
 Instants are aware.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated
@@ -17,7 +17,15 @@ from analytics_service.market.misfits import listed
 from analytics_service.state.figures import AssetPrice
 from analytics_service.state.heads import Heads, Look
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
-from analytics_service.store.ledger import VALUES_ONLY, Head, Ledger, Origin, any_simulated, told_ahead
+from analytics_service.store.ledger import (
+    RESTORE_INTERRUPTED,
+    VALUES_ONLY,
+    Head,
+    Ledger,
+    Origin,
+    any_simulated,
+    told_ahead,
+)
 from analytics_service.store.shards import Replica, told_away
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
@@ -164,7 +172,7 @@ class Status:
         if not self.schema_current:
             return ["the schema is not current"]
         if not self.families:
-            return ["there is no history yet"]
+            return [*self.withheld] or ["there is no history yet"]
         missing = [
             f"there is no snapshot of {family.family} yet"
             for family in self.families
@@ -277,13 +285,20 @@ class Monitor:
             doubts=figures.doubts,
             replicas=self._heads.replicas,
             origins=tuple(sorted(ledger.origins, key=str)),
-            withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.shown().without)),
+            withheld=_withheld(ledger, self._heads.shown().without),
         )
 
     def obstacles(self) -> list[str]:
         """The reasons why this host is not ready, in plain words."""
         status, most = self.check(), self._ready_max_age
         return status.obstacles + ([] if most is None else status.late(most))
+
+
+def _withheld(ledger: Ledger, without: Iterable[str]) -> Sequence[str]:
+    """What readers are not shown, in plain words."""
+    if ledger.restore_is_silent:
+        return [RESTORE_INTERRUPTED]
+    return [f"{family} cannot be shown" for family in sorted(without)]
 
 
 def _family(ledger: Ledger, family: str, interval: int | None, now: datetime) -> Family:

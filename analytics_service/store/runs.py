@@ -18,7 +18,17 @@ from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
-from analytics_service.store.ledger import LEDGER, MOST_AHEAD, Head, Run, ledger_frame, present, record_rewrite
+from analytics_service.store.ledger import (
+    LEDGER,
+    MOST_AHEAD,
+    RESTORE,
+    RESTORING,
+    Head,
+    Run,
+    ledger_frame,
+    present,
+    record_rewrite,
+)
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
@@ -58,13 +68,15 @@ class Beginning:
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     """Read the store at the start of a run for instants in [start, end] (unix seconds). SchemaError as by rule 8.14.
-    SnapshotRefused for instants from the future (rule 8.16)."""
+    SnapshotRefused for instants from the future (rule 8.16), StoreUnavailable during a restore."""
     parts = {name: named_query(name, ()) for name in _PARTS}
-    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
+    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION, "restore": RESTORE}
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
     applied = [Applied(*fields.values()) for fields in row["migrations"]]
     require_all_applied(unapplied(applied, shipped()))
     require_shards(store)
+    if row["restoring"]:
+        raise StoreUnavailable(RESTORING)
     if end > row["now"] + MOST_AHEAD:
         raise SnapshotRefused(
             f"The snapshot of {family} as of {shown(instant(end))} lies ahead of ClickHouse's clock, which shows "

@@ -22,10 +22,13 @@ from analytics_service.backups.restoring import require_restorable, restore
 from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config.settings import Settings
 from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
+from analytics_service.state.health import Monitor, Status
+from analytics_service.state.operations import read_store
 from analytics_service.store.admission import read_claim, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import (
+    RESTORE,
     new_version,
     oldest_change,
     read_ledger,
@@ -33,7 +36,8 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.migrations import migrate
-from analytics_service.store.rewrite import restored_into, roll_forward
+from analytics_service.store.rewrite import Recovery, restored_into, staging
+from analytics_service.store.runs import begin
 from analytics_service.store.schema import missing, shipped, tables_of
 from analytics_service.store.sql import Parts
 from tests.clickhouse import by_url, client
@@ -262,7 +266,7 @@ def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
 
 
 def test_a_restore_that_is_killed_while_it_exchanges_tables_is_completed_by_the_next_and_by_nobody_else(
-    store: Store, settings: Settings, of_two: Path
+    store: Store, settings: Settings, of_two: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
     exchanged = []
@@ -278,9 +282,20 @@ def test_a_restore_that_is_killed_while_it_exchanges_tables_is_completed_by_the_
     ledger = read_ledger(store)
     ((version,),) = {tuple(versions) for versions in ledger.open.values()}
     assert {"prices", "positions"} < set(ledger.open)
-    with pytest.raises(BackupFailed, match="A restore was interrupted while it exchanged tables"):
-        roll_forward(store, "prices", version)
+    Recovery(store).roll_forward([(family, version) for family in sorted(ledger.open)])
     assert set(read_ledger(store).open) == set(ledger.open)
+    cure = "restore was interrupted; run `analytics-service restore` again, which completes it"
+    assert caplog.messages == [f"A {cure}."]
+    # Nobody writes into tables of which some are exchanged.
+    with pytest.raises(StoreUnavailable, match=cure):
+        begin(store, "prices", 0, 100)
+    with pytest.raises(StoreUnavailable, match=cure), staging(store, "prices", None):
+        pytest.fail("A rewrite has begun.")
+    # Its last heartbeat was long ago.
+    store.execute(f"INSERT INTO rewrite (family, version, announced_at) VALUES ('{RESTORE}', {version}, now() + 60)")
+    monitor = Monitor(FreshHeads(store), dict, lambda: NOW, is_configured=False)
+    assert monitor.obstacles() == [f"a {cure}"]
+    assert [*read_store(Status(NOW), store, monitor)][-1].faults == monitor.obstacles()
     # This one has nothing else to do.
     with pytest.raises(BackupRefused, match="There is data in"):
         restore(store, ArchiveReader(of_two), Silent(), replace=False)
