@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable, Hashable, Iterator, MutableMapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
+from functools import partial
 from math import inf
+from traceback import clear_frames
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from analytics_service.errors import Busy, ServerAway
@@ -102,16 +104,17 @@ class Share(Generic[_T]):
             other = self._making.get(key)
             if other is None:
                 own = self._making[key] = Future[_T]()
-        if other is not None:
-            return _result(other)
+        return self._made(key, own, make) if other is None else _result(other)
+
+    def _made(self, key: Hashable, own: Future[_T], make: Callable[[], _T]) -> _T:
         try:
             value = make()
         except BaseException as error:
             with self._lock:
                 del self._making[key]
+            # Its frames would hold, until garbage is collected, all that is half made.
+            clear_frames(error.__traceback__)
             own.set_exception(error)
-            # The error has this frame: else it would hold, until garbage is collected, all that is half made.
-            del own
             raise
         with self._lock:
             if self._kept is not None:
@@ -119,6 +122,31 @@ class Share(Generic[_T]):
             del self._making[key]
         own.set_result(value)
         return value
+
+
+class ShareApart(Share[_T]):
+    """Values that may take longer to make than those who need them may wait: each is made in a thread of its own, which
+    does not wait in line, and one after the other. Who has no more time gets Busy; a later call finds the value made.
+    """
+
+    def __init__(self, kept: MutableMapping[Any, _T]) -> None:
+        super().__init__(kept)
+        self._turn = threading.Lock()
+
+    def _made(self, key: Hashable, own: Future[_T], make: Callable[[], _T]) -> _T:
+        left = seconds_left()
+
+        def make_in_turn() -> _T:
+            if not self._turn.acquire(timeout=-1 if left is None else left):
+                raise Busy
+            try:
+                return make()
+            finally:
+                self._turn.release()
+
+        # An empty context has no budget.
+        Context().run(in_thread, partial(super()._made, key, own, make_in_turn))
+        return _result(own)
 
 
 def _result(future: Future[_T]) -> _T:

@@ -21,7 +21,7 @@ from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price, Prices, known_prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
-from analytics_service.market.share import Part, Share, seconds_left
+from analytics_service.market.share import Part, Share, ShareApart, seconds_left
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.state.course import CourseReader, Then
@@ -88,7 +88,7 @@ class SharedParts:
 
     def __init__(self, store: Store) -> None:
         self.interest = InterestPaid(store)
-        self.books: Share[Book] = Share(LRUCache(_MAX_BOOKS, _size))
+        self.books: Share[Book] = ShareApart(LRUCache(_MAX_BOOKS, _size))
         self.valuations: Share[Valuation] = Share(LRUCache(_MAX_BOOKS, lambda valuation: _size(valuation.book)))
         self.counts: Share[int] = Share(LRUCache(_MAX_COUNTS))
 

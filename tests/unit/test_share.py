@@ -10,7 +10,7 @@ import pytest
 from cachetools import LRUCache
 
 from analytics_service.errors import Busy, ServerAway, StoreUnavailable
-from analytics_service.market.share import Gate, Part, Share, seconds_left, within
+from analytics_service.market.share import Gate, Part, Share, ShareApart, seconds_left, within
 
 TIMEOUT = 30
 
@@ -126,6 +126,26 @@ def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
         assert first.result(TIMEOUT) == 7
 
 
+def test_what_is_made_apart_is_found_by_who_comes_later() -> None:
+    """Its time is not that of who needs it first; and another value waits until it is made."""
+    share, maker = ShareApart[int]({}), Maker()
+    with within(0.01), pytest.raises(Busy):
+        share.get("a", lambda: maker() if seconds_left() is None else 0)
+    assert maker.begun.wait(TIMEOUT)
+    with within(0.01), pytest.raises(Busy):
+        share.get("b", lambda: 0)
+    maker.go_on.set()
+    assert (share.get("a", maker), share.get("c", lambda: 8), maker.count) == (7, 8, 1)
+
+
+def test_what_cannot_be_made_apart_is_made_again() -> None:
+    share, maker = ShareApart[int]({}), Maker(StoreUnavailable("away"))
+    maker.go_on.set()
+    with pytest.raises(StoreUnavailable, match="away"):
+        share.get("a", maker)
+    assert share.get("a", maker) == 7
+
+
 def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
     assert seconds_left() is None
     with within(60), ThreadPoolExecutor(1) as pool:
@@ -166,9 +186,9 @@ def test_what_nobody_holds_is_released_at_once() -> None:
     gc.disable()
     try:
         del whole
-        with pytest.raises(StoreUnavailable) as caught:
-            Share[int]().get("key", fail)
-        del caught
-        assert [each() for each in released] == [None, None]
+        for share in (Share[int](), ShareApart[int]({})):
+            with pytest.raises(StoreUnavailable):
+                share.get("key", fail)
+        assert [each() for each in released] == [None, None, None]
     finally:
         gc.enable()
