@@ -14,7 +14,10 @@ SAID = ["One server", "Shards", "Replicas", "Replicated database", "Cloud", "Bou
 
 
 def test_every_setting_of_a_layout_is_explained() -> None:
-    assert {name for layout in LAYOUTS.values() for name in layout.settings} <= NAMED
+    layouts = LAYOUTS.values()
+    names = {name for layout in layouts for name in (*layout.settings, *layout.timeouts)}
+    answering = " ".join(layout.on_all_servers("one")["answering"] for layout in layouts)
+    assert names | {*re.findall(r"(\w+) =", answering)} <= NAMED
 
 
 def test_every_query_that_writes_is_of_a_kind_and_no_other_is_named() -> None:
