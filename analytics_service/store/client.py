@@ -16,7 +16,7 @@ from analytics_service.market.share import seconds_left
 from analytics_service.store.layout import Layout
 from analytics_service.store.reach import ping
 from analytics_service.store.server import address_of, server_of
-from analytics_service.store.sockets import connection_to
+from analytics_service.store.sockets import Connection, TlsConnection, connection_to
 from analytics_service.store.sql import named_query
 
 # Seconds in which a server must accept the first connection and answer.
@@ -93,10 +93,18 @@ def _pools(settings: Settings) -> Pools:
         retries=False,
     )
     manager = Pools(**options)
-    if settings.clickhouse_url is None:
-        announced = {"ConnectionCls": connection_to(settings.data_dir.absolute())}
-        manager.pool_classes_by_scheme = {"http": type("Pool", (urllib3.HTTPConnectionPool,), announced)}
+    announced = settings.clickhouse_url is None
+    http = connection_to(settings.data_dir.absolute()) if announced else Connection
+    kinds = ((urllib3.HTTPConnectionPool, http), (urllib3.HTTPSConnectionPool, TlsConnection))
+    manager.pool_classes_by_scheme = {
+        pool.scheme: type("Pool", (pool,), {"ConnectionCls": _patient(kind, settings)}) for pool, kind in kinds
+    }
     return manager
+
+
+def _patient(kind: type[Connection], settings: Settings) -> type[Connection]:
+    """Connections that wait for what they send as long as for an answer: a server takes rows as fast as it can."""
+    return type("Patient", (kind,), {"sending_seconds": settings.client_timeout})
 
 
 def _layout_of(client: Client, settings: Settings) -> Layout:

@@ -1,4 +1,6 @@
-"""Finds the process at the other end of a local TCP connection, or listening on a local port, in Linux's /proc.
+"""Connections, and the processes at their other ends.
+
+Finds the process at the other end of a local TCP connection, or listening on a local port, in Linux's /proc.
 
 Nothing is sent to the embedded ClickHouse before the listening process is verified (rule 9.1).
 """
@@ -11,8 +13,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from urllib3.connection import HTTPConnection
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from analytics_service.errors import StoreUnavailable
 from analytics_service.store.server import RUNNING, require_running
@@ -125,14 +128,31 @@ def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) 
         raise StoreUnavailable("Another process listens where the embedded ClickHouse did. It was sent nothing.")
 
 
-def connection_to(folder: Path) -> type[HTTPConnection]:
+class Connection(HTTPConnection):
+    """A connection that has so many seconds to send each part of a body. By default it has those of connecting."""
+
+    sending_seconds = 30.0
+
+    def request(self, *arguments: Any, **options: Any) -> None:
+        """Send a request."""
+        if self.is_closed:
+            self.connect()
+        self.timeout = self.sending_seconds
+        super().request(*arguments, **options)
+
+
+class TlsConnection(Connection, HTTPSConnection):
+    """The same with TLS."""
+
+
+def connection_to(folder: Path) -> type[Connection]:
     """Connections to the server that is announced in a data folder, whatever address they are given.
 
     Each new connection looks the server up again, so it finds a server that was restarted on another port.
     StoreUnavailable when there is none, or when another process listens there.
     """
 
-    class Announced(HTTPConnection):
+    class Announced(Connection):
         def connect(self) -> None:
             running = require_running(folder)
             self.host, self.port = "127.0.0.1", running.port

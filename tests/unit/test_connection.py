@@ -4,18 +4,20 @@ import io
 import socket
 from collections.abc import Sequence
 from contextlib import closing
+from time import sleep
 from typing import cast
 
 import polars as pl
 import pytest
+import urllib3
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
 from clickhouse_connect.driver.httputil import all_managers
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import QuorumPending, ServerAway, StoreUnavailable
-from analytics_service.market.share import within
-from analytics_service.store.client import connect
+from analytics_service.market.share import in_thread, within
+from analytics_service.store.client import _pools, connect
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import Layout
 
@@ -190,3 +192,23 @@ def test_the_driver_keeps_no_connections_of_attempts_to_connect() -> None:
     with pytest.raises(ServerAway):
         connect(Settings(clickhouse_url=url))
     assert {*all_managers} == before
+
+
+def test_a_server_may_take_rows_more_slowly_than_a_connection() -> None:
+    """As one that waits for a majority of replicas before it reads on."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+
+        def read_late() -> None:
+            with listener.accept()[0] as taken:
+                sleep(0.3)
+                end = b""
+                while end != b"0\r\n\r\n":
+                    end = (end + taken.recv(2**20))[-5:]
+                taken.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+        answered = in_thread(read_late)
+        timeout = urllib3.Timeout(connect=0.1, read=10)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        pools = _pools(Settings(clickhouse_url=url))
+        assert pools.request("POST", url, body=iter([b"\n" * 2**24]), timeout=timeout).status == 200
+        answered.result(10)
