@@ -50,11 +50,12 @@ items AS
     WHERE NOT c.closed
 ),
 tokens AS (SELECT DISTINCT observed_at, version, asset_id FROM ptoken_state),
+-- Positions are of all shards, and a subquery of them is executed once.
 lines AS
 (
     SELECT asset_id, step, origin_id
     FROM asset_line
-    WHERE asset_id IN (SELECT asset_id FROM changes) OR asset_id IN (SELECT asset_id FROM tokens)
+    WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes) OR asset_id IN (SELECT asset_id FROM tokens)
 ),
 ended AS (SELECT asset_id, toDateTime(ended_at, 'UTC') AS until FROM all_assets WHERE ended_at IS NOT NULL),
 -- The quote of each asset on a line: not a number if there is none, infinite if it is too old.
@@ -77,12 +78,12 @@ quotes AS
     (
         SELECT toString(asset_id) AS asset_id, observed_at, toFloat64(value) AS value
         FROM observation FINAL
-        WHERE history = 'price' AND asset_id IN (SELECT origin_id FROM lines)
+        WHERE history = 'price' AND asset_id GLOBAL IN (SELECT origin_id FROM lines)
     ) AS o ON o.asset_id = k.asset_id AND k.at >= o.observed_at
     LEFT JOIN all_assets AS a ON a.asset_id = k.asset_id
     LEFT JOIN ended AS e ON e.asset_id = k.asset_id
     LEFT JOIN ended AS r ON r.asset_id = a.receipt_id
-    LEFT JOIN (SELECT * FROM market_lend FINAL WHERE asset_id IN (SELECT origin_id FROM lines)) AS l
+    LEFT JOIN (SELECT * FROM market_lend FINAL WHERE asset_id GLOBAL IN (SELECT origin_id FROM lines)) AS l
         ON l.asset_id = k.asset_id AND l.observed_at = k.markets.1 AND l.version = k.markets.2
 ),
 prices AS
@@ -120,9 +121,9 @@ valued AS
         value * weight AS weighted,
         toFloat64(g.stake_collateral_ratio) AS stake_ratio
     FROM items AS i
-    LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE asset_id IN (SELECT asset_id FROM changes)) AS c
+    LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes)) AS c
         ON c.asset_id = i.asset_id AND c.observed_at = i.markets.1 AND c.version = i.markets.2
-    LEFT JOIN (SELECT * FROM market_debt FINAL WHERE asset_id IN (SELECT asset_id FROM changes)) AS d
+    LEFT JOIN (SELECT * FROM market_debt FINAL WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes)) AS d
         ON d.asset_id = i.asset_id AND d.observed_at = i.markets.1 AND d.version = i.markets.2
     LEFT JOIN (SELECT * FROM market_config FINAL) AS g ON g.observed_at = i.markets.1 AND g.version = i.markets.2
     LEFT JOIN tokens AS t ON t.observed_at = i.ptoken.1 AND t.version = i.ptoken.2

@@ -18,6 +18,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import Busy, SchemaError, StoreUnavailable
 from analytics_service.exports.removing import Removal, remove
 from analytics_service.market.share import within
+from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor, Status
@@ -126,7 +127,15 @@ def test_every_route_answers_the_same_from_one_server_and_from_three(stores: Sto
 
 
 @pytest.mark.parametrize(
-    "view", ["price", "account", "events", "market_now", f"position_at(time = toDateTime64({NOON - 1}, 3, 'UTC'))"]
+    "view",
+    [
+        "price",
+        "account",
+        "events",
+        "market_now",
+        f"position_at(time = toDateTime64({NOON - 1}, 3, 'UTC'))",
+        f"account_history(address = '{RICH_ADDRESS}')",
+    ],
 )
 def test_researchers_see_the_same_without_settings_of_their_own(stores: Stores, view: str) -> None:
     whole, split = (rows(store, f"SELECT * FROM {view} ORDER BY ALL") for store in (stores.whole, stores.split))
