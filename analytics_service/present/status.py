@@ -72,10 +72,10 @@ _CLICKHOUSE = Shape.of(
     Field("read_at", TIME.bare, "When its data here was read, if it ever was.", optional=True),
     Field("url", STRING, "Where it is, if it is known.", optional=True),
     Field("database", STRING, "Database of the service's tables."),
-    Field("version", STRING, "Its version.", "clickhouse", optional=True),
+    Field("version", STRING, "Version of the server that was asked.", "clickhouse", optional=True),
     Field("memory_bytes", NUMBER, "Memory that its servers have allocated.", "memory", optional=True),
     Field("disk_bytes", NUMBER, "Bytes of all tables on their disks.", "disk"),
-    Field("replicas", Many(_REPLICA), "The servers of its cluster; none without one."),
+    Field("replicas", Many(_REPLICA), "The servers of its cluster; none without one, or while it does not answer."),
 )
 _SCHEMA = Shape.of(
     "OperationsSchema",

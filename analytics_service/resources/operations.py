@@ -22,7 +22,8 @@ _YOUNG = 30.0
 
 
 class Operations:
-    """The state of every part of the service. While ClickHouse does not answer, it says so and shows the last data."""
+    """The state of every part of the service. While ClickHouse does not answer, it says so and shows the last data, but
+    not which servers of its cluster answered."""
 
     def __init__(
         self,
@@ -62,7 +63,11 @@ class Operations:
         )
         if error is None or (isinstance(error, Busy) and _age(stored.read_at, now) < _YOUNG):
             return status
-        return replace(status, reachable=False, reported=[self._message(error)])
+        known = self._monitor.check()
+        # A store that is busy answers pings.
+        reachable = isinstance(error, Busy) and known.reachable
+        replicas = known.replicas if reachable else ()
+        return replace(status, reachable=reachable, replicas=replicas, reported=[self._message(error)])
 
     def _read_store(self) -> Status:
         status = replace(self._unread, at=self._clock(), url=address_of(self._settings))

@@ -16,10 +16,14 @@ from analytics_service.cli.report import collect_status
 from analytics_service.cli.report_forms import as_json
 from analytics_service.config.settings import Settings
 from analytics_service.errors import Busy
+from analytics_service.resources.operations import Operations
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.state.heads import Heads
+from analytics_service.state.health import Monitor, Status
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS, JobRun, ScheduledRun, read_runs, record, scheduled_runs
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
+from analytics_service.store.shards import Replica
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.scheduler import build, follow_clock
@@ -246,11 +250,22 @@ def test_a_store_that_is_busy_for_long_is_a_fault_and_what_it_told_before_stays(
     now = NOON + 90
     found = document(client)
     assert found["faults"] == ["The service is busy. Try again in a few seconds."]
-    assert (found["healthy"], found["clickhouse"]["alive"]) == (False, False)
+    # It answers the poller.
+    assert (found["healthy"], found["clickhouse"]["alive"]) == (False, True)
     assert (found["at"], found["clickhouse"]["read_at"]) == ("2025-03-01T12:01:30Z", "2025-03-01T12:00:30Z")
     assert found["tables"] == before["tables"]
     assert [one["age_seconds"] for one in found["families"] if one["family"] == "prices"] == [90]
     slow.close()
+
+
+def test_which_servers_answered_is_not_told_while_the_store_is_away() -> None:
+    settings = Settings(clickhouse_url="http://127.0.0.1:1")
+    with closing(Store(settings)) as store:
+        monitor = Monitor(Heads(store, interval=None), dict, lambda: at(NOON), is_configured=False)
+        operations = Operations(settings, store, monitor, list, lambda: at(NOON))
+        operations._stored = Status(at(NOON), reachable=True, replicas=[Replica(1, "a:9000", True)])
+        status = operations.record()
+    assert (status.reachable, status.replicas) == (False, ())
 
 
 def test_a_store_that_is_away_is_a_fault_in_words_without_secrets() -> None:
