@@ -72,8 +72,9 @@ def connect(settings: Settings, seconds: float | None = None) -> tuple[Client, L
         autogenerate_session_id=False,
         query_limit=0,
         tz_mode="aware",
-        # Before researchers.
-        settings={"priority": 1},
+        # Before researchers; and rows already come in batches. By default INSERTs are asynchronous since 26.2, which
+        # ClickHouse refuses with a quorum whose INSERTs follow each other.
+        settings={"priority": 1, "async_insert": 0},
         # Parameters of a query may exceed the limit of a URL.
         form_encode_query_params=True,
         pool_mgr=pools,

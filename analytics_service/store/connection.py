@@ -67,8 +67,6 @@ _LONG_ANSWER = "SELECT randomPrintableASCII(20000)"
 _LEAST_SECONDS = 0.01
 
 _INSERT = {
-    # Rows already come in batches.
-    "async_insert": 0,
     # A batch of a long history touches many months.
     "max_partitions_per_insert_block": 0,
     # Null in a column that is not nullable is an error. By default ClickHouse writes 0 or an empty string.
@@ -272,7 +270,7 @@ class Store:
                 table,
                 insert_block=chunks,
                 fmt="Native",
-                settings={"async_insert": 0, "max_partitions_per_insert_block": 0, "log_comment": f"insert {table}"},
+                settings={"max_partitions_per_insert_block": 0, "log_comment": f"insert {table}"},
             )
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:

@@ -15,6 +15,7 @@ from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.store import assets, events, loans, markets, positions
+from analytics_service.store.client import connect
 from analytics_service.store.columns import SnapshotTable
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
@@ -291,3 +292,13 @@ def test_the_dictionary_is_that_of_the_schema(settings: Settings) -> None:
 def test_the_page_for_researchers_has_all_examples() -> None:
     page = README.read_text("utf-8")
     assert renewed(page) == page
+
+
+def test_no_statement_inserts_asynchronously(settings: Settings) -> None:
+    """By default ClickHouse does, and refuses that with a quorum whose INSERTs follow each other."""
+    sql = "SELECT getSetting('async_insert')"
+    with clickhouse.client(replace(settings, clickhouse_database="default")) as own:
+        assert own.command(sql) == "true"
+    service, _ = connect(settings)
+    assert service.command(sql, use_database=False) == "false"
+    service.close_connections()
