@@ -53,8 +53,8 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _SECONDS_OF_SEVERAL = 1
 # Seconds between attempts while replicas wait for each other.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
-# Bytes of a stream that are read at a time.
-_CHUNK = 2**20
+# Bytes of a stream that are read at a time, and the seconds that this may take.
+_CHUNK, _CHUNK_SECONDS = 2**18, 30.0
 # Queries of requests that a process sends at once.
 _AT_ONCE = 4
 # Seconds after which a server that has not answered is to blame for a request that is late.
@@ -248,16 +248,12 @@ class Store:
             )
             return cast(BinaryIO, stream)
 
-        def asked(act: Callable[[Client], _T]) -> _T:
-            def answer() -> _T:
-                with self._using(server, operation) as client:
-                    return act(client)
+        def asked(seconds: float, act: Callable[[Client], _T]) -> _T:
+            return self._asked(server, operation, lambda client, _: act(client), time.monotonic() + seconds)
 
-            return server.ask(answer, inf, self._watch)
-
-        body = asked(open_stream)
+        body = asked(self._settings.client_timeout, open_stream)
         try:
-            while chunk := asked(lambda _: body.read(_CHUNK)):
+            while chunk := asked(_CHUNK_SECONDS, lambda _: body.read(_CHUNK)):
                 yield chunk
         finally:
             # It waits for a thread that still reads.
@@ -476,7 +472,8 @@ class Store:
             raise translated(error, operation, server.url, is_split=self._is_split) from error
 
     def _late(self, server: Endpoint, operation: str, seconds: float) -> StoreUnavailable:
-        hint = " Perhaps another server of its cluster hangs." if self._is_split else ""
+        is_alone = not self._is_split or server.misses_pings
+        hint = "" if is_alone else " Perhaps another server of its cluster hangs."
         return StoreUnavailable(
             f"ClickHouse at {server.url} did not answer in time ({operation}, {seconds:.1f} s).{hint}"
         )

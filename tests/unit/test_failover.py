@@ -96,6 +96,11 @@ class Fake:
             raise self.error
         return ROWS.getvalue()
 
+    def raw_stream(self, *_: object, **__: object) -> "Fake":
+        return self
+
+    read = raw_query
+
     def raw_insert(self, *_: object, **__: object) -> None:
         self.raw_query()
         self.written += 1
@@ -211,6 +216,20 @@ def test_other_reads_last_no_longer_than_a_query(fakes: list[Fake]) -> None:
     fakes[0].answers.clear()
     with pytest.raises(StoreUnavailable, match=r"at http://a:8123 did not answer in time \(query free_room, 0\.\d s\)"):
         store.frame("free_room")
+
+
+def test_a_stream_ends_when_nothing_more_comes(fakes: list[Fake], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its server answers pings."""
+    monkeypatch.setattr("analytics_service.store.connection._CHUNK_SECONDS", 0.05)
+    store = store_over(fakes[:2])
+    fakes[0].hangs_within = True
+    chunks = store.stream("backup_rows")
+    assert next(chunks) == ROWS.getvalue()
+    fakes[0].answers.clear()
+    with pytest.raises(
+        StoreUnavailable, match=r"at http://a:8123 did not answer in time \(query backup_rows, 0\.\d s\)"
+    ):
+        next(chunks)
 
 
 def test_a_replica_that_lacks_rows_is_not_lost(fakes: list[Fake]) -> None:
