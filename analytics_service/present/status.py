@@ -75,7 +75,11 @@ _CLICKHOUSE = Shape.of(
     Field("version", STRING, "Version of the server that was asked.", "clickhouse", optional=True),
     Field("memory_bytes", NUMBER, "Memory that its servers have allocated.", "memory", optional=True),
     Field("disk_bytes", NUMBER, "Bytes of all tables on their disks.", "disk"),
-    Field("replicas", Many(_REPLICA), "The servers of its cluster; none without one, or while it does not answer."),
+    Field(
+        "replicas",
+        Many(_REPLICA),
+        "The servers of its cluster, or several with the same data; none while all are away.",
+    ),
 )
 _SCHEMA = Shape.of(
     "OperationsSchema",

@@ -17,7 +17,7 @@ _INTERVAL = 5.0
 
 
 class ReplicaReader:
-    """The servers of the cluster, none without one. While they cannot be read, what was known of them stays."""
+    """The servers of the cluster, or of the settings. While they cannot be read, what was known of them stays."""
 
     def __init__(self, store: Store) -> None:
         self.newest: Sequence[Replica] = ()
@@ -27,7 +27,10 @@ class ReplicaReader:
 
     def follow(self, now: float, *, in_background: bool) -> None:
         """Read them again, unless that was done a few seconds ago, or is under way."""
-        if self._store.layout.cluster and now >= self._began_at + _INTERVAL and not self._background.is_busy:
+        if not self._store.layout.cluster:
+            # Who probes them logs what changes.
+            self.newest = read_replicas(self._store)
+        elif now >= self._began_at + _INTERVAL and not self._background.is_busy:
             self._began_at = now
             self._background.do(self._read, in_background=in_background)
 

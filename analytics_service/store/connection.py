@@ -111,6 +111,11 @@ class Store:
                 pass
         return self._layout or Layout()
 
+    @property
+    def servers(self) -> Mapping[str, bool]:
+        """Whether each of several servers answered the last probe, by URL; empty for one."""
+        return self._failover.answering if self._failover.has_several else {}
+
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query, as of `named_query`. DateTime columns arrive as UInt32 unix seconds."""
         with self.line.turn(), self._measure(query):

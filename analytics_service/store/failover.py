@@ -1,7 +1,7 @@
 """The servers that settings name: which of them is asked, and who waits for an answer of each."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -33,6 +33,8 @@ class Endpoint:
         self.settings = settings
         # On the monotonic clock: when it answered a query and a ping last, and when it was lost; 0 while it is trusted.
         self.answered_at = self.pinged_at = self.lost_at = 0.0
+        self.answers = True
+        """Whether it answered last."""
         self._waiting: set[Future[Any]] = set()
         self._clients: dict[str, Client] = {}
         self._connecting: Share[Client] = Share(self._clients)
@@ -111,6 +113,11 @@ class Failover:
         """Whether a server is to be preferred again once it answers."""
         return any(endpoint.lost_at for endpoint in self._endpoints)
 
+    @property
+    def answering(self) -> Mapping[str, bool]:
+        """Whether each server answers, by URL, in the order of the settings."""
+        return {endpoint.url: endpoint.answers for endpoint in self._endpoints}
+
     def candidates(self) -> Sequence[Endpoint]:
         """The servers in the order in which to ask them: never none."""
         return sorted(self._endpoints, key=lambda endpoint: endpoint.lost_at)
@@ -118,11 +125,12 @@ class Failover:
     def lose(self, endpoint: Endpoint) -> bool:
         """Ask a server last. Whether it was trusted before."""
         was_trusted = not endpoint.lost_at
-        endpoint.lost_at = self._clock()
+        endpoint.lost_at, endpoint.answers = self._clock(), False
         return was_trusted
 
     def note(self, endpoint: Endpoint, *, answers: bool) -> None:
         """Take note of whether a server has answered a ping."""
+        endpoint.answers = answers
         if not answers:
             endpoint.lost_at = endpoint.lost_at and self._clock()
         elif self._clock() - endpoint.lost_at > _TRUST_SECONDS:

@@ -21,7 +21,7 @@ SHARDS = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A server of the cluster."""
+    """A server of the cluster, or of several with the same data."""
 
     shard: Annotated[int, Count("Number of its shard, from 1")]
     address: Annotated[str, Text("Its host and port, as ClickHouse's configuration has them")]
@@ -29,9 +29,10 @@ class Replica:
 
 
 def read_replicas(store: Store) -> Sequence[Replica]:
-    """The servers of the cluster, in order; none without a cluster. Takes up to some seconds while one hangs."""
+    """The servers of the cluster, in order; without one those of the settings, if these are several. Takes up to some
+    seconds while one of the cluster hangs."""
     if not (cluster := store.layout.cluster):
-        return ()
+        return [Replica(1, url, up) for url, up in store.servers.items()]
     rows = store.frame("replicas", store.layout.on_all_servers("one"), cluster=cluster)
     return [Replica(shard, address, bool(up)) for shard, address, up in rows.iter_rows()]
 

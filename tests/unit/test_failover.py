@@ -161,6 +161,7 @@ def test_who_waits_for_a_server_that_hangs_asks_the_next_that_answers(
         assert [one.result(PATIENCE) for one in waiting] == [2] * 6
     assert not fakes[1].asked.is_set()
     assert order(store) == [C, A, B]
+    assert store.servers == {A: False, B: False, C: True}
     assert caplog.messages == [
         f"ClickHouse at {url} cannot be reached: it does not answer. Asking the next server." for url in (A, B)
     ]
