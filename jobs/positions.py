@@ -8,7 +8,7 @@ digest that counts, and in snapshots before others, all items are compared.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, groupby
@@ -194,16 +194,23 @@ class _Making:
 def collect_again(batch: Batch) -> list[Snapshot]:
     """The risk at complete snapshots, from the stored positions: those at the first, and the changes from one to the
     next."""
-    seconds = [unix_second(at) for at in batch.instants]
-    items = read_borrowing_between(batch.store, seconds[0], seconds[-1])
-    since, until = pl.col("observed_at"), pl.col("until")
-    return [
-        Snapshot(
-            at,
-            risk_at(batch, at, [borrowing_of(items.filter((since <= second) & (until.is_null() | (until > second))))]),
-        )
-        for at, second in zip(batch.instants, seconds, strict=True)
-    ]
+    seconds, changes = [unix_second(at) for at in batch.instants], Pieces()
+    for rows in read_borrowing_between(batch.store, seconds[0], seconds[-1]):
+        changes.add(rows)
+    return [Snapshot(at, risk_at(batch, at, _AsOf(changes, unix_second(at)))) for at in batch.instants]
+
+
+@dataclass(frozen=True, slots=True)
+class _AsOf:
+    """The items of borrow accounts at a unix second, in parts of whole addresses, from changes."""
+
+    changes: Pieces
+    second: int
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        since, until = pl.col("observed_at"), pl.col("until")
+        for rows in self.changes:
+            yield borrowing_of(rows.filter(since <= self.second, until.is_null() | (until > self.second)))
 
 
 def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -195,26 +195,32 @@ def _address_ranges(store: Store) -> Iterator[tuple[str, str]]:
     return pairwise(["", *ends, _LAST_ADDRESS])
 
 
-def read_borrowing_between(store: Store, start: int, end: int) -> pl.DataFrame:
+def read_borrowing_between(store: Store, start: int, end: int) -> Iterator[pl.DataFrame]:
     """The same items at all seconds of a range, each with the seconds in which it had this amount: from `observed_at`
     to before `until`, null for the end of the range."""
-    rows = _read_changes(store, _BORROWING, start, end)
     until = pl.col("observed_at").shift(-1).over(ITEM_KEY)
-    return rows.sort(*ITEM_KEY, "observed_at").with_columns(until=until).filter(~pl.col("closed"))
+    for rows in _read_changes(store, _BORROWING, start, end):
+        yield rows.sort(*ITEM_KEY, "observed_at").with_columns(until=until).filter(~pl.col("closed"))
 
 
 def read_gap(store: Store, start: int, end: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """All open items at a snapshot (unix second; 0 for the time before the first), in the columns of ITEM, and the keys
     of those that have a row at the next one."""
-    rows = _read_changes(store, KINDS, start, end)
+    before, written = [NO_ITEMS], [NO_ITEMS.select(ITEM_KEY)]
     until = pl.col("observed_at")
-    return rows.filter(until <= start, ~pl.col("closed")).select(ITEM), rows.filter(until == end).select(ITEM_KEY)
+    for rows in _read_changes(store, KINDS, start, end):
+        before.append(rows.filter(until <= start, ~pl.col("closed")).select(ITEM))
+        written.append(rows.filter(until == end).select(ITEM_KEY))
+    return pl.concat(before), pl.concat(written)
 
 
-def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> pl.DataFrame:
-    """The last row of each item up to the start of a range, and all later ones up to its end."""
-    rows = store.frame("item_changes", _PLACEHOLDERS, kinds=list(kinds), start=start, end=end)
-    return rows.with_columns(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
+def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> Iterator[pl.DataFrame]:
+    """The last row of each item up to the start of a range, and all later ones up to its end, by parts of the
+    addresses."""
+    of = {"kinds": list(kinds), "start": start, "end": end}
+    for first, before in _address_ranges(store):
+        rows = store.frame("item_changes", _PLACEHOLDERS, **of, first=first, before=before)
+        yield rows.with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
 def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
