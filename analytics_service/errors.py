@@ -58,6 +58,10 @@ class SchemaError(AnalyticsError):
         self.reason = reason
 
 
+class OtherShards(SchemaError):
+    """The shards of the cluster are not those that the store was made for."""
+
+
 class NoSnapshot(AnalyticsError):
     """A family of data has no complete snapshot yet."""
 

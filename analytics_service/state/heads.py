@@ -14,6 +14,7 @@ from analytics_service.errors import (
     AnalyticsError,
     Busy,
     NoSnapshot,
+    OtherShards,
     SchemaError,
     StoreUnavailable,
     Superseded,
@@ -44,6 +45,8 @@ _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
 _CHECK_INTERVAL = 60.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
+NOT_CURRENT = "the schema is not current"
+_OTHER_SHARDS = "the cluster's shards are not those of the store; `analytics-service migrate` says which"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,14 @@ class ShownHeads:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of a look: the ledger, and whether the schema is that of this version."""
+    """The result of a look: the ledger, and in plain words why the schema cannot be used; empty if it can."""
 
     ledger: Ledger
-    schema_current: bool
+    outdated: str
+
+    @property
+    def schema_current(self) -> bool:
+        return not self.outdated
 
 
 class Heads:
@@ -164,7 +171,8 @@ class Heads:
     def obstacle(self) -> str:
         """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
         try:
-            return "" if self.last_look().schema_current else _OUTDATED
+            outdated = self.last_look().outdated
+            return _OUTDATED if outdated == NOT_CURRENT else outdated
         except AnalyticsError as error:
             return str(error)
 
@@ -211,26 +219,26 @@ class Heads:
 
     def _read(self, now: float) -> Ledger:
         ledger = without_future(self._store, read_ledger(self._store))
-        self._last_look = self._last_success = Look(ledger, self._schema_is_current(now))
+        self._last_look = self._last_success = Look(ledger, self._outdated(now))
         return ledger
 
-    def _schema_is_current(self, now: float) -> bool:
-        """Whether the schema is current. It seldom changes, so of a current schema only the shards are checked at every
+    def _outdated(self, now: float) -> str:
+        """Why the schema cannot be used. It seldom changes, so of a current schema only the shards are checked at every
         look. The schedulers' intervals are read together with it."""
         was_current = isinstance(self._last_look, Look) and self._last_look.schema_current
         try:
             if was_current and now < self._checked_at + _CHECK_INTERVAL:
                 require_shards(self._store)
-                return True
+                return ""
             self._checked_at = now
             if pending(self._store):
-                return False
+                return NOT_CURRENT
         except SchemaError as error:
             if was_current:
                 log.error("%s", error)
-            return False
+            return _OTHER_SHARDS if isinstance(error, OtherShards) else NOT_CURRENT
         self._read_intervals()
-        return True
+        return ""
 
     def _read_intervals(self) -> None:
         """Read the schedulers' intervals. If that fails, the previous ones stay valid, and heads are shown as usual."""

@@ -15,7 +15,7 @@ from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
 from analytics_service.market.misfits import listed
 from analytics_service.state.figures import AssetPrice
-from analytics_service.state.heads import Heads, Look
+from analytics_service.state.heads import NOT_CURRENT, Heads, Look
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import (
     RESTORE_INTERRUPTED,
@@ -134,12 +134,13 @@ class Status:
     words the data that readers are not shown although the store has it. `doubts` are those of the last day, the newest
     first; they are no faults, because nobody judges them. `reported` are the faults that whoever read the
     store for operators lists; None means those of the ledger, which name no server. `replicas` are the servers of the
-    cluster. `sql` says where SQL can be used.
+    cluster. `sql` says where SQL can be used. `outdated` says why the schema is not current, if it is not.
     """
 
     at: datetime
     reachable: bool = False
     schema_current: bool = False
+    outdated: str = NOT_CURRENT
     answers: bool = True
     families: Sequence[Family] = ()
     prices: Sequence[AssetPrice] = ()
@@ -170,7 +171,7 @@ class Status:
         if not self.answers:
             return ["the store cannot be reached"]
         if not self.schema_current:
-            return ["the schema is not current"]
+            return [self.outdated]
         if not self.families:
             return [*self.withheld] or ["there is no history yet"]
         missing = [
@@ -279,6 +280,7 @@ class Monitor:
             now,
             reachable=reachable,
             schema_current=look.schema_current,
+            outdated=look.outdated,
             answers=self._heads.remembered is not None,
             families=tuple(replace(family, complete_until=complete.get(family.family)) for family in snapshots),
             prices=tuple(price.at(now) for price in figures.prices),

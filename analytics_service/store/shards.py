@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated
 
-from analytics_service.errors import SchemaError
+from analytics_service.errors import OtherShards, SchemaError
 from analytics_service.market.kinds import Count, Flag, Text
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import SPLIT
@@ -34,7 +34,9 @@ def read_replicas(store: Store) -> Sequence[Replica]:
     if not (cluster := store.layout.cluster):
         return [Replica(1, url, up) for url, up in store.servers.items()]
     rows = store.frame("replicas", store.layout.on_all_servers("one"), cluster=cluster)
-    return [Replica(shard, address, bool(up)) for shard, address, up in rows.iter_rows()]
+    # An address may be listed twice. Then ClickHouse asks it once.
+    up = {address for _, address, is_up in rows.iter_rows() if is_up}
+    return [Replica(shard, address, address in up) for shard, address, _ in rows.iter_rows()]
 
 
 def told_away(replicas: Sequence[Replica], *, named: bool = True) -> list[str]:
@@ -74,13 +76,13 @@ def read_shards(store: Store) -> tuple[str, str]:
 
 
 def require_shards(store: Store) -> None:
-    """SchemaError if the cluster's shards are not those that are recorded. Other replicas may have come or gone. Costs
+    """OtherShards if the cluster's shards are not those that are recorded. Other replicas may have come or gone. Costs
     a query if large tables are split, else nothing."""
     if not store.layout.is_split:
         return
     now, recorded = read_shards(store)
     if not _are_same(recorded, now):
-        raise SchemaError(
+        raise OtherShards(
             f"The store records the shards {recorded or 'of no cluster'}, and {_told(store, now)}. Run "
             "`analytics-service migrate`, which tells whether its rows lie there."
         )

@@ -1,15 +1,19 @@
 """Whether the shards of a cluster are those that a store was made for."""
 
 import logging
+from datetime import UTC, datetime
 
+import polars as pl
 import pytest
 
 from analytics_service.errors import SchemaError
 from analytics_service.state.heads import Heads
+from analytics_service.state.health import Monitor
 from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import require_unchanged
-from analytics_service.store.shards import Replica, require_shards, told_away
-from tests.doubles import LedgerStore
+from analytics_service.store.shards import Replica, read_replicas, require_shards, told_away
+from analytics_service.store.sql import Parts
+from tests.doubles import NOON, LedgerStore
 
 # Weight and servers of two shards.
 MADE_FOR = "1 a:9000 b:9000 | 1 c:9000 d:9000"
@@ -68,6 +72,9 @@ def test_a_change_while_the_service_runs_is_noticed_by_the_next_look_and_before_
         for _ in range(2):
             heads.look()
             assert not heads.last_look().schema_current
+    monitor = Monitor(heads, dict, lambda: datetime.fromtimestamp(NOON, UTC), is_configured=False)
+    assert monitor.obstacles() == [heads.obstacle()]
+    assert "the cluster's shards are not those of the store" in heads.obstacle()
     assert [record.message.count("cluster main has 3") for record in caplog.records] == [1]
     store.shards = (MADE_FOR, MADE_FOR)
     heads.look()
@@ -89,6 +96,18 @@ def test_shards_that_are_away_are_told_apart_from_replicas() -> None:
     ]
     assert told_away(replicas, named=False)[1] == "shard 2 does not answer: what needs its rows is refused"
     assert told_away(()) == []
+
+
+def test_a_server_that_is_listed_twice_answers_twice() -> None:
+    class Listing(LedgerStore):
+        def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+            assert query == "replicas"
+            servers = [(1, "a:9000", 1), (2, "b:9000", 1), (3, "a:9000", 0), (3, "c:9000", 0)]
+            return pl.DataFrame(servers, schema=["shard", "address", "up"], orient="row")
+
+    store = Listing()
+    store._layout = Layout(cluster="main", shards=3)
+    assert [replica.up for replica in read_replicas(store)] == [True, True, True, False]
 
 
 def test_a_store_that_is_not_split_is_not_asked_for_shards() -> None:

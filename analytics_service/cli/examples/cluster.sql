@@ -36,7 +36,7 @@ SYSTEM DROP REPLICA '2-b' FROM DATABASE analytics;
 --   Rows do not move by themselves, so a cluster whose shards, their order or weights are not those that the store was made
 --   for is refused by all commands, and requests that need its rows answer 503. So name the larger cluster otherwise:
 --   1. Add it to <remote_servers> of all servers, beside the present one.
---   2. Stop schedulers and importers; `serve` may go on.
+--   2. Stop schedulers and importers, and wait until they have ended; `serve` may go on. What one still writes is in no backup.
 --   3. `analytics-service backup FILE`
 --   4. Set ANALYTICS_CLICKHOUSE_CLUSTER to the new name, and ANALYTICS_CLICKHOUSE_DATABASE to that of a new database.
 --   5. `analytics-service restore FILE`
