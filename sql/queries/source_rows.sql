@@ -2,4 +2,4 @@
 SELECT {columns}
 FROM {database:Identifier}.{view:Identifier} AS v
 ORDER BY ALL
-SETTINGS max_result_bytes = 268435456
+SETTINGS max_result_bytes = {most_bytes}

@@ -8,4 +8,4 @@ WHERE v.observed_at =
     WHERE v.observed_at <= toDateTime({at:UInt32}, 'UTC')
 )
 ORDER BY ALL
-SETTINGS max_result_bytes = 268435456
+SETTINGS max_result_bytes = {most_bytes}

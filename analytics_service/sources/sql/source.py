@@ -30,6 +30,8 @@ _HELP = "`analytics-service example source-views` prints all views with their co
 _APART = (views.ASSET, views.PRICE, views.MARKET, views.EVENT)
 # Columns that identify a row in a message, as far as it has them.
 _NAMING = ("asset_id", "id", "address", "contract", "pool", "kind", "observed_at", "at")
+# The most that a view may have to say of an instant, and that of positions: those of a million addresses take 270 MB.
+_MOST_BYTES = (2**28, 2**30)
 # How long ago is now, for a job that is slow or tries again.
 _RECENT = timedelta(minutes=15)
 
@@ -171,6 +173,7 @@ class SqlSource(Source):
     ) -> pl.DataFrame:
         columns = (f"{view.columns[name].select.format(name)} AS {name}" for name in present)
         placeholders = {"columns": ", ".join(columns), "key": ", ".join(f"v.{name}" for name in view.key)}
+        placeholders["most_bytes"] = str(_MOST_BYTES[view == views.POSITION])
         try:
             return self._store.frame(query, placeholders, database=self._database, view=view.name, **parameters)
         except SchemaError as error:
