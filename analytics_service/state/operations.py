@@ -10,7 +10,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.corrections import running_corrections
 from analytics_service.store.job_runs import JobRun, Scheduler, read_runs, scheduled_runs
 from analytics_service.store.schema import missing, missing_message, pending
-from analytics_service.store.shards import told_away
+from analytics_service.store.shards import told_away, told_late
 
 # Limit of reported imports and backfills.
 _MAX_IMPORTS = 20
@@ -28,6 +28,7 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
     away = told_away(ledger.replicas)
     status = replace(status, replicas=ledger.replicas, reported=away)
     yield status
+    away = [*away, *told_late(store, ledger.replicas)]
     memory = store.frame("server_memory", store.layout.on_all_servers("metrics"))["bytes"]
     names, lacking = [migration.name for migration in pending(store)], missing(store)
     status = replace(

@@ -17,6 +17,8 @@ from analytics_service.store.layout import SPLIT
 
 # The number under which migrations record the shards.
 SHARDS = 65_535
+# Seconds by which a replica may lag behind others.
+_LATE_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,23 @@ def told_away(replicas: Sequence[Replica], *, named: bool = True) -> list[str]:
         elif away:
             do = "does" if len(away) == 1 else "do"
             words.append(f"{len(away)} of {len(members)} replicas of shard {shard}{of} {do} not answer")
+    return words
+
+
+def told_late(store: Store, replicas: Sequence[Replica]) -> list[str]:
+    """The servers of the cluster that answer, but have tables that take no rows or lack some, in plain words."""
+    if not store.layout.cluster:
+        return []
+    parts = store.layout.on_all_servers("replicas")
+    rows = store.frame("replica_faults", parts, database=store.database, seconds=_LATE_SECONDS)
+    addresses = dict(enumerate((replica.address for replica in replicas), 1))
+    words = []
+    for server, readonly, delay in rows.iter_rows():
+        address = addresses.get(server, f"server {server}")
+        if readonly:
+            words.append(f"{address} has {readonly} tables that are read-only: it has lost ClickHouse Keeper")
+        if delay > _LATE_SECONDS:
+            words.append(f"{address} lacks rows of the last {delay:,} s")
     return words
 
 
