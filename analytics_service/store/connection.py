@@ -477,7 +477,7 @@ class Store:
             raise translated(error, operation, server.url, is_split=self._is_split) from error
 
     def _late(self, server: Endpoint, operation: str, seconds: float) -> StoreUnavailable:
-        is_alone = not self._is_split or server.misses_pings
+        is_alone = not (self._is_split and server.answers)
         hint = "" if is_alone else " Perhaps another server of its cluster hangs."
         return StoreUnavailable(
             f"ClickHouse at {server.url} did not answer in time ({operation}, {seconds:.1f} s).{hint}"

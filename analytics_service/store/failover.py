@@ -62,11 +62,6 @@ class Endpoint:
         """Whether it has answered no query lately."""
         return time.monotonic() - self.answered_at > _DOUBT_SECONDS
 
-    @property
-    def misses_pings(self) -> bool:
-        """Whether it is pinged, and has not answered lately."""
-        return 0 < self.pinged_at < time.monotonic() - _DOUBT_SECONDS
-
     def ask(self, call: Callable[[], _T], ends_at: float, watch: Callable[[], None]) -> _T:
         """The result of a call that waits for the server. TimeoutError when it takes longer, ServerAway as soon as the
         server is lost. `watch` is called now and then meanwhile.
