@@ -52,6 +52,6 @@ def _uuids(store: Store, names: Iterable[str]) -> dict[str, str]:
 
 
 def _require_all_servers(store: Store) -> None:
-    if away := told_away(read_replicas(store)):
+    if store.layout.cluster and (away := told_away(read_replicas(store))):
         raise BackupFailed(f"{'; '.join(away)}. A restore needs all servers: restore again once they answer.")
     require_same_tables(store)
