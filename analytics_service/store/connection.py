@@ -196,7 +196,7 @@ class Store:
                 column_names=rows.columns,
                 insert_block=block,
                 fmt="ArrowStream",
-                settings={**_INSERT, **self._limited, "log_comment": f"insert {table}"},
+                settings=self._inserting(table),
             )
 
         with self._turns[table], self.together(operation):
@@ -210,16 +210,14 @@ class Store:
         """
         if rows.is_empty():
             return True
-        columns = ", ".join(rows.columns)
+        operation, block, columns = f"insert into {table}", _stream(rows), ", ".join(rows.columns)
         statement = (
             f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream"
         )
 
-        operation = f"insert into {table}"
-
         def write(client: Client, _: float) -> bool:
-            settings = {**_INSERT, **self._limited, "log_comment": f"insert {table}"}
-            summary = client.command(statement, parameters=parameters, data=_stream(rows), settings=settings)
+            settings = self._inserting(table)
+            summary = client.command(statement, parameters=parameters, data=block, settings=settings)
             return cast(QuerySummary, summary).written_rows > 0
 
         def write_once() -> bool:
@@ -228,6 +226,10 @@ class Store:
 
         with self._turns[table], self.together(operation):
             return self._patiently(write_once)
+
+    def _inserting(self, table: str) -> dict[str, Any]:
+        """Settings of an INSERT of rows."""
+        return {**_INSERT, **self._limited, "log_comment": f"insert {table}"}
 
     def _patiently(self, act: Callable[[], _T]) -> _T:
         """The result of a function, which is called again while replicas wait for each other: they refuse a statement
