@@ -26,7 +26,7 @@ class Replica:
     """A server of the cluster, or of several with the same data."""
 
     shard: Annotated[int, Count("Number of its shard, from 1")]
-    address: Annotated[str, Text("Its host and port, as ClickHouse's configuration has them")]
+    address: Annotated[str, Text("Its host and port, or its URL, as it is configured")]
     up: Annotated[bool, Flag("Whether it answers")]
 
 
