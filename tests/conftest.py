@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tests share their processors with ClickHouse and each other, so how long an example takes says nothing about it.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# Tests share their processors with ClickHouse and each other, so how long an example takes says nothing about it. A few
+# examples are enough, because every run takes others.
+settings.register_profile(
+    "tests", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.load_profile("tests")
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
@@ -220,7 +220,6 @@ TEXTS = st.decimals(0, 10**20 - 1, places=18, allow_nan=False, allow_infinity=Fa
     ),
     is_ohlc=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
 def test_all_formats_of_a_random_page_agree(table: list[list[str | None]], is_ohlc: bool) -> None:
     values, columns = (ohlc, OHLC) if is_ohlc else (value, VALUE)
     series = {f"native;{place}": values(numbers) for place, numbers in enumerate(table)}

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics_service.errors import ParameterInvalid
@@ -39,7 +39,6 @@ def grid(start: int, end: int, period: str, interval: int = 1, zone: str = "UTC"
 @example(zone="Africa/Casablanca", start=second(2013, 5, 5), length=800 * 86_400, period="d", interval=1)
 @example(zone="Pacific/Apia", start=second(2011, 1, 1), length=730 * 86_400, period="d", interval=1)
 @example(zone="America/Sao_Paulo", start=second(2017, 12, 31), length=400 * 86_400, period="d", interval=1)
-@settings(max_examples=150, deadline=None)
 def test_every_begin_is_where_a_walk_through_the_calendar_finds_it(
     zone: str, start: int, length: int, period: str, interval: int
 ) -> None:
@@ -56,7 +55,6 @@ def test_every_begin_is_where_a_walk_through_the_calendar_finds_it(
     length=st.integers(0, 86_400),
     interval=st.integers(1, 10_000),
 )
-@settings(max_examples=100, deadline=None)
 def test_minutes_begin_with_the_one_that_holds_the_start_in_any_zone(
     zone: str, start: int, length: int, interval: int
 ) -> None:
@@ -161,7 +159,6 @@ SPANS = {"min": 4 * 86_400, "h": 8 * 86_400, "d": 20 * 86_400, "w": 60 * 86_400,
 # The year changes in the range, and right after it.
 @example(zone="Asia/Kolkata", start=second(2026, 12, 30), share=0.5, width=("h", 6))
 @example(zone="America/New_York", start=second(2026, 12, 31), share=0.15, width=("h", 24))
-@settings(max_examples=120, deadline=None)
 def test_aligned_buckets_are_where_a_walk_through_the_calendar_finds_them(
     zone: str, start: int, share: float, width: tuple[str, int]
 ) -> None:
@@ -180,7 +177,6 @@ def test_aligned_buckets_are_where_a_walk_through_the_calendar_finds_them(
     length=st.integers(0, 30 * 86_400),
     points=st.integers(10, 60),
 )
-@settings(max_examples=100, deadline=None)
 def test_a_range_is_divided_into_the_finest_buckets_that_are_few_enough(
     zone: str, start: int, length: int, points: int
 ) -> None:
@@ -203,7 +199,6 @@ def test_a_range_is_divided_into_the_finest_buckets_that_are_few_enough(
 )
 @example(zone="America/New_York", start=0, length=86_400, points=10)
 @example(zone="Asia/Kolkata", start=4294967295, length=0, points=10)
-@settings(max_examples=100, deadline=None)
 def test_the_range_of_a_fitting_grid_fits_itself(zone: str, start: int, length: int, points: int) -> None:
     end = min(start + length, 4294967295)
     try:

@@ -181,10 +181,14 @@ def test_a_sheet_of_a_workbook_is_a_table(tmp_path: Path) -> None:
     assert values(path, history=histories.LEND_RATES) == [(MIDNIGHT, "0.053")]
 
 
-def test_a_workbook_that_is_damaged_or_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+def test_a_workbook_that_is_damaged_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, zipped({"xl/workbook.xml": "<no"}), "a.xlsx")
     with pytest.raises(ImportRefused, match="it is no workbook"):
         values(path)
+
+
+@pytest.mark.slow
+def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive, archive.open("xl/workbook.xml", "w", force_zip64=True) as file:
         for _ in range(1025):
@@ -193,6 +197,7 @@ def test_a_workbook_that_is_damaged_or_unpacks_to_too_much_is_refused(tmp_path: 
         values(written(tmp_path, buffer.getvalue(), "b.xlsx"))
 
 
+@pytest.mark.slow
 def test_a_workbook_that_needs_too_much_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
     """A text of 900 MiB in a cell, packed to one."""
     path, sheet = workbook(tmp_path, {"A": [["a", "b"]]}), "xl/worksheets/sheet1.xml"

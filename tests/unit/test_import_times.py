@@ -1,6 +1,7 @@
 """Times in files of histories. The oracle is datetime with zoneinfo."""
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -189,10 +190,20 @@ def test_a_wall_time_is_read_only_if_its_zone_has_it_once(wall: datetime, name: 
     assert (second, twice) == ((*expected, False) if len(expected) == 1 else (None, True))
 
 
+def days_near_changes(first: date, years: int, zone: ZoneInfo) -> list[date]:
+    """Those on which the clocks of a zone change, with two on either side, and the first of each month."""
+    days = [first + timedelta(days=n) for n in range(366 * years)]
+    offsets = [datetime(day.year, day.month, day.day, 12, tzinfo=zone).utcoffset() for day in days]
+    changes = [place for place, pair in enumerate(pairwise(offsets)) if pair[0] != pair[1]]
+    near = {place + beside for place in changes for beside in range(-2, 4)}
+    return [day for place, day in enumerate(days) if place in near or day.day == 1]
+
+
 @pytest.mark.parametrize("name", ZONES)
 def test_wall_times_around_every_change_of_clocks(name: str) -> None:
     zone = ZoneInfo(name)
-    hours = [datetime.fromisoformat("2011-01-01") + timedelta(minutes=30 * n) for n in range(48 * 366 * 2)]
+    days = [datetime(day.year, day.month, day.day) for day in days_near_changes(date(2011, 1, 1), 2, zone)]  # noqa: DTZ001
+    hours = [day + timedelta(minutes=30 * n) for day in days for n in range(48)]
     rows = read_times(pl.Series(map(str, hours)), TimeRules(name))
     for wall, second, twice in zip(hours, rows["second"], rows["twice"], strict=True):
         expected = instants(wall, zone)
@@ -202,7 +213,7 @@ def test_wall_times_around_every_change_of_clocks(name: str) -> None:
 @pytest.mark.parametrize("name", ZONES)
 def test_a_date_holds_from_its_last_second_in_the_zone(name: str) -> None:
     """Also where midnight is skipped or doubled. Samoa had no 2011-12-30."""
-    days = [date(2009, 1, 1) + timedelta(days=n) for n in range(366 * 4)] + [date(2026, 9, 6), date(2026, 11, 1)]
+    days = [*days_near_changes(date(2009, 1, 1), 4, ZoneInfo(name)), date(2026, 9, 6), date(2026, 11, 1)]
     rows = read_times(pl.Series(map(str, days)), TimeRules(name))
     for day, begin, second, twice in zip(days, rows["begin"], rows["second"], rows["twice"], strict=True):
         expected = seconds_of(day, ZoneInfo(name))

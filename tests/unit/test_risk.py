@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
@@ -56,6 +56,9 @@ ASSETS = {
 RECEIPTS = {ETH: RETH, RETH: RRETH}
 QUOTED = {ETH: D(2000), STETH: D(2100), USD: D(1), PTK: D("0.5")}
 AMOUNTS = st.integers(0, 40).map(lambda units: units * 25)
+HELD = st.lists(st.sampled_from([*ASSETS]), max_size=3, unique=True)
+OWN_LTVS = st.sampled_from([None, None, D(0), D("0.93")])
+THREE = st.integers(0, 2)
 ADDRESSES = ["0x" + digit * 40 for digit in "123456"]
 
 
@@ -82,17 +85,18 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
             replace(HEL_MARKET.debt, balance=balance + 1, shares=shares) if HEL_MARKET.debt else None,
         )
 
-    def holdings() -> st.SearchStrategy[tuple[Holding, ...]]:
-        def shares(asset_id: str) -> st.SearchStrategy[Holding]:
-            usd = F(prices[asset_id]) if asset_id in prices else F(1)
-            unit = 10 ** ASSETS[asset_id].decimals_denom
-            own = st.sampled_from([None, None, D(0), D("0.93")])
-            return st.builds(
-                lambda value, ltv: Holding(asset_id, int(value * unit / usd), liquidation_ltv=ltv), AMOUNTS, own
-            )
+    def holding(asset_id: str) -> Holding:
+        usd = F(prices[asset_id]) if asset_id in prices else F(1)
+        unit = 10 ** ASSETS[asset_id].decimals_denom
+        return Holding(asset_id, int(draw(AMOUNTS) * unit / usd), liquidation_ltv=draw(OWN_LTVS))
 
-        chosen = st.lists(st.sampled_from([*ASSETS]), max_size=3, unique=True)
-        return chosen.flatmap(lambda ids: st.tuples(*map(shares, ids)))
+    def holdings() -> tuple[Holding, ...]:
+        return tuple(map(holding, draw(HELD)))
+
+    def stakes() -> tuple[Stake, ...]:
+        return tuple(
+            Stake(draw(THREE), draw(THREE), draw(AMOUNTS) * 10**5, False, None, D(0)) for _ in range(draw(THREE))
+        )
 
     config = replace(
         CONFIG,
@@ -102,15 +106,11 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
     markets = {asset_id: market(asset_id) for asset_id in draw(st.permutations([*ASSETS]))[: draw(st.integers(4, 7))]}
     context = Context(linked(ASSETS), QUOTED, markets, config, replace(PTOKEN, asset_id=PTK))
     prices = prices_of(context, QUOTED)
-    stakes = st.lists(st.builds(Stake, st.integers(0, 2), st.integers(0, 2), AMOUNTS.map(lambda usd: usd * 10**5),
-        st.just(False), st.none(), st.just(D(0))), max_size=2)  # fmt: skip
     positions = [
         Position(
             address,
-            accounts=tuple(
-                Account(index, draw(holdings()), draw(holdings())) for index in range(draw(st.integers(0, 2)))
-            ),
-            stakes=tuple(draw(stakes)),
+            accounts=tuple(Account(index, holdings(), holdings()) for index in range(draw(THREE))),
+            stakes=stakes(),
         )
         for address in draw(st.permutations(ADDRESSES))
     ]
@@ -170,7 +170,6 @@ def test_a_book_of_parts_is_that_of_all_their_accounts(protocol: tuple[list[Posi
 
 
 @given(protocols(), SHIFTS, LOST, st.sampled_from(["1", "1.1", "1.17", "10"]))
-@settings(max_examples=30, deadline=None)
 def test_risk_is_that_of_all_accounts_one_by_one(
     protocol: tuple[list[Position], Context], shifts: Mapping[str, str], lost: dict[str, None], threshold: str
 ) -> None:
@@ -208,7 +207,6 @@ def test_risk_is_that_of_all_accounts_one_by_one(
 
 
 @given(protocols(), st.sampled_from([ETH, RETH, USD, PTK]), CHANGES, LOST)
-@settings(max_examples=30, deadline=None)
 def test_each_step_of_a_ladder_is_the_risk_at_its_price(
     protocol: tuple[list[Position], Context], asset_id: str, changes: list[Decimal], lost: dict[str, None]
 ) -> None:
@@ -228,7 +226,6 @@ def test_each_step_of_a_ladder_is_the_risk_at_its_price(
 
 
 @given(protocols(), st.sampled_from(["debt", "health", "collateral"]), st.integers(1, 5), LOST)
-@settings(max_examples=30, deadline=None)
 def test_borrowers_are_paged_in_an_exact_order(
     protocol: tuple[list[Position], Context], order: Order, limit: int, lost: dict[str, None]
 ) -> None:
@@ -247,7 +244,8 @@ def test_borrowers_are_paged_in_an_exact_order(
         (account.address, account.index, decimal(round18(account.debt)), decimal(account.health or F(0)))
         for account in sorted(owing, key=keys[order])  # type: ignore[arg-type]
     ]
-    pages = [borrowers_of(valued(positions, context, quoted), order, limit, offset) for offset in range(0, 15, limit)]
+    valuation = valued(positions, context, quoted)
+    pages = [borrowers_of(valuation, order, limit, offset) for offset in range(0, 15, limit)]
     assert {page.count for page in pages} == {len(owing) + len(unknown)}
     listed = [borrower for page in pages for borrower in page.listed]
     known = listed[: len(owing)]
@@ -258,7 +256,6 @@ def test_borrowers_are_paged_in_an_exact_order(
 
 
 @given(protocols())
-@settings(max_examples=30, deadline=None)
 def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
     protocol: tuple[list[Position], Context],
 ) -> None:
@@ -294,7 +291,6 @@ def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
 
 
 @given(protocols(), LOST)
-@settings(max_examples=30, deadline=None)
 def test_health_is_that_of_the_path_of_the_account(
     protocol: tuple[list[Position], Context], lost: dict[str, None]
 ) -> None:

@@ -146,9 +146,17 @@ def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[
 
 def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     """1,001 hours: two batches of 500 and one of 1; 13 priced assets in each."""
+
+    class Steady(SimulatedSource):
+        """Has the prices of noon at every hour, which are quickly made."""
+
+        def prices(self, at: datetime) -> Sequence[Price]:
+            return [replace(price, observed_at=at) for price in of_noon]
+
+    of_noon = SimulatedSource("1").prices(NOON)
     store = FakeStore()
     heard: list[int] = []
-    assert backfilled(store, NOON, NOON + 1000 * HOUR, heard.append) == 1001
+    assert backfill(PRICES, Steady("1"), store, multiples(NOON, NOON + 1000 * HOUR, HOUR), heard.append) == 1001
     assert heard == [500, 500, 1]
     assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
