@@ -16,7 +16,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
-from tests.integration.databases import database, keep_migrated, make_views
+from tests.integration.databases import database, keep_migrated, reserve
 from tests.integration.pages import commit
 from tests.integration.routes import NOON, Client, client_of
 
@@ -34,22 +34,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 
 @pytest.fixture
-def settings(server: Settings) -> Settings:
-    """Settings that name a database which no other test uses."""
+def settings(request: pytest.FixtureRequest, server: Settings) -> Settings:
+    """Settings that name a database which no other test uses meanwhile. It is there if the test asks for `store`."""
+    if "store" in request.fixturenames:
+        return replace(server, clickhouse_database=reserve(server, views="views" in request.fixturenames))
     return replace(server, clickhouse_database=f"test_{uuid.uuid4().hex}")
 
 
 @pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    """A store on that database."""
-    with database(settings) as store:
+def store(request: pytest.FixtureRequest, settings: Settings) -> Iterator[Store]:
+    """A store on that database; with all views if the test asks for `views`."""
+    with database(settings, views="views" in request.fixturenames) as store:
         yield store
 
 
 @pytest.fixture
 def views(store: Store) -> None:
     """All views of that database."""
-    make_views(store)
 
 
 @pytest.fixture
@@ -83,8 +84,7 @@ class Simulated:
 def simulated(server: Settings) -> Iterator[Simulated]:
     """The simulated protocol, read by many tests and written by none."""
     settings = replace(server, clickhouse_database="test_simulated")
-    with database(settings) as store:
-        make_views(store)
+    with database(settings, views=True) as store:
         simulate(store, SimulatedSource("1"))
         yield Simulated(settings, store)
 

@@ -1,13 +1,14 @@
 """Databases for tests, as `migrate` makes them, but without most views, which take as long as many a test.
 
-What a test has used is emptied and renamed for a later one, which takes ClickHouse a fifth of the time of making one.
-No name comes twice, so that whatever still runs for an earlier test finds no tables any more.
+A test that leaves only rows behind has its database emptied for a later one, which takes ClickHouse a tenth of the time
+of making one. A database is dropped if the test has changed tables or views, deleted rows of one, or still runs a
+statement.
 """
 
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clickhouse_connect.driver.client import Client
@@ -19,72 +20,79 @@ from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import view_names, view_statements
 from tests.clickhouse import client
 
-# The database that all others are copies of, and its backup. Copies of that take a fifth of the time of all migrations.
-_MODEL, _BACKUP = "test_migrated", "Disk('backups', 'migrated')"
-# Views come last. Their statements name the database in which they were made.
-_TABLES = """
-SELECT name, replaceAll(create_table_query, concat(database, '.'), '') AS statement
-FROM system.tables
-WHERE database = currentDatabase()
-ORDER BY engine = 'MaterializedView', name
-"""
+# All databases are copies of this one, with all views or without most of them. A copy takes a fifth of the time of all
+# migrations.
+_MODEL = "test_migrated"
+_BACKUPS = {True: "Disk('backups', 'migrated_with_views')", False: "Disk('backups', 'migrated')"}
 # The view that the service itself reads.
 _READ = {"doubts_since"}
-_MUTATED = "SELECT DISTINCT table FROM system.mutations WHERE database = currentDatabase()"
+# What tests may change but for rows, and what is under way. The list of migrations is not emptied.
+_LOOK = """
+SELECT
+    (SELECT arraySort(groupArray((name, toString(uuid), toString(metadata_modification_time))))
+     FROM system.tables WHERE database = {name:String}),
+    (SELECT groupArray(name) FROM system.parts
+     WHERE database = {name:String} AND table = 'schema_migration' AND active),
+    (SELECT count() FROM system.mutations WHERE database = {name:String}),
+    (SELECT count() FROM system.processes WHERE current_database = {name:String})
+"""
+
+
+@dataclass
+class _Made:
+    """A database: whether it has all views, whether a later test may have it, and what it looked like when it was
+    made."""
+
+    views: bool
+    lasts: bool
+    look: object
 
 
 class Databases:
     """Those of one server."""
 
     def __init__(self, settings: Settings) -> None:
-        self._model_settings = replace(settings, clickhouse_database=_MODEL)
-        with closing(Store(self._model_settings)) as store:
+        self.price_max_age = settings.price_max_age
+        self._server = replace(settings, clickhouse_database="default")
+        with closing(Store(replace(settings, clickhouse_database=_MODEL))) as store:
             migrate(store)
+            store.execute("OPTIMIZE TABLE schema_migration FINAL")
+            store.execute(f"BACKUP DATABASE {_MODEL} TO {_BACKUPS[True]}", in_database=False)
             others = [view for view in view_names() if view not in {history.name for history in HISTORIES} | _READ]
             store.execute(f"DROP TABLE {', '.join(others)} SYNC")
-            store.execute(f"BACKUP DATABASE {_MODEL} TO {_BACKUP}", in_database=False)
-        with client(self._model_settings) as own:
-            self._statements = _tables(own)
-            filled = own.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows > 0")
-            self._filled = [str(name) for (name,) in filled.result_rows]
-        # Emptied databases, and which tables they have.
-        self._spare: list[tuple[str, set[str]]] = []
+            store.execute(f"BACKUP DATABASE {_MODEL} TO {_BACKUPS[False]}", in_database=False)
+            store.execute(f"DROP DATABASE {_MODEL} SYNC", in_database=False)
+        self._made: dict[str, _Made] = {}
+        # Names of empty databases, with and without all views.
+        self._spare: dict[bool, list[str]] = {True: [], False: []}
+        self._reserved: set[str] = set()
 
-    def take(self, name: str) -> None:
-        """Make a database."""
-        with client(self._model_settings) as own:
-            try:
-                spare, present = self._spare.pop()
-            except IndexError:
-                own.command(f"RESTORE DATABASE {_MODEL} AS `{name}` FROM {_BACKUP}")
-                return
-            own.command(f"RENAME DATABASE `{spare}` TO `{name}`")
-            own.database = name
-            for table, statement in self._statements.items():
-                if table not in present:
-                    own.command(statement)
-            for table in self._filled:
-                own.command(f"INSERT INTO {table} SELECT * FROM {_MODEL}.{table}")
+    def reserve(self, views: bool) -> str:
+        """The name of a database that `take` gives, and nobody else has."""
+        name = self._spare[views].pop() if self._spare[views] else f"test_{uuid.uuid4().hex}"
+        self._reserved.add(name)
+        return name
+
+    def take(self, name: str, views: bool) -> None:
+        """Make a database, unless it is there already."""
+        lasts = name in self._reserved
+        self._reserved.discard(name)
+        if name in self._made:
+            return
+        with client(self._server) as own:
+            own.command(f"RESTORE DATABASE {_MODEL} AS `{name}` FROM {_BACKUPS[views]}")
+            self._made[name] = _Made(views, lasts, _look(own, name))
 
     def give_back(self, name: str) -> None:
-        """Empty a database for another test, or drop it if a statement is still under way there."""
-        with client(self._model_settings) as own:
-            if not own.command(f"EXISTS DATABASE `{name}`"):
-                return
-            spare = f"spare_{uuid.uuid4().hex}"
-            own.command(f"RENAME DATABASE `{name}` TO `{spare}`")
-            if own.command(f"SELECT count() FROM system.processes WHERE current_database = '{name}'"):
-                own.command(f"DROP DATABASE `{spare}` SYNC")
-                return
-            own.database = spare
-            mutated = {table for (table,) in own.query(_MUTATED).result_rows}
-            found = _tables(own)
-            same = {table for table in found if found[table] == self._statements.get(table)} - mutated
-            others = [f"`{table}`" for table in reversed(found) if table not in same]
-            if others:
-                own.command(f"DROP TABLE {', '.join(others)} SYNC")
-            own.command(f"TRUNCATE ALL TABLES FROM `{spare}`")
-            self._spare.append((spare, same))
+        """Empty a database for another test, or drop it."""
+        made = self._made[name]
+        with client(self._server) as own:
+            if made.lasts and _look(own, name) == made.look:
+                own.command(f"TRUNCATE TABLES FROM `{name}` NOT LIKE 'schema\\_migration'")
+                self._spare[made.views].append(name)
+            else:
+                own.command(f"DROP DATABASE IF EXISTS `{name}` SYNC")
+                del self._made[name]
 
 
 # Those of each server, by its data folder.
@@ -96,12 +104,19 @@ def keep_migrated(settings: Settings) -> None:
     _SERVERS[settings.data_dir] = Databases(settings)
 
 
+def reserve(settings: Settings, *, views: bool) -> str:
+    """The name of a database for one test."""
+    return _SERVERS[settings.data_dir].reserve(views)
+
+
 @contextmanager
-def database(settings: Settings) -> Iterator[Store]:
-    """A store on a new database, which is gone afterwards."""
+def database(settings: Settings, *, views: bool = False) -> Iterator[Store]:
+    """A store on a database without rows, which is gone afterwards."""
     databases, store = _SERVERS[settings.data_dir], Store(settings)
-    databases.take(store.database)
+    databases.take(store.database, views)
     try:
+        if views and settings.price_max_age != databases.price_max_age:
+            make_views(store)
         yield store
     finally:
         store.close()
@@ -114,6 +129,5 @@ def make_views(store: Store) -> None:
         store.execute(statement)
 
 
-def _tables(own: Client) -> dict[str, str]:
-    """By which statement each table and view of a client's database is made."""
-    return {str(name): str(statement) for name, statement in own.query(_TABLES).result_rows}
+def _look(own: Client, name: str) -> object:
+    return own.query(_LOOK, parameters={"name": name}).first_row
