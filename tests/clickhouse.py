@@ -47,9 +47,12 @@ def client(settings: Settings) -> Iterator[Client]:
 
 def contents(own: Client) -> dict[str, Sequence[Sequence[object]]]:
     """Every row of every table of a client's database."""
-    tables = own.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
+    tables = own.query(
+        "SELECT name, total_rows > 0 FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'"
+    )
     return {
-        str(name): own.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for (name,) in tables.result_rows
+        str(name): own.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows if filled else []
+        for name, filled in tables.result_rows
     }
 
 

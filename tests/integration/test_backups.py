@@ -126,6 +126,7 @@ def test_amounts_are_exact(store: Store, settings: Settings, tmp_path: Path) -> 
         assert own.query("SELECT amount, usd FROM event").result_rows == [(greatest, Decimal(decimal))]
 
 
+@pytest.mark.slow
 def test_rows_of_a_run_that_is_not_complete_are_not_shown(store: Store, settings: Settings, tmp_path: Path) -> None:
     """They come along, but the ledger does not list their run. The next run finds them like those of one that died."""
     commit(store, {"token;a": [(100, Decimal(1)), (900, Decimal(1))]})
@@ -177,6 +178,7 @@ class Meanwhile(Silent):
             self._act()
 
 
+@pytest.mark.slow
 def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
     rewrite = partial(record_rewrite, store, ["prices"], 7, finished=1)
@@ -193,6 +195,7 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
     assert [path.name for path in tmp_path.iterdir()] == ["backup.zip"]
 
 
+@pytest.mark.slow
 def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_begins(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -242,6 +245,7 @@ def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) 
     return other
 
 
+@pytest.mark.slow
 def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
     store: Store, settings: Settings, of_two: Path, tmp_path: Path
 ) -> None:
@@ -265,6 +269,7 @@ def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
     assert left == [[foreign]]
 
 
+@pytest.mark.slow
 def test_a_restore_that_is_killed_while_it_exchanges_tables_is_completed_by_the_next_and_by_nobody_else(
     store: Store, settings: Settings, of_two: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -304,6 +309,7 @@ def test_a_restore_that_is_killed_while_it_exchanges_tables_is_completed_by_the_
     assert store.frame("table_engines", database=restored_into(store, version))["engine"].to_list() == [None]
 
 
+@pytest.mark.slow
 def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> None:
     later = {"number": 999, "name": "0999_later.sql", "checksum": "0" * 64}
     newer = changed(of_two, tmp_path, lambda manifest: manifest["migrations"].append(later))
@@ -318,6 +324,7 @@ def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> 
             ArchiveReader(strange)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["{database}.asset", "snapshot_head", "asset (asset_id) SELECT 'x' -- ", "FUNCTION url('x')"]
 )
@@ -333,6 +340,7 @@ def test_tables_that_no_backup_has_are_refused_before_anything_is_written(
         restore(store, ArchiveReader(made_up), write, replace=True)
 
 
+@pytest.mark.slow
 def test_a_backup_of_an_older_schema_is_migrated(settings: Settings, of_two: Path) -> None:
     """Here of one without swap routes, and what came later."""
     with closing(Store(settings)) as store:
@@ -347,6 +355,7 @@ def test_a_backup_of_an_older_schema_is_migrated(settings: Settings, of_two: Pat
     assert prices(settings) == TWO
 
 
+@pytest.mark.slow
 def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Settings, of_two: Path) -> None:
     dropped = ["snapshot_head_view", "observation", "cell", "event", "snapshot_head"]
     for name in dropped:
@@ -365,6 +374,7 @@ def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Sett
     assert read_ledger(store).heads["prices"].at == 160
 
 
+@pytest.mark.slow
 def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: Settings, of_two: Path) -> None:
     """One that has stopped says so, and one that was killed falls silent. One may begin during the restore."""
     with client(settings) as own:

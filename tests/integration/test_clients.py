@@ -62,6 +62,7 @@ def python_client(folder: Path) -> Path:
     return folder / "generated_client"
 
 
+@pytest.mark.slow
 def test_a_python_client_is_small_and_passes_mypy(folder: Path, python_client: Path) -> None:
     """It has a file for each named schema and each path, and none for objects without a name."""
     document = json.loads((folder / "openapi.json").read_bytes())
@@ -88,7 +89,13 @@ def answers(document: Any, protocol: Client, flags: tuple[str, ...]) -> Iterator
         yield schema["$ref"].rpartition("/")[2], path, get(protocol, path, query).json
 
 
-@pytest.mark.parametrize("flags", [(), ("with_text", "with_value", "with_percent")], ids=["plain", "all"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param((), id="plain", marks=pytest.mark.slow),
+        pytest.param(("with_text", "with_value", "with_percent"), id="all"),
+    ],
+)
 def test_python_models_hold_every_answer(
     python_client: Path, protocol: Client, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +115,7 @@ def test_python_models_hold_an_error(python_client: Path, protocol: Client, monk
     assert models.Failure.from_dict(answer).to_dict() == answer
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with openapi-typescript")
 def test_a_typescript_client_passes_tsc(folder: Path) -> None:
     tools = Path(str(_NODE_TOOLS)) / "node_modules" / ".bin"

@@ -60,6 +60,7 @@ def minutes(first: int, last: int) -> list[datetime]:
     return [NOON + number * MINUTE for number in range(first, last + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("views")
 def test_a_doubt_is_told_once_and_listed_until_it_is_corrected(
     settings: Settings, store: Store, run: Run, caplog: pytest.LogCaptureFixture, tmp_path: Path
@@ -94,6 +95,7 @@ def test_a_doubt_is_told_once_and_listed_until_it_is_corrected(
     assert run(DOUBTS) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("views")
 def test_a_backfill_finds_the_same_doubts_as_the_jobs_of_its_time(
     store: Store, run: Run, caplog: pytest.LogCaptureFixture
@@ -115,6 +117,7 @@ def test_a_backfill_finds_the_same_doubts_as_the_jobs_of_its_time(
     assert "`analytics-service jobs backfill markets --again --start 2025-03-01T12:02:00Z --end" in told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("views")
 def test_operators_are_told_of_doubts_and_of_the_age_of_each_price(settings: Settings, store: Store) -> None:
     """The price of one asset was observed a day and an hour ago for the last time, that of the other one rises."""

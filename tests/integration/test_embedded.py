@@ -265,12 +265,10 @@ def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(ow
     strangers = [Stranger(own.data_dir, ask, user) for ask, user in kinds]
     for stranger in strangers:
         stranger.start()
-    for _ in range(2):
-        refused = [stranger.refused for stranger in strangers]
-        with clickhouse(own, "pytest") as running_server:
-            until(lambda: all(one.refused > before + 15 for one, before in zip(strangers, refused, strict=True)))  # noqa: B023 - called at once
-            os.kill(server_pid(own.data_dir), signal.SIGKILL)
-            until(lambda: answers(running_server))
+    with clickhouse(own, "pytest") as running_server:
+        until(lambda: all(one.refused > 5 for one in strangers))
+        os.kill(server_pid(own.data_dir), signal.SIGKILL)
+        until(lambda: answers(running_server))
     for stranger in strangers:
         stranger.stopped.set()
         stranger.join()
@@ -500,22 +498,22 @@ _NASTY = (
 
 
 @pytest.mark.usefixtures("database")
-def test_nothing_that_a_researcher_sends_ends_the_server(server: Settings) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["nasty", "every"])
+def test_nothing_that_a_researcher_sends_ends_the_server(server: Settings, every: bool) -> None:
     """It has all functions of ClickHouse and some of chdb's, which reach into Python."""
     pid = server_pid(server.data_dir)
     functions, formats = (
         researched(server, f"SELECT name FROM system.{table}")[1].split() for table in ("table_functions", "formats")
     )
     assert {"python", "numbers"} <= {*functions}
-    statements = [
-        *_NASTY,
+    of_all = [
         *(f"SELECT * FROM {name}({arguments}) LIMIT 1" for name in functions for arguments in _ARGUMENTS),
         *(f"SELECT 1, 'a', NULL, [1] FORMAT {name}" for name in formats),
     ]
     password = read_password(server.data_dir / RESEARCHER_PASSWORD)
     headers = {"X-ClickHouse-User": "researcher", "X-ClickHouse-Key": password}
     with closing(http.client.HTTPConnection(urlsplit(str(server.clickhouse_url)).netloc, timeout=60)) as connection:
-        for sql in statements:
+        for sql in (*_NASTY, *(of_all if every else of_all[::20])):
             # The answer breaks off where the server ends.
             connection.request("POST", "/?max_execution_time=1&wait_end_of_query=1", sql.encode("latin-1"), headers)
             connection.getresponse().read()
@@ -642,8 +640,8 @@ def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_p
     with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:
         store.execute("CREATE DATABASE analytics", in_database=False)
         store.execute("CREATE TABLE load (n UInt64) ENGINE = ReplacingMergeTree ORDER BY n")
-        for number in range(100):
-            if number % 50 == 25:
+        for number in range(50):
+            if number == 25:
                 killed.append(server_pid(own.data_dir))
                 # From another thread a moment later, so that it hits an insert in progress.
                 threading.Timer(0.003, os.kill, (killed[-1], signal.SIGKILL)).start()
@@ -656,8 +654,7 @@ def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_p
         sql = "SELECT n FROM analytics.load FINAL ORDER BY n"
         status, body = asked(url_of(own.data_dir), sql, "analytics", read_password(own.data_dir / PASSWORD))
     assert status == 200
-    assert len(set(killed)) == 2
-    assert len(acknowledged) >= 70
+    assert len(acknowledged) >= 35
     assert set(acknowledged) <= {int(line) for line in body.split()}
 
 
@@ -843,6 +840,7 @@ def test_a_server_that_is_silent_for_too_long_is_killed_and_restarted(
     assert "The embedded ClickHouse has not answered for 3 s." in caplog.text
 
 
+@pytest.mark.slow
 def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path / "data")
     folder.create()
@@ -859,6 +857,7 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
         os.close(lock)
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_the_port_of_a_killed_server_is_sent_nothing(own: Settings) -> None:
     """All who work with the server follow it to another port, those in other processes too."""
     with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:

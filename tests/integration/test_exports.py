@@ -109,6 +109,7 @@ def rewrite(store: Store, second: int, value: str) -> None:
     record_rewrite(store, ["prices"], version, finished=1)
 
 
+@pytest.mark.slow
 def test_only_files_whose_data_have_changed_are_written_again(months: Store, tmp_path: Path) -> None:
     """The next tick changes the newest month, a correction those from its first second on, and other definitions all,
     because the files have symbols."""
@@ -126,6 +127,7 @@ def test_only_files_whose_data_have_changed_are_written_again(months: Store, tmp
     assert set(export(months, tmp_path, "price").written) == {january, february, march}
 
 
+@pytest.mark.slow
 def test_files_that_are_missing_or_not_whole_are_written_again(months: Store, tmp_path: Path) -> None:
     export(months, tmp_path, "price")
     (tmp_path / "price/2026-01.parquet").unlink()
@@ -133,6 +135,7 @@ def test_files_that_are_missing_or_not_whole_are_written_again(months: Store, tm
     assert len(export(months, tmp_path, "price").written) == 2
 
 
+@pytest.mark.slow
 def test_files_of_months_that_have_no_rows_any_more_are_removed(months: Store, tmp_path: Path) -> None:
     """As after a restore. Those of other formats and ranges stay."""
     export(months, tmp_path, "price", suffix="csv")
@@ -160,13 +163,13 @@ class Disturbed(Store):
         yield from chunks
 
 
+@pytest.mark.usefixtures("store")
 def test_a_file_is_read_again_if_its_history_was_rewritten_meanwhile(settings: Settings, tmp_path: Path) -> None:
     def correct_once(store: Disturbed) -> None:
         if store.reads == 1:
             rewrite(store, MARCH - 5, "7")
 
     with closing(Disturbed(settings, correct_once)) as store:
-        migrate(store)
         commit(store, {"token;a": [(FEBRUARY - 1, Decimal(1)), (MARCH - 5, Decimal(3))]})
         export(store, tmp_path, "price")
         assert rows(tmp_path, "price/2026-02.parquet") == [("token;a", MARCH - 5, Decimal(7))]
@@ -174,6 +177,7 @@ def test_a_file_is_read_again_if_its_history_was_rewritten_meanwhile(settings: S
         assert store.reads == 3
 
 
+@pytest.mark.slow
 def test_an_export_gives_up_if_the_store_is_changed_again_and_again(settings: Settings, tmp_path: Path) -> None:
     with closing(Disturbed(settings, lambda store: rewrite(store, 100, "7"))) as store:
         migrate(store)
@@ -183,6 +187,7 @@ def test_an_export_gives_up_if_the_store_is_changed_again_and_again(settings: Se
     assert files(tmp_path) == ["export.json"]
 
 
+@pytest.mark.slow
 def test_an_export_that_is_interrupted_leaves_whole_files_and_goes_on(settings: Settings, tmp_path: Path) -> None:
     """The store goes away, or its user stops the command."""
     ends: list[BaseException] = [KeyboardInterrupt(), StoreUnavailable("gone")]
@@ -272,6 +277,7 @@ def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path)
     assert pl.read_parquet(tmp_path / "formulas.parquet")["text"].to_list() == texts
 
 
+@pytest.mark.slow
 def test_a_view_is_written_again_after_any_run(odd: Store, tmp_path: Path) -> None:
     """Its rows may depend on whatever there is. So is one whose columns have changed."""
     odd.execute(f"CREATE VIEW acts AS SELECT number AS n, toDateTime({MARCH} - number, 'UTC') AS time FROM numbers(2)")
@@ -293,6 +299,15 @@ WHERE database = currentDatabase()
 """
 
 
+def test_all_are_every_view_but_those_that_take_parameters(simulated: Simulated) -> None:
+    """Histories among them."""
+    views = {row["table"] for row in simulated.rows(COLUMNS)}
+    assert {view.name for view in exported_views(simulated.store, ["all"])} == views
+    assert {history.name for history in HISTORIES} | {"position_now", "account"} < views
+    assert "price_at" not in views
+
+
+@pytest.mark.slow
 def test_all_are_the_rows_of_every_view_but_those_that_take_parameters(simulated: Simulated, tmp_path: Path) -> None:
     """Histories among them. Each has as many rows as in SQL, and the same sums."""
     columns: dict[str, list[str]] = {}

@@ -13,7 +13,6 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceRefused
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
@@ -27,7 +26,7 @@ from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import QUESTIONS, FirstHeads
-from tests.integration.handmade import ASSETS, CONFIG, HandMade, RealSource, market
+from tests.integration.handmade import ASSETS, CONFIG, HandMade, market
 from tests.processes import until
 
 ALL = set(JOBS)
@@ -158,8 +157,8 @@ def test_a_source_that_may_hang_keeps_nobody_from_what_is_there(settings: Settin
     ("error", "told"),
     [
         (SourceError("The node answers 502."), "The node answers 502."),
-        (ConnectionError("refused"), "ConnectionError: refused."),
-        (OutOfRange("7 is too much."), "7 is too much."),
+        pytest.param(ConnectionError("refused"), "ConnectionError: refused.", marks=pytest.mark.slow),
+        pytest.param(OutOfRange("7 is too much."), "7 is too much.", marks=pytest.mark.slow),
     ],
 )
 def test_what_a_source_cannot_give_is_left_to_the_scheduler(
@@ -208,24 +207,18 @@ def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settin
         take_first_snapshots(settings, SimulatedSource("1"), store)
 
 
-class Forgetful(RealSource):
+class Forgetful(Minimal):
     """Has two hours of history, but markets only of the hour in which it was opened and later ones."""
 
     history = timedelta(hours=2)
-    since = None
 
     def __init__(self) -> None:
-        super().__init__("1")
         self.begin = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 
     def markets(self, at: datetime) -> Sequence[Market]:
         if at < self.begin:
             raise SourceError("The node is pruned.")
         return super().markets(at)
-
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """Those of two days. Drawing all since the launch takes seconds, and more each month."""
-        return super().events(max(after, self.begin - timedelta(days=2)), until)
 
 
 def test_a_history_that_cannot_be_filled_costs_no_snapshot_of_now(

@@ -70,11 +70,15 @@ def test_every_answer_matches_its_schema(protocol: Client, document: Json) -> No
     assert count > 1.5 * len(document["paths"])
 
 
-def test_a_304_and_a_part_of_a_file_have_the_described_headers(protocol: Client, document: Json) -> None:
+def test_a_304_has_the_described_headers(protocol: Client, document: Json) -> None:
     """tests/integration/test_validators.py has the 304 of each kind of route."""
     unchanged = get(protocol, "/api/v1/markets", If_None_Match="*")
     assert (unchanged.status_code, unchanged.content) == (304, b"")
     check_headers(document, document["components"]["responses"]["NotModified"], unchanged)
+
+
+@pytest.mark.slow
+def test_a_part_of_a_file_has_the_described_headers(protocol: Client, document: Json) -> None:
     operations = {path: item["get"] for path, item in document["paths"].items()}
     files = {path for path, operation in operations.items() if "206" in operation["responses"]}
     # A path has files if it takes a format.

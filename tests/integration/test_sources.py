@@ -1,7 +1,7 @@
 """A store knows where its data is from, and simulated data is never mixed with any other (rule 8.7)."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -50,13 +50,6 @@ def client(settings: Settings, store: Store) -> Iterator[Client]:
         yield own
 
 
-def tables(client: Client) -> dict[str, Sequence[Sequence[object]]]:
-    """Every row of every table, staging tables included."""
-    query = "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'"
-    names = [str(row[0]) for row in client.query(query).result_rows]
-    return {name: client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for name in names}
-
-
 def imports(store: Store, folder: Path) -> object:
     return run(store, prices_file(folder, ROWS))
 
@@ -85,11 +78,11 @@ def test_a_mixture_is_refused_before_anything_is_written(
     first: Write, second: Write, held: str, store: Store, client: Client, tmp_path: Path
 ) -> None:
     first(store, tmp_path)
-    before = tables(client)
+    before = clickhouse.contents(client)
     way_out = "" if second is imports else f"--source {'none' if held == 'imported history' else held}\\.$"
     with pytest.raises(SourceRefused, match=f"^This store holds {held}, .* Nothing was written.*--data-dir.*{way_out}"):
         second(store, tmp_path)
-    assert tables(client) == before
+    assert clickhouse.contents(client) == before
 
 
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
@@ -124,10 +117,10 @@ def test_another_source_is_refused_until_it_replaces_the_stores_own(
     """A scheduler that goes on with the source of before is then refused. Imports come at any time."""
     imports(store, tmp_path)
     run_once(PRICES, REAL, store, NOON)
-    before = tables(client)
+    before = clickhouse.contents(client)
     with pytest.raises(SourceRefused, match=r"^The source of this store is chain:1, not chain:2\. .*--replace-source"):
         run_once(PRICES, MOVED, store, NOON + HOUR)
-    assert tables(client) == before
+    assert clickhouse.contents(client) == before
     require_admitted(store, Origin("chain:2"), replace=True)
     run_once(PRICES, MOVED, store, NOON + HOUR)
     with pytest.raises(SourceRefused, match=r"^The source of this store is chain:2, not chain:1\."):
@@ -160,10 +153,10 @@ def test_a_source_whose_data_turns_out_to_be_simulated_is_refused(store: Store, 
         simulated = True
 
     run_once(PRICES, REAL, store, NOON)
-    before = tables(client)
+    before = clickhouse.contents(client)
     with pytest.raises(SourceRefused, match=r"^chain:1 now says that its data is simulated\. .*--data-dir"):
         run_once(PRICES, Turned("1"), store, NOON + HOUR)
-    assert tables(client) == before
+    assert clickhouse.contents(client) == before
 
 
 def test_of_two_that_write_first_at_the_same_time_one_is_refused(
@@ -207,7 +200,7 @@ def test_nothing_is_added_beside_an_import_that_has_begun(
         run(own, prices_file(tmp_path, ROWS), reporter=Progress(at_first_batch=take))
     assert [message.partition(",")[0] for message in refused] == ["This store holds imported history"]
     assert read_ledger(store).origins == {IMPORTED}
-    assert not [name for name in tables(client) if "staging" in name]
+    assert not [name for name in clickhouse.contents(client) if "staging" in name]
 
 
 def test_without_a_named_source_a_store_goes_on_with_its_own(store: Store, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The example queries for researchers, against sums over what the tests have stored. Their now is one of the tests."""
+"""The example queries for researchers, against sums over what the tests have stored. Their now is one of the tests.
+
+That each of them runs as it is, whatever the time, is among the tests of the views.
+"""
 
 import math
 import re
@@ -28,7 +31,7 @@ from analytics_service.store.sql import scripts, without_comments
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
-from tests.integration.databases import database, make_views
+from tests.integration.databases import database
 from tests.integration.handmade import CONFIG, HandMade, debt_market
 from tests.integration.pages import commit
 
@@ -187,8 +190,7 @@ class Diary(HandMade):
 def ask(server: Settings) -> Iterator[Ask]:
     """Answers an example as of the now of this file."""
     settings = replace(server, clickhouse_database="test_sql_examples")
-    with database(settings) as store, clickhouse.client(settings) as own:
-        make_views(store)
+    with database(settings, views=True) as store, clickhouse.client(settings) as own:
         _fill(store)
 
         def answer(name: str) -> Rows:
@@ -245,14 +247,6 @@ def test_all_read_views_and_what_views_hide_is_in_none() -> None:
     for name, sql in EXAMPLES.items():
         assert names_read(sql) <= views | ({"snapshot"} if name == "snapshot_gaps" else set()), name
         assert not re.search(r"\b(FINAL|version)\b", sql), name
-
-
-@pytest.mark.usefixtures("ask")
-def test_every_example_runs(server: Settings) -> None:
-    """As it is, whatever the time. Those that only show rows of a view have no other test: the views have."""
-    with clickhouse.client(replace(server, clickhouse_database="test_sql_examples")) as own:
-        for sql in EXAMPLES.values():
-            own.query(sql.strip().removesuffix(";"))
 
 
 def keyed(rows: Rows, *keys: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:

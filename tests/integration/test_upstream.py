@@ -24,15 +24,15 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
-from tests.doubles import FreshHeads
+from tests.doubles import FirstHeads, FreshHeads
 from tests.integration.databases import database
-from tests.integration.routes import COURSE, HISTORIES, NOON, ROUTES, STATES, USER, Client, at, expect_error
+from tests.integration.routes import COURSE, HISTORIES, KINDS, NOON, ROUTES, STATES, USER, Client, at, expect_error
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-FIRST, LAST = at(NOON), at(NOON) + 10 * MINUTE
+FIRST = at(NOON)
 HISTORY = "/api/v1/analytics/market/history"
-TICKS = [FIRST, FIRST + 5 * MINUTE, LAST]
-# Upstream has snapshots of every twenty minutes of these hours, of which the follower asks for the hours' ends.
+TICKS = [FIRST, FIRST + 5 * MINUTE]
+# Upstream has snapshots of every half an hour of these hours, of which the follower asks for the hours' ends.
 START, END = FIRST - 6 * HOUR, FIRST - 2 * HOUR
 
 
@@ -46,7 +46,7 @@ class Clock:
 
 @dataclass
 class Deployment:
-    """A store and its HTTP service, which shows at once what is written."""
+    """A store and its HTTP service, which shows at once what is written until it is closed."""
 
     settings: Settings
     store: Store
@@ -66,6 +66,10 @@ class Deployment:
             return service.handle_request(request)
 
         return httpx.MockTransport(answer)
+
+    def close(self) -> None:
+        """Answer from now on without a look at what is written."""
+        self.client = Client(create_app(self.settings, self.store, self.clock, FirstHeads(self.store)))
 
     def take(self, source: Any, instant: datetime) -> None:
         self.clock.now = instant + timedelta(seconds=1)
@@ -96,7 +100,7 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """A deployment with hours of history and three ticks, and another that followed the ticks and then filled in the
+    """A deployment with hours of history and two ticks, and another that followed the ticks and then filled in the
     hours."""
     addresses = tmp_path_factory.mktemp("files") / "addresses"
     addresses.write_text(f"# followed\n{RICH_ADDRESS}\n{liquidated()}\n{EMPTY_ADDRESS}\n\n{SWAP_CONTRACT.upper()}\n")
@@ -108,13 +112,15 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), wait=lambda _: None, now=clock)
         with closing(BoundedSource(own, Calls("http://upstream", 60))) as source:
             for job in JOBS.values():
-                backfill(job, simulated, first, instants_to_fill(START, END, 20 * MINUTE))
+                backfill(job, simulated, first, instants_to_fill(START, END, 30 * MINUTE))
             for tick in TICKS:
                 upstream.take(simulated, tick)
                 follower.take(source, tick)
             upstream.asked.clear()
             for job in JOBS.values():
                 backfill(job, source, second, instants_to_fill(START + HOUR, END, HOUR, at_ends=True))
+            for deployment in (upstream, follower):
+                deployment.close()
             yield Pair(upstream, follower, source)
 
 
@@ -123,13 +129,23 @@ OF_ALL = [f"/api/v1/analytics/market/{name}" for name in ("risk", "risk/ladder",
 # It has those of an address, too.
 EVENTS = "/api/v1/analytics/market/events"
 # The last is one of those that were filled in.
-MOMENTS = ["", f"at={NOON + 300}", f"at={NOON}", f"at={NOON - 7201}"]
+MOMENTS = ["", f"at={NOON}", f"at={NOON - 7201}"]
 # Filled in, they say more than upstream: prices are of the instant itself, and schedules are followed up to it.
 OF_THE_INSTANT = ["/api/v1/assets/prices", f"{USER}/user", f"{USER}/ptoken/unlocks"]
 
 
-@pytest.mark.parametrize("path", [path for path in STATES if path not in OF_ALL])
-@pytest.mark.parametrize("when", MOMENTS)
+def asked(paths: Sequence[str], questions: Sequence[str], representative: str) -> list[Any]:
+    """One question of every path, and the others of a path of each kind; by night all."""
+    return [
+        pytest.param(
+            path, question, marks=[] if question == representative or path in KINDS.values() else pytest.mark.slow
+        )
+        for path in paths
+        for question in questions
+    ]
+
+
+@pytest.mark.parametrize(("path", "when"), asked([path for path in STATES if path not in OF_ALL], MOMENTS, MOMENTS[-1]))
 def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pair) -> None:
     theirs, ours = pair.answers(path, "&".join(filter(None, (ROUTES[path].query, when))))
     assert ours == theirs or (when == MOMENTS[-1] and path in OF_THE_INSTANT)
@@ -149,20 +165,16 @@ def test_the_past_of_an_address_that_is_not_followed_is_unknown(pair: Pair) -> N
     path, query = COURSE.replace(RICH_ADDRESS, "0x" + "0" * 39 + "9"), ROUTES[COURSE].query
     answer = pair.follower.client.simulate_get(path, query_string=query)
     assert "this one is not among them" in expect_error(answer, 404, "entity_not_found", "user")
-    theirs, ours = pair.answers(COURSE, f"metric=debt&start={NOON}&end={NOON + 600}&period=min")
+    theirs, ours = pair.answers(COURSE, f"metric=debt&start={NOON}&end={NOON + 300}&period=min")
     assert ours == theirs
 
 
-@pytest.mark.parametrize("path", HISTORIES)
-@pytest.mark.parametrize(
-    "query",
-    [
-        f"start={NOON}&end={NOON + 600}&period=min",
-        f"start={NOON - 5 * 3600}&end={NOON - 2 * 3600 - 1}&period=h",
-        f"start={NOON - 5 * 3600}&end={NOON + 600}&period=h&interval=3",
-    ],
-    ids=["ticks", "backfill", "both"],
-)
+TICKED = f"start={NOON}&end={NOON + 300}&period=min"
+FILLED = f"start={NOON - 5 * 3600}&end={NOON - 2 * 3600 - 1}&period=h"
+BOTH = f"start={NOON - 5 * 3600}&end={NOON + 300}&period=h&interval=3"
+
+
+@pytest.mark.parametrize(("path", "query"), asked(HISTORIES, [TICKED, FILLED, BOTH], BOTH))
 def test_every_history_is_that_of_upstream(path: str, query: str, pair: Pair) -> None:
     theirs, ours = pair.answers(path, query)
     assert ours == theirs
