@@ -24,7 +24,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
-from tests.doubles import FirstHeads, FreshHeads
+from tests.doubles import FirstHeads
 from tests.integration.databases import database
 from tests.integration.routes import COURSE, HISTORIES, KINDS, NOON, ROUTES, STATES, USER, Client, at, expect_error
 
@@ -33,7 +33,7 @@ FIRST = at(NOON)
 HISTORY = "/api/v1/analytics/market/history"
 TICKS = [FIRST, FIRST + 5 * MINUTE]
 # Upstream has snapshots of every half an hour of these hours, of which the follower asks for the hours' ends.
-START, END = FIRST - 6 * HOUR, FIRST - 2 * HOUR
+START, END = FIRST - 5 * HOUR, FIRST - 2 * HOUR
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Clock:
 
 @dataclass
 class Deployment:
-    """A store and its HTTP service, which shows at once what is written until it is closed."""
+    """A store and its HTTP service, which shows what was written last."""
 
     settings: Settings
     store: Store
@@ -54,7 +54,8 @@ class Deployment:
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.app = create_app(self.settings, self.store, self.clock, FreshHeads(self.store))
+        self.heads = FirstHeads(self.store)
+        self.app = create_app(self.settings, self.store, self.clock, self.heads)
         self.client = Client(self.app)
 
     def transport(self) -> httpx.BaseTransport:
@@ -67,14 +68,16 @@ class Deployment:
 
         return httpx.MockTransport(answer)
 
-    def close(self) -> None:
-        """Answer from now on without a look at what is written."""
-        self.client = Client(create_app(self.settings, self.store, self.clock, FirstHeads(self.store)))
-
     def take(self, source: Any, instant: datetime) -> None:
         self.clock.now = instant + timedelta(seconds=1)
         for job in JOBS.values():
             assert run_once(job, source, self.store, instant) is Outcome.DONE, job.name
+        self.heads.look()
+
+    def fill(self, source: Any, instants: Sequence[datetime]) -> None:
+        for job in JOBS.values():
+            backfill(job, source, self.store, instants)
+        self.heads.look()
 
 
 def liquidated() -> str:
@@ -111,16 +114,12 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         upstream, follower = Deployment(theirs, first, clock), Deployment(ours, second, clock)
         own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), wait=lambda _: None, now=clock)
         with closing(BoundedSource(own, Calls("http://upstream", 60))) as source:
-            for job in JOBS.values():
-                backfill(job, simulated, first, instants_to_fill(START, END, 30 * MINUTE))
+            upstream.fill(simulated, instants_to_fill(START, END, 30 * MINUTE))
             for tick in TICKS:
                 upstream.take(simulated, tick)
                 follower.take(source, tick)
             upstream.asked.clear()
-            for job in JOBS.values():
-                backfill(job, source, second, instants_to_fill(START + HOUR, END, HOUR, at_ends=True))
-            for deployment in (upstream, follower):
-                deployment.close()
+            follower.fill(source, instants_to_fill(START + HOUR, END, HOUR, at_ends=True))
             yield Pair(upstream, follower, source)
 
 
@@ -170,7 +169,7 @@ def test_the_past_of_an_address_that_is_not_followed_is_unknown(pair: Pair) -> N
 
 
 TICKED = f"start={NOON}&end={NOON + 300}&period=min"
-FILLED = f"start={NOON - 5 * 3600}&end={NOON - 2 * 3600 - 1}&period=h"
+FILLED = f"start={NOON - 4 * 3600}&end={NOON - 2 * 3600 - 1}&period=h"
 BOTH = f"start={NOON - 5 * 3600}&end={NOON + 300}&period=h&interval=3"
 
 
@@ -187,7 +186,7 @@ def test_a_follower_of_a_simulated_deployment_is_simulated(pair: Pair) -> None:
 
 
 def test_a_backfill_asks_for_pages_of_prices_and_rates(pair: Pair) -> None:
-    """Four hours of three histories were three requests."""
+    """Three hours of three histories were three requests."""
     pages = [path for path in pair.upstream.asked if "rate-history" in path or "price-history" in path]
     assert len(pages) == 3
     assert all("limit=200" in path for path in pages)
@@ -196,7 +195,7 @@ def test_a_backfill_asks_for_pages_of_prices_and_rates(pair: Pair) -> None:
 def test_a_backfill_that_is_run_again_asks_for_nothing(pair: Pair) -> None:
     pair.upstream.asked.clear()
     instants = instants_to_fill(START + HOUR, END, HOUR, at_ends=True)
-    assert [unix_second(instant) - NOON for instant in instants] == [-4 * 3600 - 1, -3 * 3600 - 1, -2 * 3600 - 1]
+    assert [unix_second(instant) - NOON for instant in instants] == [-3 * 3600 - 1, -2 * 3600 - 1]
     assert backfill(JOBS["prices"], pair.source, pair.follower.store, instants) == 0
     assert pair.upstream.asked == []
 

@@ -93,8 +93,8 @@ def protocol(simulated: Simulated) -> Client:
     return client_of(simulated.settings, simulated.store)
 
 
-# What follows from a lost price is worked out by hand below. To pytest, 0 is the parameter of tests that have none: with
-# False it would make the simulated protocol anew for these.
+# What follows from a lost price is worked out by hand below. To pytest, 0 is the parameter of tests that have none: for
+# False it would make the simulated protocol anew.
 with_a_lost_price = pytest.mark.parametrize(
     "simulated",
     [pytest.param(0, id="known"), pytest.param(1, id="lost", marks=pytest.mark.slow)],
