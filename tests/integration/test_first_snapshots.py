@@ -20,7 +20,6 @@ from analytics_service.market.prices import Price
 from analytics_service.run.past import FillingPast
 from analytics_service.run.up import take_first_snapshots
 from analytics_service.sources.base import Source
-from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
@@ -201,10 +200,18 @@ def test_a_full_disk_keeps_nobody_from_what_is_there(
     ]
 
 
+class MadeUp(Minimal):
+    """A simulation, which draws nothing."""
+
+    spec = "simulated:1"
+    simulated = True
+    may_hang = False
+
+
 def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settings, store: Store) -> None:
     take_first_snapshots(settings, HandMade(), store)
     with pytest.raises(SourceRefused):
-        take_first_snapshots(settings, SimulatedSource("1"), store)
+        take_first_snapshots(settings, MadeUp(), store)
 
 
 class Forgetful(Minimal):

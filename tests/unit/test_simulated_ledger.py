@@ -135,7 +135,10 @@ def folded(seed: str, until: datetime) -> dict[str, Pool]:
     return pools
 
 
-@pytest.mark.parametrize(("seed", "at"), [("1", LAUNCH + 3 * DAY), ("7", NOON), ("winter", NOON - 19.37 * DAY)])
+@pytest.mark.parametrize(
+    ("seed", "at"),
+    [("1", LAUNCH + 3 * DAY), pytest.param("7", NOON, marks=pytest.mark.slow), ("winter", NOON - 19.37 * DAY)],
+)
 def test_debts_deposits_and_rates_are_the_fold_of_all_events(seed: str, at: datetime) -> None:
     """Interest included. Each of some hundred events in a pool leaves less than a unit, and a share of it, in the pool;
     a unit of the smallest asset is a billionth of a token."""

@@ -39,7 +39,13 @@ def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
     assert [line.split(",")[3] for line in lines] == ["line", "3", "6"]
 
 
-@pytest.mark.parametrize(("name", "pack"), [("a.csv", bytes), ("a.csv.gz", partial(gzip.compress, compresslevel=1))])
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        pytest.param("a.csv", bytes, marks=pytest.mark.slow),
+        ("a.csv.gz", partial(gzip.compress, compresslevel=1)),
+    ],
+)
 def test_a_long_file_is_read_in_blocks_with_continuous_line_numbers(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:

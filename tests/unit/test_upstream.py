@@ -728,7 +728,7 @@ def shown_unlocks(arrangements: list[Arrangement], at: datetime) -> Any:
     return {"arrangements": listed}
 
 
-@pytest.mark.parametrize("days", [100, 300, 423, 600, 900, 2000])
+@pytest.mark.parametrize("days", [100, 300, 423, 600, 900, pytest.param(2000, marks=pytest.mark.slow)])
 def test_arrangements_of_followed_addresses_have_their_amounts_now_and_later(days: int, tmp_path: Path) -> None:
     """Although the interface does not tell when they were reclaimed. In the groups they do not count once more."""
     at, later = instant(LAUNCH + 86_400 * days), instant(LAUNCH + 86_400 * (days + 200))
