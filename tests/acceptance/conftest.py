@@ -1,23 +1,34 @@
 """The service as its users start it: real processes, asked over HTTP."""
 
+import fcntl
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from analytics_service.config.settings import PREFIX
+from analytics_service.config.settings import PREFIX, Settings
 from analytics_service.config.values import SOURCES
+from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.run.past import LATER, fill
+from analytics_service.run.up import take_first_snapshots
+from analytics_service.store.connection import Store
+from analytics_service.store.migrations import migrate
+from jobs.registry import JOBS
 from tests.acceptance.browser import browser, chromium
+from tests.acceptance.recent import Recent
 from tests.processes import PATIENCE, free_port, until
 from tests.samples import samples
 
@@ -134,10 +145,31 @@ def stop(process: "subprocess.Popen[str]") -> int:
     return process.returncode
 
 
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the first snapshots of `up`, for tests to copy. All workers of pytest-xdist share it, because
+    it costs as much as all else that a service does at its start."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder, made = base / "filled", base / "filled.made"
+    with (base / "filled.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            source = Recent("7")
+            with clickhouse(Settings(data_dir=folder), "pytest") as reached, closing(Store(reached)) as store:
+                migrate(store, is_alone=True)
+                take_first_snapshots(reached, source, store)
+                fill(source, store, JOBS[LATER], datetime.now(UTC))
+            made.touch()
+    return folder
+
+
 @pytest.fixture(scope="package")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory: pytest.TempPathFactory, filled: Path) -> Iterator[Service]:
     """One running service for all tests of this folder that leave it running."""
     running = Service(tmp_path_factory.mktemp("service") / "data")
+    shutil.copytree(filled, running.data_dir, symlinks=True)
     try:
         process = running.up()
         yield running
@@ -148,7 +180,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Service]:
-    """A service for one test, which starts it."""
+    """A service for one test, which starts it from nothing."""
     service = Service(tmp_path / "data", workers=1)
     yield service
     kill(service)
+
+
+@pytest.fixture
+def continued(own: Service, filled: Path) -> Service:
+    """A service for one test, which starts it with the first snapshots of `up`."""
+    shutil.copytree(filled, own.data_dir, symlinks=True)
+    return own

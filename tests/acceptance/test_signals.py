@@ -19,7 +19,7 @@ from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, alive, all_stopped, children, command_line, free_port, until
 
 # Pauses of clients, so that they leave the processors to what starts meanwhile.
-BREATH = 0.02
+BREATH = 0.1
 PATHS = ("/api/v1/assets/prices?with_text=true", "/healthz")
 
 
@@ -31,8 +31,8 @@ class Load:
     failures: list[str] = field(default_factory=list)
 
     def goes_on(self) -> None:
-        """Return after fifty more answers. Fail if a request failed."""
-        enough = self.answered + 50
+        """Return after twenty more answers. Fail if a request failed."""
+        enough = self.answered + 20
         until(lambda: self.failures or self.answered >= enough)
         assert self.failures == []
 
@@ -106,31 +106,51 @@ def status(bind: str, path: str) -> int:
         return connection.getresponse().status
 
 
-def test_serve_on_unix_sockets_beside_a_running_clickhouse_follows_signals_without_a_failed_request(
-    service: Service, own: Service, tmp_path: Path
-) -> None:
-    """TTIN and TTOU change the number of workers. USR2 has a new gunicorn started, with as many as are set. The sockets
-    stay until the service stops.
-    """
-    other, path = Service(service.data_dir, started=own.started), tmp_path / "http.sock"
-    other.bind, other.metrics_bind = f"unix:{path}", f"unix:{tmp_path}/ops.sock"
+@pytest.fixture
+def beside(service: Service, own: Service, tmp_path: Path) -> Service:
+    """A `serve` on Unix sockets, beside the ClickHouse of a service that runs."""
+    other = Service(service.data_dir, started=own.started)
+    other.bind, other.metrics_bind = f"unix:{tmp_path}/http.sock", f"unix:{tmp_path}/ops.sock"
     other.environ["ANALYTICS_ACCESS_LOG"] = "true"
     process = other.serve()
-    until(lambda: path.exists() and status(other.bind, "/readyz") == 200)
+    until(lambda: bool([*tmp_path.glob("http.sock")]) and status(other.bind, "/readyz") == 200)
+    assert len(gunicorns(process.pid)) == 1
+    return other
+
+
+def test_serve_on_unix_sockets_beside_a_running_clickhouse_has_as_many_workers_as_signals_ask_for(
+    service: Service, beside: Service, tmp_path: Path
+) -> None:
+    """TTIN adds one, TTOU takes one away. The sockets stay until the service stops."""
+    (process,) = beside.started
     (first,) = gunicorns(process.pid)
-    with load(other.bind) as requests:
+    with load(beside.bind):
         process.send_signal(signal.SIGTTIN)
         until(lambda: len(children(first)) == 2)
-        requests.goes_on()
         process.send_signal(signal.SIGTTOU)
         until(lambda: len(children(first)) == 1)
-        requests.goes_on()
+    assert status(beside.bind, "/metrics") == 404
+    assert status(beside.metrics_bind, "/metrics") == 200
+    started = {first, *children(first)}
+    assert stop(process) == 0
+    assert all_stopped(started)
+    assert [*tmp_path.glob("*.sock")] == []
+    assert "analytics_service.access: 198.51.100.7 - GET /metrics 404 " in beside.printed()
+    assert service.get("/healthz")[0] == 200
+
+
+@pytest.mark.slow
+def test_serve_takes_a_new_gunicorn_into_use_on_usr2_without_a_failed_request(beside: Service, tmp_path: Path) -> None:
+    """With as many workers as are set."""
+    (process,) = beside.started
+    (first,) = gunicorns(process.pid)
+    with load(beside.bind) as requests:
+        process.send_signal(signal.SIGTTIN)
+        until(lambda: len(children(first)) == 2)
         process.send_signal(signal.SIGUSR2)
         until(lambda: replaced(process.pid, {first}))
         requests.goes_on()
-    assert status(other.bind, "/metrics") == 404
-    assert status(other.metrics_bind, "/metrics") == 200
-    assert "HTTP        ready on unix:" in other.done("status", "--bind", other.bind)[1]
+    assert "HTTP        ready on unix:" in beside.done("status", "--bind", beside.bind)[1]
     # One that has ended is a child until it is waited for, which is a moment later.
     until(lambda: len(children(process.pid)) == 1)
     (second,) = children(process.pid)
@@ -139,8 +159,6 @@ def test_serve_on_unix_sockets_beside_a_running_clickhouse_follows_signals_witho
     assert stop(process) == 0
     assert all_stopped(started)
     assert [*tmp_path.glob("*.sock")] == []
-    assert "analytics_service.access: 198.51.100.7 - GET /metrics 404 " in other.printed()
-    assert service.get("/healthz")[0] == 200
 
 
 @contextmanager
@@ -158,19 +176,24 @@ def gunicorn(data_dir: Path, bind: str, printed: Path, *arguments: str) -> Itera
         process.wait()
 
 
-def test_plain_gunicorn_follows_hup_and_usr2_without_a_failed_request(service: Service, tmp_path: Path) -> None:
-    """It finds the ClickHouse of its data folder. USR2 starts a second gunicorn; then TERM ends the first."""
+@pytest.mark.parametrize(
+    "order", [signal.SIGHUP, pytest.param(signal.SIGUSR2, marks=pytest.mark.slow)], ids=lambda order: order.name
+)
+def test_plain_gunicorn_follows_orders_without_a_failed_request(
+    service: Service, tmp_path: Path, order: signal.Signals
+) -> None:
+    """It finds the ClickHouse of its data folder. HUP replaces its workers. USR2 starts a second gunicorn; then TERM
+    ends the first."""
     plain = Service(service.data_dir)
     arguments = ("-c", "python:analytics_service.run.gunicorn_conf")
     with gunicorn(plain.data_dir, plain.bind, tmp_path / "printed", *arguments) as first:
         until(lambda: plain.get("/api/v1/assets/prices")[0] == 200)
+        workers = children(first.pid)
         with load(plain.bind) as requests:
-            before = children(first.pid)
-            first.send_signal(signal.SIGHUP)
-            until(lambda: len(children(first.pid)) == 1 and all_stopped(before))
-            requests.goes_on()
-            workers = children(first.pid)
-            first.send_signal(signal.SIGUSR2)
+            first.send_signal(order)
+            if order == signal.SIGHUP:
+                until(lambda: len(children(first.pid)) == 1 and all_stopped(workers))
+                return
             until(lambda: any(children(child) for child in children(first.pid) - workers))
             (second,) = children(first.pid) - workers
             requests.goes_on()
@@ -181,7 +204,9 @@ def test_plain_gunicorn_follows_hup_and_usr2_without_a_failed_request(service: S
         until(lambda: not alive(second))
 
 
-@pytest.mark.parametrize("arguments", [(), ("-c", "python:analytics_service.run.gunicorn_conf")])
+@pytest.mark.parametrize(
+    "arguments", [pytest.param((), marks=pytest.mark.slow), ("-c", "python:analytics_service.run.gunicorn_conf")]
+)
 def test_plain_gunicorn_without_a_clickhouse_says_so_and_stops(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     printed = tmp_path / "printed"
     with gunicorn(tmp_path / "none", f"127.0.0.1:{free_port()}", printed, *arguments) as process:
