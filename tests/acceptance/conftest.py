@@ -36,6 +36,9 @@ from tests.samples import samples
 __all__ = ["browser", "chromium"]
 
 _CHECKOUT = Path(__file__).parents[2]
+# Of imported prices: when the daily ones begin, and the hours since 1970 of the others.
+FIRST = 1_700_000_000
+HOURS = range(444_444, 444_444 + 11_000)
 
 
 @dataclass
@@ -172,6 +175,29 @@ def service(tmp_path_factory: pytest.TempPathFactory, filled: Path) -> Iterator[
     shutil.copytree(filled, running.data_dir, symlinks=True)
     try:
         process = running.up()
+        yield running
+        stop(process)
+    finally:
+        kill(running)
+
+
+@pytest.fixture(scope="package")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A running `serve`, with one worker of four threads, of imported prices: ten daily ones of AAA, and one of nine
+    other assets at each end of HOURS."""
+    folder = tmp_path_factory.mktemp("imported")
+    running = Service(folder / "data", source=None, environ={"ANALYTICS_THREADS": "4"})
+    prices, assets = folder / "prices.csv", folder / "assets.csv"
+    rows = [f"AAA,{FIRST + day * 86_400},{day + 1}" for day in range(10)]
+    rows += [f"A{one},{at * 3600},{one + 1}.123456789012345678" for one in range(9) for at in (HOURS[0], HOURS[-1])]
+    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    ids = ["AAA,0xa,6", *(f"A{one},0xa{one},6" for one in range(9))]
+    assets.write_text("\n".join(["symbol,address,decimals", *ids, ""]))
+    try:
+        process = running.serve()
+        until(lambda: running.get("/healthz")[0] == http.client.OK)
+        code, output = running.done("import", "prices", str(prices), "--assets", str(assets))
+        assert code == 0, output
         yield running
         stop(process)
     finally:

@@ -1,15 +1,49 @@
 """`backup` and `restore` as an operator uses them: from a folder to a server and back."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.store.server import PASSWORD
 from tests.acceptance.conftest import Service, stop
+from tests.clickhouse import by_url, client, contents
 from tests.processes import all_stopped, descendants, until
 
 HISTORY = "/api/v1/assets/price-history?start=1700000000&end=1700003600&period=h"
 
 
+def test_a_backup_of_a_running_service_is_restored_as_a_whole(imported: Service, own: Service, tmp_path: Path) -> None:
+    """Here into another database of the same server."""
+    code, output = imported.done("backup", str(tmp_path / "backup"))
+    assert code == 0, output
+    assert f"to {tmp_path / 'backup'} (" in output
+    server = by_url(Settings(data_dir=imported.data_dir))
+    own.source = None
+    own.environ = {
+        "ANALYTICS_CLICKHOUSE_URL": str(server.clickhouse_url),
+        "ANALYTICS_CLICKHOUSE_USER": server.clickhouse_user,
+        "ANALYTICS_CLICKHOUSE_PASSWORD": server.clickhouse_password,
+        "ANALYTICS_CLICKHOUSE_DATABASE": "elsewhere",
+    }
+    code, output = own.done("restore", str(tmp_path / "backup"))
+    assert code == 0, output
+    assert f"into {server.clickhouse_url}, database elsewhere." in output
+    with client(server) as one:
+        before = contents(one)
+    with client(replace(server, clickhouse_database="elsewhere")) as one:
+        restored = contents(one)
+        one.command("DROP DATABASE elsewhere SYNC")
+    # These tell of the two stores, and not of what is in them.
+    for table in ("rewrite", "schema_migration", "snapshot_head"):
+        del before[table], restored[table]
+    assert restored == before
+    assert len(before["observation"]) == 28
+
+
+@pytest.mark.slow
 def test_data_moves_from_a_folder_to_a_server_and_back(own: Service, tmp_path: Path) -> None:
     """The server is the embedded one of another folder, reached by its URL as any server is."""
     own.source = None

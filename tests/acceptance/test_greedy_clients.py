@@ -9,26 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.acceptance.conftest import Service, stop
+from tests.acceptance.conftest import HOURS, Service
 from tests.processes import PATIENCE, slack, until
 
-HOUR = 3600
-SERIES, BUCKETS = 10, 10_000
-FIRST = 444_444 * HOUR
+BUCKETS = 10_000
 CONNECTIONS = 20
 # Without the bound on threads /healthz waits for more than a dozen pages, each of which takes as long as this.
 BOUND = 0.1
-
-
-def fill(service: Service) -> None:
-    """Import 10 series that have a price in all hours that are asked for: one at each end is enough."""
-    prices, assets = (service.data_dir.with_name(name) for name in ("prices.csv", "assets.csv"))
-    ends = (FIRST, FIRST + (BUCKETS + 1000) * HOUR)
-    rows = [f"A{one},{at},{one + 1}.123456789012345678" for one in range(SERIES) for at in ends]
-    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
-    assets.write_text("\n".join(["symbol,address,decimals", *(f"A{one},0x{one:x},6" for one in range(SERIES)), ""]))
-    code, output = service.done("import", "prices", str(prices), "--assets", str(assets))
-    assert code == 0, output
 
 
 @dataclass
@@ -36,7 +23,7 @@ class GreedyClient:
     """Connections that ask for one page of 100,000 points after the other. No page is asked for twice."""
 
     service: Service
-    pages: Iterator[int] = field(default_factory=lambda: iter(range(FIRST, FIRST + 1000 * HOUR, 60)))
+    pages: Iterator[int] = field(default_factory=lambda: iter(range(3600 * HOURS[0], 3600 * HOURS[-BUCKETS], 60)))
     answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -44,7 +31,7 @@ class GreedyClient:
         client = http.client.HTTPConnection(self.service.bind, timeout=PATIENCE)
         while not self.stopped.is_set():
             start = next(self.pages)
-            query = f"start={start}&end={start + BUCKETS * HOUR}&period=h&limit={BUCKETS}"
+            query = f"start={start}&end={start + 3600 * BUCKETS}&period=h&limit={BUCKETS}"
             client.request("GET", f"/api/v1/assets/price-history?{query}", headers={"Accept-Encoding": "gzip"})
             answer = client.getresponse()
             answer.read()
@@ -80,14 +67,10 @@ def seconds_of_health(service: Service) -> float:
     return statistics.median(taken)
 
 
-def test_20_connections_that_ask_for_100_000_points_each_leave_threads_for_others(own: Service) -> None:
-    own.source, own.environ = None, {"ANALYTICS_THREADS": "4"}
-    fill(own)
-    process = own.serve()
-    until(lambda: own.get("/readyz")[0] == http.client.OK)
-    with greedy_client(own) as client:
-        taken = seconds_of_health(own)
+def test_20_connections_that_ask_for_100_000_points_each_leave_threads_for_others(imported: Service) -> None:
+    """A worker has four threads. It has 10,000 hours of ten assets."""
+    with greedy_client(imported) as client:
+        taken = seconds_of_health(imported)
     assert taken < BOUND * slack(), client.answers
     # Pages go on being built, and who is refused is told to come back later.
     assert {*client.answers} == {(200, None), (503, "5")}
-    assert stop(process) == 0

@@ -7,22 +7,22 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
-from tests.acceptance.conftest import Service, stop
+from analytics_service.store.server import read_running
+from tests.acceptance.conftest import FIRST, Service, stop
 from tests.clickhouse import by_url
-from tests.processes import PATIENCE, children, command_line, free_port, slack, until
+from tests.processes import PATIENCE, slack, until
 from tests.relay import Relay
 
 DAY = 86_400
-FIRST = 1_700_000_000
 # More than the one worker has threads.
-CALLERS = 24
+CALLERS = 8
 PRICES = "/api/v1/assets/prices"
 _READS = [f'analytics_store_query_seconds_count{{query="{name}_rows"}}' for name in ("frame", "last")]
 
@@ -71,42 +71,27 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def served(service: Service, folder: Path) -> int:
-    """Serve ten daily prices with one worker and a ClickHouse of its own; the process of that."""
-    prices, assets = folder / "prices.csv", folder / "assets.csv"
-    rows = [f"AAA,{FIRST + n * DAY},{n + 1}\n" for n in range(10)]
-    prices.write_text("symbol,timestamp,USD_price\n" + "".join(rows))
-    assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
-    service.source = "none"
-    process = service.serve()
-    until(lambda: service.get("/healthz")[0] == 200)
-    code, output = service.done("import", "prices", str(prices), "--assets", str(assets))
-    assert code == 0, output
-    until(lambda: ask(service, PRICES).status == 200 and ask(service, page(0)).status == 200)
-    numbers = iter(range(2 * CALLERS, DAY))
-    until(lambda: is_in_memory(service, page(next(numbers))))
-    return next(pid for pid in children(process.pid) if "analytics_service.embedded.child" in command_line(pid))
-
-
-def test_a_store_that_hangs_takes_only_the_answers_that_need_it(own: Service, tmp_path: Path) -> None:
+def test_a_store_that_hangs_takes_only_the_answers_that_need_it(imported: Service) -> None:
     """A stopped server accepts connections and never answers. All callers at once need it, and go on to."""
-    server = served(own, tmp_path)
-    until(lambda: ask(own, "/readyz").status == 200)
-    with ThreadPoolExecutor(CALLERS) as callers, stopped(server):
-        waiting = [callers.submit(ask_while_it_hangs, own, page(n, "w")) for n in range(CALLERS)]
+    until(lambda: {ask(imported, path).status for path in ("/readyz", PRICES, page(0))} == {200})
+    numbers = iter(range(2 * CALLERS, DAY))
+    until(lambda: is_in_memory(imported, page(next(numbers))))
+    running = read_running(imported.data_dir)
+    assert running is not None
+    with ThreadPoolExecutor(CALLERS) as callers, stopped(running.server):
+        waiting = [callers.submit(ask_while_it_hangs, imported, page(n, "w")) for n in range(CALLERS)]
         begun = time.monotonic()
-        while own.metrics()["analytics_store_up"] or time.monotonic() < begun + 3:
+        while imported.metrics()["analytics_store_up"] or time.monotonic() < begun + 3:
             assert time.monotonic() - begun < 6 * slack()
-            at_once = {path: ask(own, path) for path in ("/healthz", "/readyz", "/metrics", PRICES, page(1))}
+            at_once = {path: ask(imported, path) for path in ("/healthz", "/readyz", "/metrics", PRICES, page(1))}
             assert {answer.status for answer in at_once.values()} == {200}, at_once
             assert max(answer.seconds for answer in at_once.values()) < slack(), at_once
             time.sleep(0.1)
         answers = [answer for one in waiting for answer in one.result()]
         assert {(one.status, bool(one.retry_after)) for one in answers} == {(503, True)}
         assert max(one.seconds for one in answers) < 5 * slack(), answers
-    until(lambda: own.metrics()["analytics_store_up"], 15 * slack())
-    assert ask(own, page(CALLERS, "w")).status == 200
-    assert stop(own.started[0]) == 0
+    until(lambda: imported.metrics()["analytics_store_up"], 15 * slack())
+    assert ask(imported, page(CALLERS, "w")).status == 200
 
 
 def ask_while_it_hangs(service: Service, path: str) -> list[Answer]:
@@ -118,38 +103,34 @@ def ask_while_it_hangs(service: Service, path: str) -> list[Answer]:
     return answers
 
 
-def test_while_one_of_two_servers_answers_requests_are_answered(own: Service, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_while_one_of_two_servers_answers_requests_are_answered(imported: Service, own: Service) -> None:
     """Relays stand for the servers, and each hangs in turn. Meanwhile a few may get a 503, and none waits for long."""
-    served(own, tmp_path)
-    server = by_url(Settings(data_dir=own.data_dir))
+    server = by_url(Settings(data_dir=imported.data_dir))
     with Relay(server) as first, Relay(server) as second, ThreadPoolExecutor(CALLERS) as callers:
         environ = {"URL": f"{first.url},{second.url}", "USER": server.clickhouse_user}
         environ |= {"PASSWORD": server.clickhouse_password}
-        several = replace(
-            own,
-            bind=f"127.0.0.1:{free_port()}",
-            metrics_bind=f"127.0.0.1:{free_port()}",
-            environ={f"ANALYTICS_CLICKHOUSE_{name}": value for name, value in environ.items()},
-        )
-        process, numbers = several.serve(), count()
+        own.source = None
+        own.environ = {f"ANALYTICS_CLICKHOUSE_{name}": value for name, value in environ.items()}
+        process, numbers = own.serve(), count()
 
         def asked(seconds: float) -> list[Answer]:
             """The answers to a caller that asks for one page after the other, each of which is read from the store."""
             answers, end = [], time.monotonic() + seconds
             while time.monotonic() < end:
-                answers.append(ask(several, page(next(numbers), "w")))
+                answers.append(ask(own, page(next(numbers), "w")))
             return answers
 
-        until(lambda: several.get("/readyz")[0] == 200)
+        until(lambda: own.get("/readyz")[0] == 200)
         for hanging, other in ((first, second), (second, first)):
             other.hangs.clear()
-            until(lambda: ask(several, page(next(numbers), "w")).status == 200)
+            until(lambda: ask(own, page(next(numbers), "w")).status == 200)
             hanging.hangs.set()
             at_first = [answer for one in [callers.submit(asked, 3) for _ in range(CALLERS)] for answer in one.result()]
             assert max(answer.seconds for answer in at_first) < 6 * slack()
             assert {answer.status for answer in at_first} <= {200, 503}
             assert {answer.status for answer in asked(1)} == {200}
-        assert f"ClickHouse at {first.url} cannot be reached: it does not answer. Asking the next" in several.printed()
+        assert f"ClickHouse at {first.url} cannot be reached: it does not answer. Asking the next" in own.printed()
         assert stop(process) == 0
 
 
@@ -170,14 +151,16 @@ def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service
     assert "sesame" not in said
 
 
-def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away_and_can_be_stopped_meanwhile(own: Service) -> None:
+def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away_and_can_be_stopped_meanwhile(
+    continued: Service,
+) -> None:
     """If it ended again and again before it has worked, `up` would give it up and end."""
-    own.environ = {FOUND: "true"}
-    process = own.printing("jobs", "run")
-    own.says(process, "Trying again until it answers.")
+    continued.environ = {FOUND: "true"}
+    process = continued.printing("jobs", "run")
+    continued.says(process, "Trying again until it answers.")
     assert stop(process) == 0
-    process = own.printing("jobs", "run")
-    own.says(process, "Trying again until it answers.")
-    with clickhouse(Settings(data_dir=own.data_dir), "pytest"):
-        own.says(process, "The scheduler is running")
+    process = continued.printing("jobs", "run")
+    continued.says(process, "Trying again until it answers.")
+    with clickhouse(Settings(data_dir=continued.data_dir), "pytest"):
+        continued.says(process, "The scheduler is running")
         assert stop(process) == 0

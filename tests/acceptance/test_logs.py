@@ -22,7 +22,7 @@ def get(path: bytes, headers: bytes = b"") -> bytes:
     return b"GET " + path + b" HTTP/1.1\r\nHost: here\r\nConnection: close\r\n" + headers + b"\r\n"
 
 
-@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], ["nothing"]])
+@pytest.mark.parametrize("arguments", [["up", "--bind", "8000"], pytest.param(["nothing"], marks=pytest.mark.slow)])
 def test_an_error_of_a_command_is_a_line_of_json(own: Service, arguments: list[str]) -> None:
     """Also where click would print several, and where the settings are wrong."""
     own.environ = {"ANALYTICS_LOG_FORMAT": "json", "ANALYTICS_TZ": "Mars"}

@@ -4,6 +4,7 @@ import json
 import urllib.request
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis.checks import not_a_server_error
@@ -18,7 +19,9 @@ from tests.acceptance.conftest import Service
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
-def test_any_request_the_document_allows_is_answered_as_it_says(service: Service) -> None:
+# The first example of each is the simplest one.
+@pytest.mark.parametrize("examples", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_any_request_the_document_allows_is_answered_as_it_says(service: Service, examples: int) -> None:
     with urllib.request.urlopen(f"http://{service.bind}/api/v1/openapi.json") as answer:
         document = json.load(answer)
     schema = schemathesis.openapi.from_dict(document)
@@ -28,7 +31,7 @@ def test_any_request_the_document_allows_is_answered_as_it_says(service: Service
 
         @seed(1)
         @settings(
-            max_examples=4,
+            max_examples=examples,
             deadline=None,
             database=None,
             phases=[Phase.explicit, Phase.generate],

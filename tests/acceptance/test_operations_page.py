@@ -4,6 +4,7 @@ import json
 import urllib.request
 from contextlib import suppress
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from analytics_service.store.server import read_running
@@ -13,6 +14,7 @@ from tests.acceptance.conftest import Service
 from tests.acceptance.test_hanging_store import stopped
 from tests.processes import PATIENCE, until
 
+pytestmark = pytest.mark.slow
 SECTIONS = ["Problems", "Doubts", "Jobs", "Prices", "Workers", "Imports and backfills", "Disk by table"]
 EVERY = 10_000
 # Of documents that do not come, chromium itself says that.

@@ -3,14 +3,22 @@
 import json
 import urllib.request
 
+import pytest
+
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, until
 
 
 def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
-    # The scheduler may be the last to begin.
-    until(lambda: "no scheduler is running" not in service.done("status", "--json")[1])
-    code, output = service.done("status", "--json")
+    code, output = 1, ""
+
+    def tells_of_a_scheduler() -> bool:
+        nonlocal code, output
+        code, output = service.done("status", "--json")
+        return "no scheduler is running" not in output
+
+    # It may be the last to begin.
+    until(tells_of_a_scheduler)
     assert code == 0, output
     document = json.loads(output)
     assert document["healthy"] is True
@@ -32,6 +40,7 @@ def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:
     assert "\033" not in output
 
 
+@pytest.mark.slow
 def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Service) -> None:
     """`status` need not be told what `up` was told; the page of operators says the same. All that `up` prints is JSON,
     from the first line on."""
