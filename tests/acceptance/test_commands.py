@@ -122,9 +122,13 @@ def test_every_part_that_is_killed_is_restarted_and_who_takes_the_port_of_clickh
     recorder = Recorder(running.port)
     recorder.start()
     statuses = []
+
+    def goes_on() -> bool:
+        statuses.append(service.get(f"/api/v1/users/0x{len(statuses):040x}/tx-history")[0])
+        return statuses[-3:] == [200] * 3
+
     try:
-        while statuses[-3:] != [200] * 3:
-            statuses.append(service.get(f"/api/v1/users/0x{len(statuses):040x}/tx-history")[0])
+        until(goes_on)
     finally:
         recorder.stop()
     assert set(statuses) == {200, 503}

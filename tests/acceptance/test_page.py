@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
+from tests.acceptance.browser import PHONE, WIDE, Browser, Colors, barriers, look
 from tests.acceptance.conftest import Service, kill, stop
 from tests.processes import slack, until
 
@@ -32,6 +32,7 @@ CLOSED = {
     "end": (NOW - timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:00"),
 }
 AWAY = "The service cannot answer at the moment. Try again in a minute."
+ONLY_SOME = "Only the positions of some addresses are known here."
 MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
 IS_WHOLE = "(link) => link.getBoundingClientRect().right <= link.closest('nav').getBoundingClientRect().right"
@@ -136,35 +137,42 @@ def numbers(page: Page, chart: int = 0) -> list[list[str]]:
     return [row.split("\t") for row in panel.locator("tbody").inner_text().split("\n")]
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_view_is_complete_silent_and_without_barriers(visit: Visit, view: str) -> None:
-    page = visit.open(VIEWS[view], color_scheme="light")
-    for size, colors in zip((WIDE, PHONE), COLORS, strict=True):
-        look(page, size, colors)
-        visit.wait(page)
-        assert visit.browser.said == []
-        assert barriers(page) == []
-        assert page.get_by_text("SIMULATED", exact=True).is_visible()
-        assert page.locator(".notice.bad").count() == 0
-    # On a phone the header is one line.
-    assert page.locator("header").evaluate("(header) => header.offsetHeight") < 50
-    assert page.get_by_role("link", name="Address", exact=True).evaluate(IS_WHOLE)
+# Each view in one way; the other ways are slow.
+LOOKS: list[tuple[str, tuple[int, int], Colors]] = [
+    ("overview", WIDE, "light"),
+    ("markets", PHONE, "dark"),
+    ("risk", WIDE, "dark"),
+    ("asset", PHONE, "light"),
+    ("address", PHONE, "dark"),
+]
+OTHER_LOOKS = [(view, size, colors) for view in VIEWS for size, colors in ((WIDE, "light"), (PHONE, "dark"))]
+
+
+@pytest.mark.parametrize(
+    ("view", "size", "colors"),
+    [*LOOKS, *(pytest.param(*look, marks=pytest.mark.slow) for look in OTHER_LOOKS if look not in LOOKS)],
+)
+def test_every_view_is_complete_silent_and_without_barriers(
+    visit: Visit, view: str, size: tuple[int, int], colors: Colors
+) -> None:
+    """Only views with charts load what draws them and, where there is room, have a range to choose."""
+    page = visit.open(VIEWS[view], size=size, color_scheme=colors)
+    assert visit.browser.said == []
+    assert barriers(page) == []
+    assert page.get_by_text("SIMULATED", exact=True).is_visible()
+    assert page.locator(".notice.bad").count() == 0
+    if size == PHONE:
+        # The header is one line.
+        assert page.locator("header").evaluate("(header) => header.offsetHeight") < 50
+        assert page.get_by_role("link", name="Address", exact=True).evaluate(IS_WHOLE)
+    else:
+        assert page.get_by_role("button", name="30 d").is_visible() == (view != "markets")
     # Nothing comes from elsewhere.
     assert {urlsplit(url).netloc for url in visit.browser.asked} == {visit.service.bind}
+    assert any("plotly" in url for url in visit.browser.asked) == (view != "markets")
 
 
-def test_only_views_with_charts_load_what_draws_them(visit: Visit) -> None:
-    page = visit.open(VIEWS["markets"])
-    assert not [url for url in visit.browser.asked if "plotly" in url]
-    # There is nothing that a range would change.
-    expect(page.get_by_role("button", name="30 d")).to_be_hidden()
-    page.get_by_role("link", name="Overview").click()
-    visit.wait(page)
-    expect(page.get_by_role("button", name="30 d")).to_be_visible()
-    assert [url for url in visit.browser.asked if "plotly" in url]
-
-
-def test_numbers_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(visit: Visit) -> None:
+def test_numbers_and_candles_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(visit: Visit) -> None:
     page = visit.open(ASSET)
     [series] = (data := visit.data(source(page)))["series"]
     times = [datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M:%S") for t in data["t"]]
@@ -172,6 +180,10 @@ def test_numbers_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(v
     assert any(series["c"])
     shown = [["\N{EN DASH}" if value is None else value for value in row] for row in zip(times, *columns, strict=True)]
     assert numbers(page) == shown
+    # Candles lie in the middle of their buckets.
+    middle = datetime.fromtimestamp((data["t"][0] + data["t"][1]) / 2, UTC)
+    drawn = page.locator(".chart").first.evaluate("(chart) => chart.data[0].x")
+    assert drawn[0] == middle.strftime("%Y-%m-%d %H:%M:%S")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = page.locator(".panel:has(.chart)").first
     panel.get_by_text(re.compile("^Request")).click()
@@ -283,21 +295,7 @@ def test_what_is_missing_is_a_gap_and_an_asset_has_one_colour_in_all_charts(visi
     assert len({*colors[0].values()}) == len(colors[0])
 
 
-def test_candles_lie_in_the_middle_of_their_buckets_and_going_back_scrolls_back(visit: Visit) -> None:
-    page = visit.open(ASSET)
-    drawn = page.locator(".chart").first.evaluate("(chart) => chart.data[0].x")
-    times = visit.data(source(page))["t"]
-    middle = datetime.fromtimestamp((times[0] + times[1]) / 2, UTC)
-    assert drawn[0] == middle.strftime("%Y-%m-%d %H:%M:%S")
-    page.evaluate("() => new Promise((done) => { onscrollend = done; scrollTo(0, 500); }).then(() => null)")
-    page.get_by_role("link", name="All markets").evaluate("(link) => link.click()")
-    expect(page.get_by_role("table")).to_be_visible()
-    assert page.evaluate("scrollY") == 0
-    page.go_back()
-    page.wait_for_function("() => scrollY === 500")
-
-
-def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again(visit: Visit) -> None:
+def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again_and_going_back_scrolls_back(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     # Charts are drawn in browsers without it, too.
     page.add_init_script("delete globalThis.requestIdleCallback")
@@ -307,6 +305,12 @@ def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again(visit: Visit
     page.get_by_role("button", name="Candles").click()
     visit.wait(page)
     assert page.evaluate("document.activeElement.id") == "main"
+    page.evaluate("() => new Promise((done) => { onscrollend = done; scrollTo(0, 500); }).then(() => null)")
+    page.get_by_role("link", name="All markets").evaluate("(link) => link.click()")
+    expect(page.get_by_role("table")).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.wait_for_function("() => scrollY === 500")
 
 
 def test_a_custom_range_is_shown_a_backward_one_refused_and_a_future_one_left_for_the_newest(visit: Visit) -> None:
@@ -346,23 +350,13 @@ def test_what_the_api_would_not_take_counts_for_nothing_in_the_address(visit: Vi
     assert visit.data(url)["series"]
 
 
-def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit: Visit) -> None:
+def test_a_failed_chart_says_why_and_what_the_service_is_too_busy_for_is_asked_for_again_when_it_says(
+    visit: Visit,
+) -> None:
+    """The failed one is beside the others and can be tried again."""
     page = visit.browser.open("about:blank")
     pattern = re.compile("/markets/history/deposits")
     page.route(pattern, lambda route: failure(route, 503, "unavailable", "The store is away."))
-    page.goto(visit.url({}))
-    visit.wait(page)
-    broken = page.locator(".panel", has_text="Deposits by asset")
-    expect(broken.get_by_role("alert")).to_have_text(AWAY)
-    assert visit.browser.said
-    assert page.locator(".panel", has_text="Debt by asset").locator(".main-svg").count() > 0
-    page.unroute(pattern)
-    broken.get_by_role("button", name="Try again").click()
-    broken.locator(".main-svg").first.wait_for()
-
-
-def test_what_the_service_is_too_busy_for_is_asked_for_again_when_it_says(visit: Visit) -> None:
-    page = visit.browser.open("about:blank")
     refusals = [{"Retry-After": "1"}] * 2
 
     def busy(route: Route) -> None:
@@ -374,9 +368,16 @@ def test_what_the_service_is_too_busy_for_is_asked_for_again_when_it_says(visit:
     page.route(re.compile("/markets/history/debt"), busy)
     page.goto(visit.url({}))
     visit.wait(page)
+    broken = page.locator(".panel", has_text="Deposits by asset")
+    expect(broken.get_by_role("alert")).to_have_text(AWAY)
+    assert visit.browser.said
+    assert all(pattern.search(said) for said in visit.browser.said)
     assert refusals == []
+    assert page.locator(".panel", has_text="Debt by asset").locator(".main-svg").count() > 0
+    page.unroute(pattern)
+    broken.get_by_role("button", name="Try again").click()
+    broken.locator(".main-svg").first.wait_for()
     expect(page.get_by_role("alert")).to_have_count(0)
-    assert visit.browser.said == []
 
 
 def test_charts_show_symbols_as_they_are_written_and_the_size_of_their_answers(visit: Visit) -> None:
@@ -402,6 +403,7 @@ def test_charts_show_symbols_as_they_are_written_and_the_size_of_their_answers(v
     expect(page.locator(".source").first).to_contain_text(" · 33.5 KiB · ")
 
 
+@pytest.mark.slow
 def test_a_charting_library_that_could_not_be_loaded_is_loaded_anew(visit: Visit) -> None:
     # The tab that tests share has it in its cache.
     page = visit.browser.new_tab()
@@ -440,9 +442,9 @@ def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(vi
     ("view", "message"),
     [
         ("overview", "Deposits and debt are not known here."),
-        ("markets", "There are no prices and no markets yet."),
-        ("asset", "There are no assets yet."),
-        ("address", "What addresses have is not known here."),
+        pytest.param("markets", "There are no prices and no markets yet.", marks=pytest.mark.slow),
+        pytest.param("asset", "There are no assets yet.", marks=pytest.mark.slow),
+        pytest.param("address", "What addresses have is not known here.", marks=pytest.mark.slow),
     ],
 )
 def test_an_empty_store_is_announced_without_asking_for_what_is_not_there(
@@ -457,6 +459,7 @@ def test_an_empty_store_is_announced_without_asking_for_what_is_not_there(
     assert visit.browser.said == []
 
 
+@pytest.mark.slow
 def test_what_is_in_memory_is_shown_while_the_store_cannot_be_reached(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     away = {"healthy": False, "faults": ["the store cannot be reached"], "simulated": True, "sources": ["simulated"]}
@@ -514,7 +517,7 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
 @pytest.mark.parametrize(
     ("chosen", "movers"),
     [
-        ("24h", [("B", "$10.00", f"{MINUS}50.00%"), ("A", "$5.00", "+25.00%")]),
+        pytest.param("24h", [("B", "$10.00", f"{MINUS}50.00%"), ("A", "$5.00", "+25.00%")], marks=pytest.mark.slow),
         ("30d", [("A", "$5.00", "+400.00%"), ("C", "$30.00", "+200.00%"), ("B", "$10.00", f"{MINUS}90.00%")]),
     ],
 )
@@ -543,10 +546,7 @@ def test_an_overview_without_markets_has_the_newest_rates_and_tells_what_there_i
     for title, rows in tables.items():
         panel = page.locator(".panel", has=page.get_by_role("heading", name=f"{title} Data ends 2024-02-20"))
         assert panel.locator("tbody").inner_text() == rows
-    for size, colors in zip((WIDE, PHONE), COLORS, strict=True):
-        look(page, size, colors)
-        old.wait(page)
-        assert barriers(page) == []
+    assert barriers(page) == []
     assert old.browser.said == []
     page.get_by_role("table", name="Highest lend APRs").get_by_role("link", name="C", exact=True).click()
     expect(page.locator("h1")).to_contain_text("C")
@@ -606,6 +606,7 @@ def test_an_asset_is_chosen_by_symbol_and_by_id_where_two_have_it(old: Visit) ->
     assert old.browser.said == []
 
 
+@pytest.mark.slow
 def test_a_store_of_rates_alone_needs_no_prices_for_its_overview_and_its_assets(old: Visit) -> None:
     page = old.browser.open("about:blank")
     newest = {"newest": datetime.fromtimestamp(RATES_END, UTC).isoformat(), "age_seconds": 10**7, "fresh": True}
@@ -653,13 +654,13 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     page.route(re.compile("/history/tvl.*period=auto"), doubled_at_the_end)
     visit.open({"tz": "UTC"})
     expect(page.locator(".tile").last).to_contain_text("$20.00+100.00% from the day before")
-    for size in (WIDE, PHONE):
-        visit.open(times | {"tz": "UTC"}, size=size)
-        expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
-        # Utilization is a percentage itself.
-        expect(page.locator(".tile", has_text="Utilization")).to_contain_text(re.compile(r"\d pp over the range"))
-        # Liquidations are of now, and the other numbers are not.
-        expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
+    # In fewer and wider buckets.
+    visit.open(times | {"tz": "UTC"}, size=PHONE)
+    expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
+    # Utilization is a percentage itself.
+    expect(page.locator(".tile", has_text="Utilization")).to_contain_text(re.compile(r"\d pp over the range"))
+    # Liquidations are of now, and the other numbers are not.
+    expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
 
 
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(visit: Visit) -> None:
@@ -701,6 +702,8 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
 
 def test_markets_are_searched_sorted_and_kept_in_the_address(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
+    # There is nothing that a range would change.
+    expect(page.get_by_role("button", name="30 d")).to_be_hidden()
     rows = page.locator("tbody tr")
     merged = visit.data(f"http://{visit.service.bind}/api/v1/markets/merged?with_value=true")
     debts = {
@@ -779,6 +782,7 @@ def test_markets_are_those_of_the_end_of_a_range_that_is_over(visit: Visit) -> N
     expect(said.first).to_contain_text("Total value locked")
 
 
+@pytest.mark.slow
 def test_the_documentation_has_an_address_to_look_at(visit: Visit) -> None:
     page = visit.open({"view": "address"})
     page.locator("main").get_by_role("link", name="API documentation").click()
@@ -807,9 +811,8 @@ def test_the_contents_of_docs_are_folded_away_on_phones_only_and_have_no_barrier
     alike = "main > section:not(h2 + section, h2 + section + section), nav li:nth-child(n + 3)"
     page.locator(alike).evaluate_all("(elements) => elements.forEach((element) => element.remove())")
     assert page.locator("main > section").count() > 10
-    for size, colors in zip((WIDE, PHONE), COLORS, strict=True):
-        look(page, size, colors)
-        assert barriers(page) == []
+    look(page, PHONE, "dark")
+    assert barriers(page) == []
     assert visit.browser.said == []
 
 
@@ -872,12 +875,11 @@ def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit
     expect(rows.locator("td:nth-child(4)")).to_have_text(healths)
     falling = rows.filter(has_text=f"({MINUS}").first
     falls_at = falling.locator("td").nth(5).inner_text()
-    falling.get_by_role("link").click()
-    visit.wait(page)
-    assert page.get_by_role("columnheader", name="Liquidated at").first.is_visible()
+    account = str(falling.get_by_role("link").get_attribute("href"))
     # Meanwhile there may be newer prices.
     moment = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    visit.open(query(page.url) | {"at": moment, "tz": "UTC"})
+    visit.open(query(account) | {"at": moment, "tz": "UTC"})
+    assert page.get_by_role("columnheader", name="Liquidated at").first.is_visible()
     assert page.get_by_role("cell", name=falls_at).first.is_visible()
 
 
@@ -909,6 +911,7 @@ def test_every_figure_of_risk_leads_to_its_accounts(visit: Visit) -> None:
     assert shown == [one["address"] for one in visit.data(api)]
 
 
+@pytest.mark.slow
 def test_a_ladder_that_failed_is_loaded_again_and_told_where_the_slider_is_by_then(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     pattern = re.compile("/risk/ladder")
@@ -923,21 +926,31 @@ def test_a_ladder_that_failed_is_loaded_again_and_told_where_the_slider_is_by_th
     assert not [said for said in visit.browser.said if "uncaught" in said]
 
 
-def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figures_of_all(visit: Visit) -> None:
-    """As the service of a follower does. Histories of risk and the health of an address are there."""
-    why = "Only the positions of some addresses are known here."
-    error = {"kind": "entity_not_found", "scope": "user", "message": why}
+def follower(visit: Visit) -> Page:
+    """The page of a service that follows some addresses of another deployment."""
+    error = {"kind": "entity_not_found", "scope": "user", "message": ONLY_SOME}
     page = visit.browser.open(visit.url({"view": "markets"}))
     page.route(
         re.compile(r"/market/(risk|borrowers)\b"), lambda route: route.fulfill(status=404, json={"error": error})
     )
+    return page
+
+
+def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figures_of_all(visit: Visit) -> None:
+    """As the service of a follower does. Histories of risk are there."""
+    page = follower(visit)
     visit.open(VIEWS["risk"])
-    expect(page.locator(".notice")).to_have_text([why])
+    expect(page.locator(".notice")).to_have_text([ONLY_SOME])
     expect(page.locator(".tile")).to_have_count(0)
     expect(page.locator(".panel h2")).to_have_text(["Debt at risk", "Accounts at risk"])
     assert page.locator(".main-svg").count() > 0
+
+
+@pytest.mark.slow
+def test_where_only_some_addresses_are_known_the_health_of_one_is_shown_without_prices(visit: Visit) -> None:
+    page = follower(visit)
     visit.open(VIEWS["address"])
-    expect(page.get_by_text(f"At which prices is not known. {why}")).to_be_visible()
+    expect(page.get_by_text(f"At which prices is not known. {ONLY_SOME}")).to_be_visible()
     expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
     expect(page.get_by_role("columnheader", name="Liquidated at")).to_have_count(0)
 
@@ -968,12 +981,21 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transa
         assert moment_and_zone.items() <= query(url).items()
 
 
-def test_tiles_of_an_address_are_of_the_moment_that_its_tables_are_of(visit: Visit) -> None:
-    """One that cannot be loaded says so beside all else."""
+def test_an_address_shows_its_worth_at_a_moment_and_how_a_chosen_metric_has_changed(visit: Visit) -> None:
+    """A tile that cannot be loaded says so beside all else."""
     page = visit.browser.open("about:blank")
     pattern = re.compile("metric=health")
     page.route(pattern, lambda route: failure(route, 503, "unavailable", "The store is away."))
     visit.open(VIEWS["address"] | {"at": CLOSED["end"], "tz": "UTC"})
+    tiles = page.locator(".tile")
+    expect(tiles.locator("h2")).to_have_text(
+        ["Net worth", "Collateral", "Debt", "Deposits", "Least health", "Debt to collateral"]
+    )
+    moment = f"tz=UTC&period=y&start={CLOSED['end']}&end={CLOSED['end']}"
+    [debt] = visit.data(f"http://{visit.service.bind}/api/v1/users/{RICH}/history?{moment}&metric=debt")["points"]
+    assert float(tiles.nth(2).locator(".value").inner_text().strip("$K")) == pytest.approx(
+        float(debt["v"]) / 1000, rel=0.01
+    )
     shown = page.get_by_role("table", name="Health of the borrow accounts").locator("td:nth-child(2)").all_inner_texts()
     least = min((health for health in shown if health != "no debt"), key=float)
     tile = page.locator(".tile", has_text="Least health")
@@ -981,24 +1003,13 @@ def test_tiles_of_an_address_are_of_the_moment_that_its_tables_are_of(visit: Vis
     page.unroute(pattern)
     tile.get_by_role("button", name="Try again").click()
     expect(tile.locator(".value")).to_have_text(least)
-
-
-def test_an_address_shows_its_worth_and_how_a_chosen_metric_has_changed(visit: Visit) -> None:
-    page = visit.open(VIEWS["address"] | {"tz": "UTC"})
-    shown = page.locator(".tile")
-    expect(shown.locator("h2")).to_have_text(
-        ["Net worth", "Collateral", "Debt", "Deposits", "Least health", "Debt to collateral"]
-    )
-    history = f"http://{visit.service.bind}/api/v1/users/{RICH}/history?period=y&start=now&end=now"
-    [debt] = visit.data(f"{history}&metric=debt")["points"]
-    tile = shown.nth(2).locator(".value").inner_text()
-    assert float(tile.strip("$K")) == pytest.approx(float(debt["v"]) / 1000, rel=0.01)
     page.get_by_role("button", name="Least health").click()
     visit.wait(page)
     assert query(page.url)["metric"] == "health"
     expect(page.locator("#chart-worth-over-time ~ .readout")).to_contain_text("Least health 3.")
 
 
+@pytest.mark.slow
 def test_a_receipt_of_a_receipt_token_is_liquidated_at_the_price_of_what_both_stand_for(visit: Visit) -> None:
     """The simulated protocol has none, so receipt tokens become such; they get a liquidation LTV of their own."""
     query = VIEWS["address"] | {"at": CLOSED["end"], "tz": "UTC"}
@@ -1091,44 +1102,45 @@ def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(
         page.goto(visit.url({"view": "address"}))
     visit.wait(page)
     [first, *_] = answered.value.json()["data"]
-    page.get_by_role("table", name="Largest borrowers").get_by_role("link").first.click()
-    visit.wait(page)
-    assert query(page.url)["address"] == first["address"]
+    link = page.get_by_role("table", name="Largest borrowers").get_by_role("link").first
+    borrower = query(str(link.get_attribute("href")))
+    assert borrower["address"] == first["address"]
+    visit.open(borrower | {"action": "return"})
+    expect(page.get_by_role("combobox", name="Action")).to_have_value("return")
     with page.expect_request(re.compile("/tx-history")) as asked:
         page.get_by_role("combobox", name="Action").select_option("Borrow")
-    assert query(asked.value.url)["action"] == "borrow"
-    visit.open(query(page.url))
-    expect(page.get_by_role("combobox", name="Action")).to_have_value("borrow")
+    assert query(asked.value.url)["action"] == query(page.url)["action"] == "borrow"
     expect(page.locator(".panel", has_text="Transactions").last).to_contain_text(
         re.compile("Borrow|There are no transactions of this kind.")
     )
 
 
-def test_the_newest_transactions_of_all_are_chosen_and_lead_to_addresses_and_assets(visit: Visit) -> None:
+@pytest.mark.parametrize("view", [pytest.param("overview", marks=pytest.mark.slow), "risk"])
+def test_the_newest_transactions_of_all_are_chosen_and_lead_to_addresses_and_assets(visit: Visit, view: str) -> None:
     page = visit.browser.open("about:blank")
     page.route(re.compile("/market/events"), thirty_transactions)
-    for view in ("overview", "risk"):
-        visit.open({"view": view, "tz": "UTC"})
-        rows = page.get_by_role("table", name="Latest").locator("tbody tr")
-        expect(rows).to_have_count(10)
-        expect(rows.first.get_by_role("link", name="1 AHEL")).to_have_attribute(
-            "href", re.compile("asset=native%3Bahel")
-        )
-        page.get_by_role("button", name="Older").click()
-        expect(rows).to_have_count(20)
-        with page.expect_request(re.compile("/market/events")) as asked:
-            page.get_by_role("combobox", name="Asset").select_option("HEL")
-        chosen = {"asset_ids": "native;ahel"} | ({"action": "liquidate"} if view == "risk" else {})
-        assert chosen.items() <= query(asked.value.url).items()
-    rows.first.get_by_role("link", name=re.compile("^ptcl1")).click()
-    visit.wait(page)
-    assert query(page.url)["address"] == RICH
+    visit.open({"view": view, "tz": "UTC"} | CLOSED)
+    rows = page.get_by_role("table", name="Latest").locator("tbody tr")
+    expect(rows).to_have_count(10)
+    expect(rows.first.get_by_role("link", name="1 AHEL")).to_have_attribute("href", re.compile("asset=native%3Bahel"))
+    page.get_by_role("button", name="Older").click()
+    expect(rows).to_have_count(20)
+    with page.expect_request(re.compile("/market/events")) as asked:
+        page.get_by_role("combobox", name="Asset").select_option("HEL")
+    chosen = {"asset_ids": "native;ahel"} | ({"action": "liquidate"} if view == "risk" else {})
+    assert chosen.items() <= query(asked.value.url).items()
+    account = rows.first.get_by_role("link", name=re.compile("^ptcl1")).get_attribute("href")
+    assert query(str(account))["address"] == RICH
     status, body = visit.service.get("/api/v1/analytics/market/events?limit=10&with_text=true&asset_ids=native;ahel")
     assert status == 200, body
 
 
 @pytest.mark.parametrize(
-    ("query", "message"), [({}, "No asset is chosen."), ({"asset": "native;none"}, "There is no asset native;none.")]
+    ("query", "message"),
+    [
+        pytest.param({}, "No asset is chosen.", marks=pytest.mark.slow),
+        ({"asset": "native;none"}, "There is no asset native;none."),
+    ],
 )
 def test_an_unknown_asset_is_an_error_beside_a_link_to_all_markets(
     visit: Visit, query: dict[str, str], message: str
@@ -1150,7 +1162,7 @@ def test_colours_and_zone_follow_the_address_then_what_was_chosen_before(visit: 
     assert "theme" not in query(page.url)
     assert page.evaluate("history.length") == entries
     page.get_by_label("Zone").select_option("Asia/Tokyo")
-    page = visit.open({}, color_scheme="light")
+    page = visit.open(VIEWS["asset"] | CLOSED, color_scheme="light")
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
     assert query(source(page))["tz"] == "Asia/Tokyo"
 
@@ -1220,11 +1232,12 @@ class Watched:
         """Open a view."""
         self.page.goto(self._visit.url(query))
         self._visit.wait(self.page)
-        self._mark()
+        self.mark()
         # It has looked which snapshots there are.
         self.let_pass(16)
 
-    def _mark(self) -> None:
+    def mark(self) -> None:
+        """Mark the view as it is now, so that it can be seen whether it is drawn again."""
         self.page.evaluate("document.querySelector('main h1').marked = true")
 
     def is_marked(self) -> bool:
@@ -1251,7 +1264,7 @@ class Watched:
         assert code == 0, output
 
 
-def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_it(visit: Visit) -> None:
+def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_or_reads_it(visit: Visit) -> None:
     watched = Watched(visit)
     watched.show(VIEWS["asset"])
     page = watched.page
@@ -1264,14 +1277,16 @@ def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_it(visit: Visit) 
     assert page.locator("main h1").count() == 1
     assert page.locator("main .next").count() == 0
     assert visit.browser.said == []
+    watched.mark()
+    page.locator(".panel summary").first.click()
+    page.evaluate("document.activeElement.blur()")
+    watched.add_snapshot()
+    assert not any(watched.is_drawn_again() for _ in range(2)), "it was drawn again although someone has opened a part"
 
 
-def test_what_someone_reads_or_what_is_over_is_not_drawn_again(visit: Visit) -> None:
+@pytest.mark.slow
+def test_what_is_over_is_not_drawn_again(visit: Visit) -> None:
     watched = Watched(visit)
-    for query, summary in ((VIEWS["asset"], True), (ASSET, False)):
-        watched.show(query)
-        if summary:
-            watched.page.locator(".panel summary").first.click()
-            watched.page.evaluate("document.activeElement.blur()")
-        watched.add_snapshot()
-        assert not any(watched.is_drawn_again() for _ in range(2))
+    watched.show(ASSET)
+    watched.add_snapshot()
+    assert not any(watched.is_drawn_again() for _ in range(2))
