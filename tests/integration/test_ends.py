@@ -1,10 +1,10 @@
 """Assets that ended: nothing is carried past their end, and they are in no list and no sum of the present."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import falcon.testing
@@ -24,7 +24,9 @@ from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.snapshot import Batch, Taking, commit
+from tests import clickhouse
 from tests.doubles import FreshHeads
+from tests.integration.databases import database, make_views
 from tests.integration.handmade import NOON, HandMade
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -58,6 +60,11 @@ def take(store: Store, source: HandMade, *instants: datetime) -> None:
             run_once(JOBS[name], source, store, at)
 
 
+def take_prices(store: Store, *instants: datetime) -> None:
+    for at in instants:
+        run_once(JOBS["prices"], Delisting(), store, at)
+
+
 def client_of(settings: Settings, store: Store, now: datetime = NOON + 7 * DAY) -> falcon.testing.TestClient:
     return falcon.testing.TestClient(create_app(settings, store, lambda: now, heads=FreshHeads(store)))
 
@@ -73,21 +80,31 @@ def series(client: falcon.testing.TestClient, path: str, symbol: str = "BBB", **
     return data["series"][0]["points"]
 
 
-@pytest.fixture
-def ended(store: Store) -> Store:
-    """From an hour before noon to 25 hours after it: b was listed last at noon."""
-    take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY - HOUR, NOON + DAY)
-    return store
+class Ended(NamedTuple):
+    """A database in which b was listed last at noon, read by many tests and written by none."""
+
+    settings: Settings
+    store: Store
+
+
+@pytest.fixture(scope="module")
+def ended(server: Settings) -> Iterator[Ended]:
+    """From an hour before noon to 25 hours after it."""
+    settings = replace(server, clickhouse_database="test_ends")
+    with database(settings) as store:
+        make_views(store)
+        take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY - HOUR, NOON + DAY)
+        yield Ended(settings, store)
 
 
 RANGE = {"start": SECOND - 3600, "end": SECOND + 7200, "period": "h"}
 
 
-def test_no_aggregate_and_no_fill_goes_past_the_end(settings: Settings, ended: Store) -> None:
+def test_no_aggregate_and_no_fill_goes_past_the_end(ended: Ended) -> None:
     for memory in (0, 96):
-        client = client_of(replace(settings, history_memory=memory), ended)
+        client = client_of(replace(ended.settings, history_memory=memory), ended.store)
         for fill in ("previous", "none", "last"):
-            for agg in ("last", "first", "min", "max", "mean"):
+            for agg in ("last", "first", "min", "max", "mean") if memory else ("last", "min", "mean"):
                 points = series(client, "assets/price-history", agg=agg, fill=fill, **RANGE)
                 assert [point["v"] for point in points] == ["2", "4", None, None], (agg, fill)
             points = series(client, "assets/price-history", agg="delta", fill=fill, **RANGE)
@@ -98,17 +115,18 @@ def test_no_aggregate_and_no_fill_goes_past_the_end(settings: Settings, ended: S
         assert [point["v"] for point in series(client, "assets/price-history", symbol="AAA", **RANGE)] == ["2", *"444"]
 
 
-def test_a_mean_covers_the_time_up_to_the_end(settings: Settings, ended: Store) -> None:
+def test_a_mean_covers_the_time_up_to_the_end(ended: Ended) -> None:
     """Of the day of the end: 2 USD for an hour from 11:00 on, 4 USD for the second at noon."""
     day = {"start": "2025-03-01", "end": "2025-03-01", "period": "d", "agg": "mean", "digits": 8}
     expected = {"AAA": (2 * 3600 + 4 * 12 * 3600) / (13 * 3600), "BBB": (2 * 3600 + 4) / 3601}
+    client = client_of(*ended)
     for symbol, mean in expected.items():
-        (point,) = series(client_of(settings, ended), "assets/price-history", symbol=symbol, **day)
+        (point,) = series(client, "assets/price-history", symbol=symbol, **day)
         assert float(point["v"]) == pytest.approx(mean, abs=1e-6)
 
 
-def test_files_have_no_value_after_the_end(settings: Settings, ended: Store) -> None:
-    client = client_of(settings, ended)
+def test_files_have_no_value_after_the_end(ended: Ended) -> None:
+    client = client_of(*ended)
     text = client.simulate_get(
         "/api/v1/assets/price-history", query_string=urlencode({**RANGE, "format": "csv", "symbols": "BBB"})
     ).text
@@ -121,9 +139,8 @@ def test_files_have_no_value_after_the_end(settings: Settings, ended: Store) -> 
     assert [point["v"] for point in ask(client, "markets/history/tvl", **RANGE)["points"]] == ["40", "80", "40", "40"]
 
 
-@pytest.mark.usefixtures("views")
-def test_an_ended_asset_is_in_no_list_of_the_present(settings: Settings, ended: Store, client: Client) -> None:
-    app = client_of(settings, ended)
+def test_an_ended_asset_is_in_no_list_of_the_present(ended: Ended) -> None:
+    app = client_of(*ended)
     for path in ("assets", "assets/prices"):
         listed = {str(item.get("asset_info", item)["asset"]["id"]) for item in ask(app, path)}
         assert listed == {A.id}, path
@@ -132,19 +149,22 @@ def test_an_ended_asset_is_in_no_list_of_the_present(settings: Settings, ended: 
         # It was found later that it had ended by then.
         during = ask(app, path, at=SECOND + 2 * 3600)
         assert {str(item.get("asset_info", item)["asset"]["id"]) for item in during} == {A.id}
-    for view, ids in {
+    views = {
         "assets": [A.id],
         "all_assets": [A.id, B.id],
         "price_now": [A.id],
         f"price_at(time = '{NOON:%Y-%m-%d %H:%M:%S}')": [A.id, B.id],
         f"price_at(time = '{NOON + HOUR:%Y-%m-%d %H:%M:%S}')": [A.id],
-    }.items():
-        assert [row[0] for row in client.query(f"SELECT asset_id FROM {view} ORDER BY 1").result_rows] == ids, view
+    }
+    with clickhouse.client(ended.settings) as client:
+        for view, ids in views.items():
+            assert [row[0] for row in client.query(f"SELECT asset_id FROM {view} ORDER BY 1").result_rows] == ids, view
 
 
 def test_answers_that_were_given_before_the_end_was_found_are_made_again(settings: Settings, store: Store) -> None:
-    source = Delisting()
-    take(store, source, NOON - HOUR, NOON, NOON + HOUR, NOON + 2 * HOUR)
+    take_prices(store, NOON, NOON + 2 * HOUR)
+    for hour in range(-1, 3):
+        run_once(JOBS["markets"], Delisting(), store, NOON + hour * HOUR)
     app = client_of(settings, store)
 
     def shown() -> tuple[list[str], list[str | None]]:
@@ -153,22 +173,26 @@ def test_answers_that_were_given_before_the_end_was_found_are_made_again(setting
         return past, [point["v"] for point in points]
 
     assert shown() == ([A.id, B.id], ["20", "40", "0", "0"])
-    take(store, source, NOON + DAY)
+    take_prices(store, NOON + DAY)
     assert shown() == ([A.id], ["20", "40", None, None])
 
 
-def test_an_asset_that_is_listed_again_goes_on(settings: Settings, ended: Store) -> None:
-    take(ended, Delisting(again=NOON + 2 * DAY), NOON + 2 * DAY)
-    assert read_assets(ended)[B.id].ended_at is None
-    assert len(ask(client_of(settings, ended), "assets")) == 2
+def test_an_asset_that_is_listed_again_goes_on(settings: Settings, store: Store) -> None:
+    take_prices(store, NOON, NOON + DAY)
+    assert read_assets(store)[B.id].ended_at == NOON
+    run_once(JOBS["prices"], Delisting(again=NOON + 2 * DAY), store, NOON + 2 * DAY)
+    assert read_assets(store)[B.id].ended_at is None
+    client = client_of(settings, store)
+    assert len(ask(client, "assets")) == 2
     days = {"start": SECOND, "end": SECOND + 2 * 86_400, "period": "d"}
-    points = series(client_of(settings, ended), "assets/price-history", **days)
+    points = series(client, "assets/price-history", **days)
     assert [point["v"] for point in points] == ["4"] * 3
 
 
-def test_a_backfill_changes_no_end(settings: Settings, ended: Store) -> None:
-    backfill(JOBS["prices"], Delisting(), ended, [NOON - 3 * HOUR, NOON - 2 * HOUR, NOON + 2 * HOUR])
-    assert read_assets(ended)[B.id].ended_at == NOON
+def test_a_backfill_changes_no_end(store: Store) -> None:
+    take_prices(store, NOON, NOON + DAY)
+    backfill(JOBS["prices"], Delisting(), store, [NOON - 3 * HOUR, NOON - 2 * HOUR, NOON + 2 * HOUR])
+    assert read_assets(store)[B.id].ended_at == NOON
 
 
 @pytest.mark.usefixtures("views")
@@ -180,10 +204,10 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
         return [read_assets(store)[B.id].ended_at, in_view and in_view.replace(tzinfo=UTC)]
 
     source, prices = Delisting(), JOBS["prices"]
-    take(store, source, NOON + 7 * DAY)
+    take_prices(store, NOON + 7 * DAY)
     backfill(prices, source, store, [NOON - 3 * HOUR])
     beginning = begin(store, "prices", SECOND, SECOND)
-    take(store, source, NOON + 7 * DAY + HOUR)
+    take_prices(store, NOON + 7 * DAY + HOUR)
     less = read_assets(store)[B.id]
     assert ends() == [NOON - 3 * HOUR] * 2
     snapshots = prices.collect(Batch("prices", source, store, [NOON], beginning.present))
@@ -191,7 +215,7 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
     assert ends() == [NOON] * 2
     define(store, asset_frame([less]), "end")
     assert ends() == [NOON] * 2
-    take(store, source, NOON + 7 * DAY + 2 * HOUR)
+    take_prices(store, NOON + 7 * DAY + 2 * HOUR)
     assert ends() == [NOON] * 2
     # What an operator says stays.
     define(store, asset_frame([replace(less, ended_at=NOON - HOUR)]), "end")
@@ -200,5 +224,5 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
 
 def test_the_setting_says_how_long_an_asset_may_be_unlisted(settings: Settings, store: Store) -> None:
     store.price_max_age = HOUR
-    take(store, Delisting(), NOON, NOON + HOUR)
+    take_prices(store, NOON, NOON + HOUR)
     assert read_assets(store)[B.id].ended_at == NOON

@@ -24,7 +24,6 @@ from analytics_service.errors import (
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
-from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.store.interest import InterestPaid
@@ -49,6 +48,7 @@ from tests.integration.handmade import (
     HandMade,
     market,
 )
+from tests.integration.lending import Lending
 
 MINUTE = timedelta(minutes=1)
 # Seconds.
@@ -108,12 +108,14 @@ def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(name: str, sto
     assert contents(client) == once
 
 
-@of_each_kind
+@pytest.mark.parametrize(
+    "name", ["loans", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prices", "markets", "positions"))]
+)
 def test_what_is_shown_at_completed_instants_is_that_of_a_store_where_no_run_died(
     name: str, store: Store, settings: Settings, client: Client
 ) -> None:
     """Runs die at every insert of theirs, twice for each, once with and once without another run in between."""
-    job, source = JOBS[name], SimulatedSource("1")
+    job, source = JOBS[name], Lending(SECOND)
     run_once(job, source, store, NOON)
     tables = [TABLES[name], *FAMILY_TABLES[name], "observation", "snapshot"]
     completed = [NOON]
@@ -331,7 +333,7 @@ def test_a_source_without_markets_is_an_error(store: Store) -> None:
 @pytest.mark.parametrize("name", ["markets", "ptoken", "routes"])
 def test_a_snapshot_of_the_past_is_added_beside_the_newest(name: str, store: Store, client: Client) -> None:
     """By a single run and by a backfill; the newest one stays as it is."""
-    source, table = SimulatedSource("1"), TABLES[name]
+    source, table = HandMade(), TABLES[name]
     run_once(JOBS[name], source, store, NOON)
     query = f"SELECT * EXCEPT version FROM {table} FINAL WHERE observed_at = {SECOND} ORDER BY ALL"
     newest = client.query(query).result_rows
@@ -345,7 +347,7 @@ def test_a_snapshot_of_the_past_is_added_beside_the_newest(name: str, store: Sto
 
 def test_a_completed_snapshot_is_left_alone(store: Store, client: Client) -> None:
     """Every job, at a second that closes cells."""
-    source, at = SimulatedSource("1"), NOON - timedelta(seconds=1)
+    source, at = Lending(SECOND - 60), NOON - timedelta(seconds=1)
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.DONE
     once = contents(client)

@@ -21,7 +21,7 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.markets import read_market_prices
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
-from tests.doubles import FreshHeads
+from tests.doubles import FirstHeads, FreshHeads
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
 JOB = JOBS["markets"]
@@ -117,24 +117,24 @@ def test_each_history_has_the_values_at_the_prices_of_each_snapshot(
     assert page(client, "utilization", SECOND, SECOND + 3600)[A] == ["0.3", "0.3"]
 
 
-@pytest.mark.parametrize("moment", [{}, {"at": SECOND}])
 def test_a_receipt_token_that_only_itself_names_its_origin_has_its_price(
-    moment: dict[str, int], client: falcon.testing.TestClient, store: Store
+    client: falcon.testing.TestClient, store: Store
 ) -> None:
     one_way = (asset("a", 2), replace(asset("ra", 2, AssetKind.RECEIPT), origin_asset=A), *ASSETS[2:])
     source = replace(FIRST, assets_=one_way)
     for job in (JOBS["prices"], JOB):
         run_once(job, source, store, NOON)
     assert page(client, "collateral", SECOND, SECOND)[RECEIPT] == ["1.1"]
-    flags = {"with_text": "true", "with_value": "true", **moment}
+    flags = {"with_text": "true", "with_value": "true"}
     for path, asset_id, variant, name, shown in (
         ("borrow/collaterals", RECEIPT, "value", "price", "2.2"),
         ("borrow/collaterals", RECEIPT, "value", "balance", "1.1"),
         ("lend", A, "text", "receipt_total_supply", "1.00 RA"),
     ):
-        query = urlencode({"asset_id": asset_id, **flags})
-        answer = client.simulate_get(f"/api/v1/markets/{path}/lookup", query_string=query).json["data"]
-        assert answer["state"]["extra"][variant][name] == shown
+        for moment in ({}, {"at": SECOND}):
+            query = urlencode({"asset_id": asset_id, **flags, **moment})
+            answer = client.simulate_get(f"/api/v1/markets/{path}/lookup", query_string=query).json["data"]
+            assert answer["state"]["extra"][variant][name] == shown
 
 
 def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Settings, store: Store) -> None:
@@ -142,10 +142,10 @@ def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Setting
     steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}
     for after in (0, *steps.values()):
         run_once(JOB, SECOND_HOUR if after else FIRST, store, NOON + timedelta(seconds=after))
-    for memory in (0, 96):
+    for memory, times in ((0, 1), (96, 2)):
         app = create_app(replace(settings, history_memory=memory), store, heads=FreshHeads(store))
         client = falcon.testing.TestClient(app)
-        for period, step in [*steps.items()] * 2:
+        for period, step in [*steps.items()] * times:
             assert page(client, "net-tvl", SECOND, SECOND + step, period=period)[-1] == "-1"
             assert page(client, "net-tvl", SECOND, SECOND, period=period) == ["15.54"]
             app.memory.wait(10)
@@ -186,16 +186,18 @@ def test_a_source_without_prices_is_an_error(store: Store) -> None:
     assert read_heads(store) == {}
 
 
-@pytest.mark.parametrize(
-    ("agg", "memory"), [(Aggregate.LAST, 96), (Aggregate.MEAN, 0), (Aggregate.OHLC, 0), (Aggregate.OHLC, 96)]
-)
-def test_a_single_series_without_any_observation_is_empty_in_every_form(
-    settings: Settings, store: Store, agg: Aggregate, memory: int
-) -> None:
+def test_a_single_series_without_any_observation_is_empty_in_every_form(settings: Settings, store: Store) -> None:
     """What is lent is worth more than what can be stored, so there are no sums (rule 2.15)."""
     run_once(JOB, world("2", "3.5", [Market(A, lent(10**30, 10**30), None, None)]), store, NOON)
-    own = replace(settings, history_memory=memory)
-    client = falcon.testing.TestClient(create_app(own, store, heads=FreshHeads(store)))
+    for memory, aggregates in ((0, (Aggregate.MEAN, Aggregate.OHLC)), (96, (Aggregate.LAST, Aggregate.OHLC))):
+        own = replace(settings, history_memory=memory)
+        client = falcon.testing.TestClient(create_app(own, store, heads=FirstHeads(store)))
+        for agg in aggregates:
+            require_nothing(client, agg)
+
+
+def require_nothing(client: falcon.testing.TestClient, agg: Aggregate) -> None:
+    """The points of all forms are empty."""
     nothing = {"o": None, "h": None, "l": None, "c": None, "n": 0} if agg == "ohlc" else {"v": None}
     query = f"start={SECOND - 3600}&end={SECOND + 3599}&period=h&agg={agg}"
     for name in SINGLE:
@@ -228,8 +230,20 @@ VANISHED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 1, 2), (1, 3, 0, 2)])
-@pytest.mark.parametrize("kind", ["job", "backfill"])
+@pytest.mark.parametrize(
+    ("kind", "order"),
+    [
+        ("job", (3, 2, 1, 0)),
+        ("backfill", (1, 3, 0, 2)),
+        *(
+            pytest.param(*slow, marks=pytest.mark.slow)
+            for slow in (
+                *(("job", order) for order in ((0, 1, 2, 3), (0, 3, 1, 2), (1, 3, 0, 2))),
+                *(("backfill", order) for order in ((0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 1, 2))),
+            )
+        ),
+    ],
+)
 def test_what_a_snapshot_lacks_is_zero_in_whatever_order_they_are_taken(
     order: tuple[int, ...], kind: str, client: falcon.testing.TestClient, store: Store
 ) -> None:

@@ -1,5 +1,6 @@
 """Assets that markets and positions name before any snapshot of prices describes them: only their ids are known."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,6 +17,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FirstHeads
+from tests.integration.databases import database
 from tests.integration.handmade import ASSETS, NOON, PTOKEN, HandMade
 
 ADDRESS = "0x" + "f" * 40
@@ -35,17 +37,20 @@ POSITION = Position(
 )
 
 
-@pytest.fixture
-def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
+@pytest.fixture(scope="module")
+def client(server: Settings) -> Iterator[falcon.testing.TestClient]:
+    """The service over a snapshot of each family, written by no test."""
+    settings = replace(server, clickhouse_database="test_undescribed")
     source = HandMade(
         positions_=[POSITION],
         ptoken_=replace(PTOKEN, tokens_per_weight=2**200),
         assets_=(*ASSETS, replace(ASSETS[0], group_key="debt")),
         prices_={"token;lend": Decimal(2), "token;debt": Decimal(2)},
     )
-    for job in JOBS.values():
-        run_once(job, source, store, NOON)
-    return falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
+    with database(settings) as store:
+        for job in JOBS.values():
+            run_once(job, source, store, NOON)
+        yield falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
 
 
 def get(client: falcon.testing.TestClient, path: str, query: str = FLAGS) -> falcon.testing.Result:

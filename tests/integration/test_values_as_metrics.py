@@ -22,6 +22,8 @@ from tests.integration.routes import Client
 from tests.integration.test_missing_prices import ALICE, BOB, CAROL, EVERY, FAMILIES, NOON, SOURCE, A, B, X
 from tests.samples import samples
 
+pytestmark = pytest.mark.slow
+
 # No job takes rates here.
 CHOSEN = names(
     "price,lend_rate,loans-originated,tvl,net_tvl,debt,utilization,debt-at-risk,bad-debt,"
