@@ -22,6 +22,7 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
+from analytics_service.store import pieces, positions
 from analytics_service.store.connection import Store
 from analytics_service.store.positions import borrowing_of, read_activity, read_borrowing, read_position
 from jobs.registry import JOBS
@@ -151,20 +152,28 @@ def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store
     assert read(store, after, BOB) == Position(BOB)
 
 
+@pytest.mark.parametrize("divisor", [100, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_snapshot_of_many_addresses_is_as_one_of_few(
-    store: Store, written: Written, caplog: pytest.LogCaptureFixture
+    store: Store,
+    written: Written,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    divisor: int,
 ) -> None:
     """They are compared and written in parts. First all is new. Then one address has changed, one is gone, one has an
     item that cannot be stored, and one, of the first position, comes again at the end, in other case."""
+    for module, name in ((pieces, "_MANY"), (positions, "_BATCH")):
+        monkeypatch.setattr(module, name, getattr(module, name) // divisor)
+    addresses = 26_000 // divisor
     crowd = [
         Position(f"0x{n:040x}", wallet=tuple(Balance(f"token;{each:x}", n + 1) for each in range(16)))
-        for n in range(26_000)
+        for n in range(addresses)
     ]
     run(store, 0, RICH, *crowd)
     assert read(store, 0) == RICH
     assert read(store, 0, crowd[-1].address) == crowd[-1]
     # 6 in accounts, 3 lent, 2 in the wallet, 4 staked, 3 unbonding, and 3 sums.
-    assert written(0) == 16 * 26_000 + 21
+    assert written(0) == 16 * addresses + 21
     changed = replace(crowd[7], unclaimed=5)
     unfit = replace(crowd[8], unclaimed=-1)
     again = Position(ALICE.upper().replace("X", "x"), wallet=(Balance("native;y", 6),))
@@ -232,10 +241,10 @@ def random_position(draw: random.Random, address: str) -> Position:
 
 
 def test_any_sequence_of_states_is_read_back_exactly(store: Store, draw: random.Random) -> None:
-    """Eight snapshots of ten addresses, each of which is absent now and then; all eight are read at the end."""
-    addresses = [f"0x{n:040x}" for n in range(10)]
+    """Six snapshots of six addresses, each of which is absent now and then; all are read at the end."""
+    addresses = [f"0x{n:040x}" for n in range(6)]
     states: list[dict[str, Position]] = [{}]
-    for minute in range(1, 9):
+    for minute in range(1, 7):
         state = {}
         for address in addresses:
             before = states[-1].get(address)

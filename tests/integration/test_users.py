@@ -21,13 +21,13 @@ from tests.integration.routes import Client
 
 Json = Any
 FLAGS = ("with_text", "with_value", "with_percent")
-OTHERS = 3
+OTHERS = 1
 PREFIX = "users/{address}/"
 
 
 @pytest.fixture(scope="module")
 def addresses(simulated: Simulated) -> list[str]:
-    """Those with a name, one without a position, and those of others who have the most kinds of items."""
+    """That with a name, one without a position, and that of who else has the most kinds of items."""
     rows = simulated.rows(
         "SELECT address, uniqExact(kind) AS kinds FROM position FINAL WHERE NOT closed "
         f"GROUP BY address ORDER BY kinds DESC, address LIMIT {OTHERS}"
@@ -115,7 +115,9 @@ def id_of(item: Json) -> str:
     return asset_id
 
 
-@pytest.mark.parametrize("on", [("with_text",), ("with_value", "with_percent"), FLAGS], ids=",".join)
+@pytest.mark.parametrize(
+    "on", [FLAGS, *(pytest.param(some, marks=pytest.mark.slow) for some in (FLAGS[:1], FLAGS[1:]))], ids=",".join
+)
 def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
     protocol: Client, addresses: list[str], on: tuple[str, ...]
 ) -> None:
@@ -202,12 +204,12 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulat
         return resource.body(resource.record(view, parameters), view, parameters)
 
     # Assets are described with the prices.
-    for valued in (True, False):
-        needed = {*part.families, "prices", *(part.valued_by if valued else ())}
-        assert body(needed, valued)
+    own = frozenset({*part.families, "prices"})
+    for needed, valued in {own: False, own.union(part.valued_by): True}.items():
+        assert body({*needed}, valued)
         for family in needed:
             with pytest.raises(NoSnapshot, match=family):
-                body(needed - {family}, valued)
+                body({*needed} - {family}, valued)
 
 
 def shared_with_nobody() -> Shared:
