@@ -16,6 +16,7 @@ import polars as pl
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.market.share import within
 from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.store.connection import Store
 from tests import oracle
@@ -138,9 +139,13 @@ class Service:
         self._app = create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC), self.heads)
         self.client = falcon.testing.TestClient(self._app)
 
-    def get(self, question: Question, coding: str = "identity", known: Iterable[str] = ()) -> Answer:
+    def get(
+        self, question: Question, coding: str = "identity", known: Iterable[str] = (), seconds: float = 5
+    ) -> Answer:
+        """The answer, or a 503 if it cannot be made in so many seconds."""
         asked = {"Accept-Encoding": coding, "If-None-Match": ", ".join(known)}
-        found = self.client.simulate_get(question.path, query_string=question.query, headers=asked)
+        with within(seconds):
+            found = self.client.simulate_get(question.path, query_string=question.query, headers=asked)
         body = DECODERS[found.headers.get("content-encoding", "identity")](found.content)
         return Answer(found.status_code, body, {name: found.headers.get(name) for name in HEADERS})
 
@@ -200,7 +205,7 @@ class Questions:
         )
         query: dict[str, object] = {
             "start": start,
-            "end": start + draw.choice([draw.randint(0, 3 * _DAY), draw.randint(0, 400 * _DAY)]),
+            "end": start + draw.choice([draw.randint(0, 3 * _DAY), draw.randint(0, 4 * (self.last - self.first) // 3)]),
             "period": period,
             "interval": draw.choice([1, 1, 1, draw.randint(2, 9)]),
             "tz": draw.choice(["UTC", "Europe/London", draw.choice(oracle.ZONES)]),
@@ -240,4 +245,4 @@ class Questions:
         """A moment that is not in the future, often one of those that were written last."""
         draw, now = self.random, self.now
         about = draw.choice([now, *self.touched]) + draw.randint(-_HOUR, _HOUR)
-        return min(draw.choice([about, draw.randint(now - 50 * _DAY, now)]), now)
+        return min(draw.choice([about, draw.randint(now - (self.last - self.first) // 6, now)]), now)

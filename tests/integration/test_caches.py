@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 import pytest
@@ -33,6 +34,7 @@ from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
 from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, with_room, without_memory
 from tests.integration.imports import Progress, asked, import_files, prices_file
+from tests.integration.lending import Lending
 from tests.integration.pages import Observations, Pages, asset
 
 DAY, HOUR, MINUTE = 86_400, 3600, 60
@@ -43,15 +45,26 @@ RATES = "timestamp,symbol,asset_address,decimals,is_active,borrowing_enabled,cur
 RATES += "current_variable_borrow_rate\n"
 
 
+@dataclass(frozen=True)
+class Small(Lending):
+    """A protocol of five assets and three users, and the assets that runs have brought. What is not listed any more
+    ends."""
+
+    brought: list[Asset] = field(default_factory=list)
+
+    def assets(self, at: datetime) -> list[Asset]:
+        """The same assets, and those that runs have brought."""
+        return [*super().assets(at), *self.brought]
+
+
 class Lively(SimulatedSource):
-    """The simulated protocol, except that most positions change every minute."""
+    """The simulated protocol, except that most positions change every minute, and the assets that runs have brought."""
 
     # Its world imports files, too.
     simulated = False
 
     def __init__(self, seed: str) -> None:
         super().__init__(seed)
-        # What runs have brought goes on: an asset that is not listed any more ends.
         self.brought: list[Asset] = []
 
     def assets(self, at: datetime) -> list[Asset]:
@@ -64,7 +77,12 @@ class Lively(SimulatedSource):
             yield replace(position, unclaimed=int(at.timestamp()) // MINUTE * n % 7)
 
 
-SOURCE = Lively("1")
+class World(NamedTuple):
+    """A protocol, so many days of history of it, and megabytes for each cache."""
+
+    source: Small | Lively
+    days: int
+    room: int
 
 
 class Writer(Store):
@@ -101,6 +119,8 @@ class Scenario:
     """A database that is written in every possible way, two services that read it, and the prices it should hold."""
 
     settings: Settings
+    source: Small | Lively
+    days: int
     folder: Path
     random: random.Random
     clock: Clock = field(default_factory=Clock)
@@ -119,12 +139,12 @@ class Scenario:
     before: list[tuple[Question, Answer]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        SOURCE.brought.clear()
         self.writer = Writer(self.settings)
         self.plain_store = Store(self.settings)
         self.store = Counted(self.settings)
-        addresses = [position.address for position in SOURCE.positions(instant(BEGIN))]
-        self.questions = Questions(self.random, BEGIN - 300 * DAY, self.now, BEGIN, [*addresses, "0x" + "9" * 40])
+        addresses = [position.address for position in self.source.positions(instant(BEGIN))]
+        self.first = BEGIN - self.days * DAY
+        self.questions = Questions(self.random, self.first, self.now, BEGIN, [*addresses, "0x" + "9" * 40])
         self._begin()
         self.questions.assets = [*self.prices]
         self.caching = self._started()
@@ -150,14 +170,14 @@ class Scenario:
     def _begin(self) -> None:
         self._observe(
             {
-                "token;hours": self._walk(BEGIN - 260 * DAY, self.now, HOUR, 0.8),
-                "token;days": self._walk(BEGIN - 290 * DAY, self.now - 20 * DAY, DAY, 0.7),
-                "token;minutes": self._walk(self.now - 2 * DAY, self.now, MINUTE, 0.5),
-                "token;rare": self._walk(BEGIN - 300 * DAY, self.now, 25 * DAY, 0.9),
+                "token;hours": self._walk(self.first + self._part(8), self.now, HOUR, 0.8),
+                "token;days": self._walk(self.first + self._part(30), self.now - self._part(15), DAY, 0.7),
+                "token;minutes": self._walk(self.now - self.days * 10 * MINUTE, self.now, MINUTE, 0.5),
+                "token;rare": self._walk(self.first, self.now, self._part(12), 0.9),
             }
         )
         for name in ("rates", "loans"):
-            self._backfill(JOBS[name], self.now - 40 * DAY, self.now - DAY, 8 * DAY)
+            self._backfill(JOBS[name], self.now - self._part(7), self.now - self._part(60), self._part(35))
         for job in JOBS.values():
             self._tick(job)
         self.reserved.append(self._version())
@@ -195,7 +215,7 @@ class Scenario:
     def backfill(self) -> None:
         """Backfill some missing snapshots of a job."""
         job = self.random.choice([*JOBS.values()])
-        end = self.now - self.random.choice([HOUR, self.random.randint(HOUR, 40 * DAY)])
+        end = self.now - self.random.choice([HOUR, self.random.randint(HOUR, self._part(7))])
         every = self.random.choice([20 * MINUTE, 4 * HOUR])
         self._write(lambda: self._backfill(job, end - 3 * every, end, every))
 
@@ -231,36 +251,44 @@ class Scenario:
     def _tick(self, job: Job) -> None:
         # A run may be interrupted by one of a later second.
         second, version = self.now, self._version()
-        run_once(job, SOURCE, self.writer, instant(second))
+        run_once(job, self.source, self.writer, instant(second))
         if job.name == "prices":
-            self._remember(simulated(second), version)
+            self._remember(self._stated(second), version)
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
         instants = multiples(instant(start), instant(end), timedelta(seconds=every))
         there = begin(self.writer, job.family, start, end).completed
         version = self._version()
-        backfill(job, SOURCE, self.writer, instants)
+        backfill(job, self.source, self.writer, instants)
         if job.name == "prices":
             for second in map(unix_second, instants):
                 if second not in there:
-                    self._remember(simulated(second), version)
+                    self._remember(self._stated(second), version)
 
     def _observe(self, rows: Observations, version: int | None = None) -> None:
         prices = [Price(name, instant(at), price) for name, seen in rows.items() for at, price in seen]
-        known = {one.id for one in SOURCE.assets(instant(0))}
+        known = {one.id for one in self.source.assets(instant(0))}
         new = [asset(name.partition(";")[2]) for name in rows if name not in known]
         last = max(at for seen in rows.values() for at, _ in seen)
         beginning = begin(self.writer, "prices", last - DAY, last)
         beginning = replace(beginning, version=version or beginning.version)
         # Other runs may be complete for the same second.
         at = next(at for at in range(last, 0, -1) if at not in beginning.completed)
-        snapshot = Snapshot(instant(at), price_frame(prices), assets=[*SOURCE.assets(instant(at)), *new])
+        snapshot = Snapshot(instant(at), price_frame(prices), assets=[*self.source.assets(instant(at)), *new])
         self._remember(rows, beginning.version, unseen=True)
-        commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin(SOURCE.spec)), beginning)
-        SOURCE.brought += new
+        commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin(self.source.spec)), beginning)
+        self.source.brought.extend(new)
         self._reveal(last)
 
     # Rows to write.
+
+    def _part(self, divisor: int) -> int:
+        """A part of the history, in seconds."""
+        return self.days * DAY // divisor
+
+    def _stated(self, second: int) -> Observations:
+        """The prices that the source states at a second."""
+        return {price.asset_id: [(second, price.usd)] for price in self.source.prices(instant(second))}
 
     def _walk(self, first: int, last: int, step: int, chance: float) -> list[tuple[int, Decimal]]:
         draw = self.random
@@ -271,8 +299,9 @@ class Scenario:
         return Decimal(self.random.randint(0, 10**12)).scaleb(-self.random.randint(0, 18))
 
     def _second(self) -> int:
-        """An instant of the past, up to an hour or up to a year ago."""
-        return self.now - self.random.randint(0, self.random.choice([HOUR, 60 * DAY, 300 * DAY, 300 * DAY]))
+        """An instant of the past, up to an hour ago or at any time of the history."""
+        whole = self._part(1)
+        return self.now - self.random.randint(0, self.random.choice([HOUR, whole // 5, whole, whole]))
 
     def _newest(self) -> Observations:
         names = self.random.sample([*self.prices], self.random.randint(1, 3)) + self._new()
@@ -317,7 +346,7 @@ class Scenario:
 
     def _write(self, act: Callable[[], object]) -> None:
         """Let `act` write, and sometimes read in the middle of it."""
-        self._look_before()
+        self.before = []
         self.writer.before_write = self._read_during_write
         try:
             act()
@@ -333,30 +362,35 @@ class Scenario:
             self.caching.wait_for_loaders()
 
     def _look_before(self) -> None:
+        """Ask for what a rewrite must not change until it is complete. Only one of the services keeps its answers."""
         plain = self.plain()
         self.before = [(one, plain.get(one)) for one in (self.questions.draw() for _ in range(2))]
+        self.caching.get(self.before[0][0])
 
     def _read_during_write(self, staged: bool) -> None:
         """During a run, readers see the state before it, or get a 503 once it has been announced."""
-        if self.random.random() < (0.5 if self.writer.announced else 0.85):
+        is_first = staged and not self.before
+        if not is_first and self.random.random() < 0.8:
             return
         self.writer.before_write = lambda staged: None
         self.clock.advance(1)
         if self.writer.announced:
             for question, before in self.before:
-                answer = self.random.choice([self.caching, self.plain()]).get(question)
+                # Nothing can be read until the writer, which waits for this answer, has gone on.
+                answer = self.random.choice([self.caching, self.plain()]).get(question, seconds=0.2)
                 assert answer.status == 503 or answer == before, question
                 self.seen["during a rewrite", answer.status] += 1
         else:
-            if staged and self.random.random() < 0.5:
+            if is_first and self.random.random() < 0.3:
                 self.now += MINUTE
                 # Where the run that is interrupted is to crash, this one is not.
                 crashes, self.writer.crashes = self.writer.crashes, False
                 self._tick(JOBS["prices"])
                 self.writer.crashes = crashes
                 self._written()
+            if is_first:
                 self._look_before()
-            self.look(2)
+            self.look(1)
         self.writer.before_write = self._read_during_write
 
     def look(self, times: int) -> None:
@@ -382,7 +416,7 @@ class Scenario:
     def check_after(self, step: Callable[[], None]) -> None:
         """Let something be written, and look at what there is then."""
         step()
-        self.look(6)
+        self.look(4)
         self.look_at_prices()
 
     def look_at_prices(self) -> None:
@@ -413,22 +447,26 @@ def instant(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)
 
 
-def simulated(second: int) -> Observations:
-    """The prices of the simulated protocol at a second."""
-    return {price.asset_id: [(second, price.usd)] for price in SOURCE.prices(instant(second))}
-
-
 @pytest.fixture
 def scenario(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, request: pytest.FixtureRequest
 ) -> Iterator[Scenario]:
-    scenario = Scenario(with_room(settings, request.param), tmp_path, draw)
+    world = request.param()
+    scenario = Scenario(with_room(settings, world.room), world.source, world.days, tmp_path, draw)
     yield scenario
     scenario.close()
 
 
-# With four megabytes, caches evict all the time.
-@pytest.mark.parametrize("scenario", [128, 4], indirect=True)
+# With little room, caches evict all the time.
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(lambda: World(Small(BEGIN - HOUR), 42, room=1), id="small"),
+        pytest.param(lambda: World(Lively("1"), 300, room=4), id="large", marks=pytest.mark.slow),
+        pytest.param(lambda: World(Lively("1"), 300, room=128), id="large with room", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
 def test_caches_change_no_answer(scenario: Scenario, caplog: pytest.LogCaptureFixture) -> None:
     steps = [
         scenario.tick,
@@ -440,15 +478,18 @@ def test_caches_change_no_answer(scenario: Scenario, caplog: pytest.LogCaptureFi
         scenario.crash,
     ]
     caplog.set_level(logging.ERROR)
-    scenario.look(10)
+    scenario.look(6)
     for step in scenario.random.sample(steps, len(steps)):
         scenario.check_after(step)
-    # Every case must occur; where chance left one out, it is given a few more steps.
-    sources = ("page from memory", "page from store", "304", "200")
-    sought = {*sources, ("during a rewrite", 200), ("during a rewrite", 503)}
-    for _ in range(60):
-        if sought <= {*scenario.seen}:
-            break
-        scenario.check_after(scenario.random.choice(steps))
+    # Every case must occur; where chance left one out, there is a little more.
+    pages, rewrites = {"page from memory", "page from store", "304", "200"}, {("during a rewrite", 200)}
+    rewrites.add(("during a rewrite", 503))
+    for _ in range(20):
+        if not rewrites <= {*scenario.seen}:
+            scenario.check_after(scenario.import_prices)
+        elif not pages <= {*scenario.seen}:
+            scenario.caching.wait_for_loaders()
+            scenario.look(4)
+    sought = pages | rewrites
     assert sought <= {*scenario.seen}, scenario.seen
     assert not caplog.records
