@@ -123,6 +123,17 @@ def database(settings: Settings, *, views: bool = False) -> Iterator[Store]:
         databases.give_back(store.database)
 
 
+@contextmanager
+def copied(settings: Settings, filled: Store) -> Iterator[Store]:
+    """A store on a new database that has the rows of another one."""
+    with database(settings) as store, client(settings) as own:
+        mine, others = _with_rows(own, store.database), _with_rows(own, filled.database)
+        # Rows of the ledger make the heads, by a view.
+        for table in others - mine - {"snapshot_head"}:
+            own.command(f"INSERT INTO {table} SELECT * FROM {filled.database}.{table}")
+        yield store
+
+
 def make_views(store: Store) -> None:
     """Make all views, also those other than of histories."""
     for statement in view_statements(store.price_max_age):
@@ -131,3 +142,9 @@ def make_views(store: Store) -> None:
 
 def _look(own: Client, name: str) -> object:
     return own.query(_LOOK, parameters={"name": name}).first_row
+
+
+def _with_rows(own: Client, database: str) -> set[str]:
+    """The tables of a database that have rows."""
+    found = own.query(f"SELECT name FROM system.tables WHERE database = '{database}' AND total_rows > 0")
+    return {str(name) for (name,) in found.result_rows}
