@@ -29,6 +29,8 @@ from tests.integration.routes import Client, client_of
 D = Decimal
 A, B, X, RX, DARK = (f"native;{key}" for key in ("a", "b", "x", "rx", "dark"))
 EVERY, AGE = timedelta(minutes=30), timedelta(hours=1)
+# Snapshots are taken at these multiples of half an hour. At 2 the price of 0 is an hour old.
+NUMBERS = (0, 1, 2, 3, 4, 7, 8)
 FAMILIES = ("prices", "ptoken", "markets", "positions")
 ALICE, BOB, CAROL, DAN = ("0x" + letter * 40 for letter in "abcd")
 
@@ -91,16 +93,16 @@ POSITIONS = (
 
 @dataclass
 class Forgetful(HandMade):
-    """Leaves the price of x out at some instants, and at one of these x itself, but not its market. From the eleventh
-    on, x is not listed, and has no market."""
+    """Leaves the price of x out at some instants, and at one of these x itself, but not its market. At the last one, x
+    is not listed, and has no market."""
 
     left_out: frozenset[int] = frozenset()
 
     def _is_over(self, at: datetime) -> bool:
-        return at > instant_of(9)
+        return at >= instant_of(OVER)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        is_listed = not self._is_over(at) and (at != instant_of(3) or 3 not in self.left_out)
+        is_listed = not self._is_over(at) and (at != instant_of(2) or 2 not in self.left_out)
         return [asset for asset in ASSETS if is_listed or asset.id not in (X, RX)]
 
     def prices(self, at: datetime) -> Sequence[Price]:
@@ -111,12 +113,14 @@ class Forgetful(HandMade):
         return OTHERS if self._is_over(at) else (*OTHERS, *OF_X)
 
 
-# At 2 and 3 the price of 1 is at most an hour old. At 4 and 5, and at 9, it is unknown.
-SOURCE = Forgetful(positions_=POSITIONS, left_out=frozenset({2, 3, 4, 5, 7, 8, 9}))
+# At 1 and 2 the price of 0 counts. Half an hour later, and an hour and a half after 4, the price is unknown.
+SOURCE = Forgetful(positions_=POSITIONS, left_out=frozenset({1, 2, 3, 7}))
 WHOLE = replace(SOURCE, left_out=frozenset())
-UNKNOWN, OVER = (4, 5, 9), 10
+UNKNOWN, OVER = (3, 7), 8
+KNOWN = [number for number in NUMBERS if number not in UNKNOWN]
 USER = f"/api/v1/users/{BOB}"
-PATHS = ("/api/v1/markets", "/api/v1/markets/supply", "/api/v1/markets/tvl", "/api/v1/analytics/market/risk",
+RISK = "/api/v1/analytics/market/risk"
+PATHS = ("/api/v1/markets", "/api/v1/markets/supply", "/api/v1/markets/tvl", RISK,
          "/api/v1/analytics/market/borrowers", f"{USER}/user", f"{USER}/markets/borrow/accounts/0/health")  # fmt: skip
 
 
@@ -141,7 +145,7 @@ def observed(settings: Settings) -> dict[str, list[Any]]:
 
 @dataclass
 class Fed:
-    """A store that jobs have fed, and what was answered after each instant, by path."""
+    """A store that jobs have fed, and what was answered after some instants, by path."""
 
     settings: Settings
     store: Store
@@ -157,38 +161,39 @@ class Fed:
         return {(at - NOON) // EVERY: value for at, value in rows}
 
 
-def fed(server: Settings, name: str, source: HandMade) -> Iterator[Fed]:
+def fed(server: Settings, name: str, source: HandMade, asked: Mapping[int, Sequence[str]]) -> Iterator[Fed]:
     settings = replace(server, clickhouse_database=f"test_{name}", price_max_age=int(AGE.total_seconds()))
     with database(settings) as store:
         own, answers = Fed(settings, store, {}), {}
         client = own.client
-        for number in range(OVER + 1):
-            for family in FAMILIES:
+        for number in NUMBERS:
+            # The protocol token never changes.
+            for family in FAMILIES if number == 0 else ("prices", "markets", "positions"):
                 run_once(JOBS[family], source, store, instant_of(number))
-            answers[number] = {path: data(client, path) for path in PATHS}
+            answers[number] = {path: data(client, path) for path in asked.get(number, ())}
         own.answers = answers
         yield own
 
 
 @pytest.fixture(scope="module")
 def live(server: Settings) -> Iterator[Fed]:
-    yield from fed(server, "forgetful", SOURCE)
+    yield from fed(server, "forgetful", SOURCE, dict.fromkeys(NUMBERS[2:], PATHS))
 
 
 @pytest.fixture(scope="module")
 def whole(server: Settings) -> Iterator[Fed]:
-    yield from fed(server, "never_forgetful", WHOLE)
+    yield from fed(server, "never_forgetful", WHOLE, {**dict.fromkeys((2, 4), PATHS), 3: [RISK]})
 
 
 def test_as_long_as_the_price_is_carried_nothing_differs(live: Fed, whole: Fed) -> None:
     """In the present, and in all that is written."""
-    for number in set(range(OVER)) - {*UNKNOWN}:
+    for number in (2, 4):
         assert live.answers[number] == whole.answers[number], number
     unknown = {instant_of(number) for number in UNKNOWN}
     for table, column in (("observation", 2), ("market_price", 0)):
         rows, expected = observed(live.settings)[table], observed(whole.settings)[table]
         prices = [row for row in expected if row[0] == "price" and row not in rows]
-        assert len(prices) == (7 if table == "observation" else 0)
+        assert len(prices) == (4 if table == "observation" else 0)
         assert [row for row in rows if row[column] not in unknown] == [
             row for row in expected if row[column] not in unknown and row not in prices
         ]
@@ -214,14 +219,14 @@ def test_sums_with_an_unknown_price_are_null(live: Fed) -> None:
 
 def test_accounts_with_an_unknown_price_are_in_no_figure_of_risk(live: Fed, whole: Fed) -> None:
     """Alice and Dan are left. What Dan has posted never had a price."""
-    known, unknown = (fed.answers[4]["/api/v1/analytics/market/risk"] for fed in (whole, live))
+    known, unknown = (fed.answers[3][RISK] for fed in (whole, live))
     counted = ("accounts", "accounts_with_debt", "unpriced_debt_accounts", "unpriced_collateral_accounts")
     assert [known[name] for name in counted] == [5, 4, 0, 1]
     assert [unknown[name] for name in counted] == [2, 2, 1, 3]
     assert (unknown["collateral_value"], unknown["debt_value"]) == ("100", "140")
     assert (unknown["liquidatable"]["accounts"], unknown["liquidatable"]["debt_value"]) == (2, "140")
     assert sum(part["accounts"] for part in unknown["histogram"]) == 2
-    listed = live.answers[4]["/api/v1/analytics/market/borrowers"]
+    listed = live.answers[3]["/api/v1/analytics/market/borrowers"]
     values = ("address", "collateral_value", "debt_value", "health")
     assert [[one[name] for name in values] for one in listed[2:]] == [
         [BOB, None, "60", None],
@@ -232,12 +237,12 @@ def test_accounts_with_an_unknown_price_are_in_no_figure_of_risk(live: Fed, whol
 
 def test_health_and_sums_of_a_user_with_an_unknown_price_are_null(live: Fed) -> None:
     """An account without debt, too, as its collateral might have any value."""
-    known, unknown = (live.answers[number][f"{USER}/user"] for number in (3, 4))
+    known, unknown = (live.answers[number][f"{USER}/user"] for number in (2, 3))
     nothing = dict.fromkeys(("base", "boost", "result"), None)
     texts = dict.fromkeys(nothing, "N/A")
     for account in unknown["markets"]["borrow"]["accounts"]:
         assert account["health"] == {**nothing, "extra": {"text": texts}}
-    assert live.answers[4][PATHS[-1]] == {**nothing, "extra": {"text": texts}}
+    assert live.answers[3][PATHS[-1]] == {**nothing, "extra": {"text": texts}}
     # 2 x at 3 USD and 5 a at 2 USD.
     assert (known["wallets"]["total_value"], unknown["wallets"]["total_value"]) == ("16", None)
     assert unknown["wallets"]["extra"]["text"]["total_value"] == "N/A"
@@ -245,32 +250,32 @@ def test_health_and_sums_of_a_user_with_an_unknown_price_are_null(live: Fed) -> 
 
 
 def test_histories_have_no_observation_of_what_is_unknown(live: Fed, whole: Fed) -> None:
-    known = sorted(set(range(OVER + 1)) - {*UNKNOWN})
     for name in ("tvl", "net_tvl"):
-        assert sorted(live.history(name)) == known
+        assert sorted(live.history(name)) == KNOWN
     for name in ("deposits_usd", "collateral_usd", "debt_usd"):
         # It ends with a zero, although what came before it was unknown.
-        assert sorted(live.history(name, X)) == known
+        assert sorted(live.history(name, X)) == KNOWN
         assert live.history(name, X)[OVER] == 0
-    assert sorted(live.history("collateral_usd", RX)) == known
-    assert len(live.history("utilization", X)) == OVER
-    assert len(live.history("collateral_usd", A)) == OVER + 1
+    assert sorted(live.history("collateral_usd", RX)) == KNOWN
+    assert sorted(live.history("utilization", X)) == [*NUMBERS[:-1]]
+    assert sorted(live.history("collateral_usd", A)) == [*NUMBERS]
     # Alice, Carol and Dan are at risk, unless Carol is unknown. What Dan has posted never had a price.
-    assert live.history("accounts_at_risk") == dict.fromkeys(known, 3)
+    assert live.history("accounts_at_risk") == dict.fromkeys(KNOWN, 3)
     for name in ("debt_at_risk", "liquidatable_debt"):
-        assert live.history(name) == {number: whole.history(name)[number] for number in known}
+        assert live.history(name) == {number: whole.history(name)[number] for number in KNOWN}
 
 
 def test_a_moment_shows_what_the_present_showed(live: Fed) -> None:
-    for number in (3, 4, 9):
+    client = live.client
+    for number in (2, 3):
         for path in PATHS:
             query = f"at={unix_second(instant_of(number))}&with_text=true&with_value=true"
-            assert data(live.client, path, query) == live.answers[number][path], (number, path)
+            assert data(client, path, query) == live.answers[number][path], (number, path)
 
 
 def test_an_assumed_price_makes_an_asset_known(live: Fed, whole: Fed) -> None:
-    at = unix_second(instant_of(4))
-    path, query = "/api/v1/analytics/market/risk", f"at={at}&prices=X:3"
+    at = unix_second(instant_of(3))
+    path, query = RISK, f"at={at}&prices=X:3"
     assumed, known = (data(fed.client, path, query) for fed in (live, whole))
     assert [(one["price"], one["assumed_price"]) for one in assumed.pop("prices")] == [(None, "3")] * 2
     known.pop("prices")
@@ -281,8 +286,8 @@ def test_an_assumed_price_makes_an_asset_known(live: Fed, whole: Fed) -> None:
         assert message in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("chunks", [[range(OVER + 1)], [range(9, OVER + 1), range(5, 9), range(5)]])
-def test_a_backfill_gives_what_live_jobs_gave(chunks: list[range], settings: Settings, live: Fed) -> None:
+@pytest.mark.parametrize("chunks", [[NUMBERS], [NUMBERS[5:], NUMBERS[2:5], NUMBERS[:2]]])
+def test_a_backfill_gives_what_live_jobs_gave(chunks: list[tuple[int, ...]], settings: Settings, live: Fed) -> None:
     """In whatever order its parts are filled."""
     own = replace(settings, price_max_age=int(AGE.total_seconds()))
     with database(own) as store:
@@ -295,28 +300,27 @@ def test_a_backfill_gives_what_live_jobs_gave(chunks: list[range], settings: Set
         assert observed(own) == rows
 
 
-def test_what_is_computed_again_is_what_live_jobs_gave(server: Settings, live: Fed) -> None:
-    """After prices were carried for a day, and where nothing has changed."""
+def test_what_is_computed_again_is_what_live_jobs_gave(live: Fed, whole: Fed) -> None:
+    """Where nothing has changed; as if prices were carried for a day, when none is missing; and as before again."""
 
-    def compute(store: Store) -> int:
-        portions = day_by_day(store, ("markets", "positions"), NOON, instant_of(OVER))
-        return sum(recompute(store, portion) for portion in portions)
+    def compute() -> int:
+        portions = day_by_day(live.store, ("markets", "positions"), NOON, instant_of(OVER))
+        return sum(recompute(live.store, portion) for portion in portions)
 
-    assert compute(live.store) == 0
-    settings = replace(server, clickhouse_database="test_computed_again")
-    with database(settings) as store:
-        for number in range(OVER + 1):
-            for family in FAMILIES:
-                run_once(JOBS[family], SOURCE, store, instant_of(number))
-        before, usual_age = observed(settings), store.price_max_age
-        store.price_max_age = AGE
-        # At three instants of markets and of positions.
-        assert compute(store) == 6
-        assert observed(settings) == observed(live.settings)
-        assert compute(store) == 0
-        store.price_max_age = usual_age
-        assert compute(store) == 6
-        assert observed(settings) == before
+    assert compute() == 0
+    before, expected = observed(live.settings), observed(whole.settings)
+    live.store.price_max_age = timedelta(days=1)
+    # At two instants of markets and of positions.
+    assert compute() == 4
+    carried = observed(live.settings)
+    assert carried["market_price"] == expected["market_price"]
+    assert carried["observation"] == [
+        row for row in expected["observation"] if row[0] != "price" or row in before["observation"]
+    ]
+    assert compute() == 0
+    live.store.price_max_age = AGE
+    assert compute() == 4
+    assert observed(live.settings) == before
 
 
 def test_imported_prices_are_never_too_old(store: Store) -> None:
