@@ -38,6 +38,8 @@ WETH = token_of("WETH", ADDRESS.lower(), "18")
 OTHER = Asset(AssetGroup.TOKEN, "0xb", "B", "BBB", "b", 6, 2)
 DAY = 86_400
 
+pytestmark = pytest.mark.slow
+
 
 def borrow(minutes: float, usd: str) -> Event:
     at = NOON + timedelta(minutes=minutes)
