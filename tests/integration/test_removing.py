@@ -40,7 +40,6 @@ def test_the_file_of_what_is_removed_brings_it_back_exactly(
     store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
     """With values of 18 decimals, of one asset in the middle, then of all to the newest."""
-    make_views(store)
     rows = [
         (name, LAST - hour * 3600, f"0.{draw.randint(1, 10**18):018d}")
         for name in IDS
@@ -72,29 +71,32 @@ def test_the_file_of_what_is_removed_brings_it_back_exactly(
 
 
 def test_files_never_replace_others(store: Store, settings: Settings, tmp_path: Path) -> None:
-    make_views(store)
-    for _ in range(3):
-        run(store, prices_file(tmp_path, [(IDS[0], LAST, "1"), (IDS[0], LAST - DAY, "2")]))
-        assert removed(settings, tmp_path, "price", "--start", shown(NOW)).exit_code == 0
-    assert {f.name for f in tmp_path.glob("price-*")} == {
-        f"price-2025-03-01-2025-03-01{n}.csv" for n in ("", "-2", "-3")
-    }
+    first, second, third = (tmp_path / f"price-2025-03-01-2025-03-01{n}.csv" for n in ("", "-2", "-3"))
+    for path in (first, second):
+        path.write_text("kept")
+    run(store, prices_file(tmp_path, [(IDS[0], LAST, "1"), (IDS[0], LAST - DAY, "2")]))
+    assert removed(settings, tmp_path, "price", "--start", shown(NOW)).exit_code == 0
+    assert [path.read_text() for path in (first, second)] == ["kept"] * 2
+    assert {*tmp_path.glob("price-*")} == {first, second, third}
 
 
+@pytest.mark.parametrize(
+    "names", [("prices", "markets"), pytest.param(("rates", "ptoken"), marks=pytest.mark.slow)], ids=" ".join
+)
 def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
-    store: Store, settings: Settings, tmp_path: Path
+    store: Store, settings: Settings, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     """Of every job that has history, one of several in the middle; afterwards the tables answer as before."""
     make_views(store)
     source = SimulatedSource("1")
     hours = [NOW + hour * HOUR for hour in range(4)]
-    for name in ("prices", "rates", "markets", "ptoken"):
+    for name in names:
         backfill(JOBS[name], source, store, hours)
     sql = "SELECT history, asset_id, observed_at, value FROM observation FINAL ORDER BY ALL"
     listed = "SELECT family, at, kind FROM snapshot FINAL WHERE kind = 'backfill' ORDER BY ALL"
     markets = "SELECT * FROM market ORDER BY ALL"
     before = [query(settings, each) for each in (sql, listed, markets)]
-    for name in ("prices", "rates", "markets", "ptoken"):
+    for name in names:
         result = removed(settings, tmp_path, name, "--start", shown(hours[1]), "--end", shown(hours[2]))
         assert result.exit_code == 0, result.output
         assert f"Removed 2 snapshots of {name}" in result.output
@@ -103,7 +105,7 @@ def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
     assert query(
         settings, f"SELECT count() FROM observation WHERE history != 'price' AND observed_at BETWEEN {at}"
     ) == [(0,)]
-    for name in ("prices", "rates", "markets", "ptoken"):
+    for name in names:
         backfill(JOBS[name], source, store, hours)
     assert [query(settings, each) for each in (sql, listed, markets)] == before
 
@@ -114,9 +116,10 @@ def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
 ) -> None:
     make_views(store)
     source = SimulatedSource("1")
-    for family in ("prices", "markets", name):
-        for hour in range(3):
-            run_once(JOBS[family], source, store, NOW + hour * 24 * HOUR)
+    for family in ("prices", "markets"):
+        run_once(JOBS[family], source, store, NOW)
+    for hour in range(3):
+        run_once(JOBS[name], source, store, NOW + hour * 24 * HOUR)
     tables = {"positions": "position_now", "loans": "events"}
     sql = f"SELECT * FROM {tables[name]} ORDER BY ALL"
     before = query(settings, sql)
@@ -134,10 +137,8 @@ def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
 def test_events_that_a_run_left_when_it_died_go_with_the_snapshot_that_repeated_it(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    make_views(store)
     source, later = SimulatedSource("1"), NOW + 24 * HOUR
-    for family in ("prices", "markets", "loans"):
-        run_once(JOBS[family], source, store, NOW)
+    run_once(JOBS["loans"], source, store, NOW)
 
     def stored() -> list[tuple[object, ...]]:
         return query(settings, "SELECT id, at FROM event FINAL ORDER BY ALL")
@@ -159,7 +160,6 @@ def test_positions_that_were_taken_beside_the_removal_go_with_it(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     """They were stored as changes of what is gone. A wallet has 1 and 1, wrongly 2 and 2, then truly 2 and 1."""
-    make_views(store)
     job, start = JOBS["positions"], NOW + HOUR
 
     def take(hours: int, *amounts: int) -> None:
@@ -183,7 +183,6 @@ def test_positions_that_were_taken_beside_the_removal_go_with_it(
 
 
 def test_what_came_while_a_removal_waited_goes_with_it(store: Store, settings: Settings, tmp_path: Path) -> None:
-    make_views(store)
     job, source = JOBS["prices"], SimulatedSource("1")
 
     def beside(statement: Statement) -> None:
