@@ -88,11 +88,11 @@ def shown(settings: Settings) -> dict[str, Any]:
 
 
 def drawn(draw: random.Random, number: int) -> Event:
-    """An event of the first twenty minutes, some within a second. Even moved, it is later than the first snapshot, with
+    """An event of the first ten minutes, some within a second. Even moved, it is later than the first snapshot, with
     which series begin at zero."""
     action = draw.choice([Action.BORROW, Action.RETURN, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN, Action.SEND])
     leg = draw.choice([*Leg]) if action is Action.LIQUIDATE else None
-    seconds = draw.randrange(1_000, 12_000) / 10
+    seconds = draw.randrange(1_000, 6_000) / 10
     usd = draw.choice([None, Decimal(draw.randrange(10**6)) / 1000])
     whose = {"asset_id": draw.choice([A, B]), "address": draw.choice([ALICE, BOB])}
     return event(f"e{number}", seconds, action, leg=leg, usd=usd, **whose)
@@ -106,24 +106,25 @@ def late(draw: random.Random, each: Event) -> Sequence[tuple[datetime, Event | N
     kind = draw.randrange(4)
     if kind == 0:
         moved = replace(now, at=now.at - draw.randrange(1, 90) * SECOND, usd=Decimal(5))
-        return [(first, moved), (first + draw.randrange(20, 500) * SECOND, now)]
+        return [(first, moved), (first + draw.randrange(20, 300) * SECOND, now)]
     if kind == 1:
-        return [(first, now), (first + 40 * SECOND, None), (first + 400 * SECOND, now)]
+        return [(first, now), (first + 40 * SECOND, None), (first + 300 * SECOND, now)]
     return [(first, now)]
 
 
 @pytest.mark.usefixtures("store")
 def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: random.Random) -> None:
     """Some runs die at one of their inserts; the last ones ask for all that came late."""
-    events = [drawn(draw, number) for number in range(120)]
+    events = [drawn(draw, number) for number in range(60)]
     told = {each.id: late(draw, each) for each in events}
     never = event("never", 300)
     told["never"] = [(never.at + 12 * SECOND, never), (never.at + 200 * SECOND, None)]
-    instants = multiples(NOON, NOON + 32 * MINUTE, MINUTE)
+    instants = multiples(NOON, NOON + 20 * MINUTE, 2 * MINUTE)
     other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
     with database(other) as truthful, closing(Store(settings)) as store:
-        for at in instants:
+        for at in (instants[0], instants[-1]):
             run_once(JOB, prompt(events), truthful, at)
+        for at in instants:
             if at > NOON and draw.randrange(4) == 0:
                 table = draw.choice(["event", "account_event", "observation", "snapshot"])
                 with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
@@ -160,7 +161,7 @@ def test_what_an_indexer_was_away_for_comes_when_it_is_back(store: Store, settin
     """It said up to when it was complete, four hours before; so does the service."""
     events = [event(f"{hour}", hour * 3600 + 30) for hour in range(4)]
     source = Chain(told={each.id: [(NOON + 4 * HOUR, each)] for each in events}, complete=NOON)
-    for at in multiples(NOON, NOON + 230 * MINUTE, 10 * MINUTE):
+    for at in multiples(NOON, NOON + 230 * MINUTE, 40 * MINUTE):
         run_once(JOB, source, store, at)
     health = client_of(settings, store).simulate_get("/api/v1/status/health").json["data"]
     complete = {family["family"]: family["complete_until"] for family in health["snapshots"]}
