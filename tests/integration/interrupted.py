@@ -35,7 +35,7 @@ _TURN = threading.Lock()
 SOURCE = SimulatedSource("1")
 # Pauses between the requests of a reader. What an interrupted writer has left stays for seconds, so readers need not
 # hurry, and leave time to writers.
-BREATH = 0.4
+BREATH = 0.8
 
 
 @dataclass(frozen=True)
