@@ -36,11 +36,13 @@ from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client
 from tests.integration import imports
 from tests.integration.databases import database, make_views
-from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
+from tests.integration.routes import HISTORIES, KINDS, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
 from tests.integration.shards import CLUSTER, SMALLER, Shard, ShardedStore, running, settings_of
 from tests.processes import slack, until
 
 HOUR = timedelta(hours=1)
+# One path of each kind that the store answers.
+PATHS = [path for path in KINDS.values() if path in SNAPSHOT_ROUTES]
 # Status and body by path.
 Answers = Mapping[str, tuple[int, bytes]]
 
@@ -77,24 +79,21 @@ def stores(server: Settings, shards: list[Shard], tmp_path_factory: pytest.TempP
         migrate(split)
         for store in (whole, split):
             fill(store, folder)
-        yield Stores(whole, split, shards, answers(whole))
+        yield Stores(whole, split, shards, answers(whole, PATHS))
 
 
 def fill(store: Store, folder: Path) -> None:
-    """Snapshots of everything, earlier ones of loans that come later, and imported prices: with all that is staged.
-    Some prices are removed, and a snapshot of markets: with all that is taken out."""
+    """Snapshots of everything, an earlier one of loans that comes later, and imported prices: with all that is staged.
+    A snapshot of markets is removed: with all that is taken out."""
     source = Real("1")
-    for name in ("markets", "ptoken", "positions"):
-        run_once(JOBS[name], source, store, at(NOON) - HOUR)
+    run_once(JOBS["positions"], source, store, at(NOON) - HOUR)
     for job in JOBS.values():
         run_once(job, source, store, at(NOON))
     backfill(JOBS["loans"], source, store, [at(NOON) - HOUR])
-    rows = [(asset, NOON - 60 * minute, f"{minute + 1}.5") for minute in range(200) for asset in imports.IDS]
+    rows = [(asset, NOON - 60 * minute, f"{minute + 1}.5") for minute in range(20) for asset in imports.IDS]
     imports.run(store, imports.prices_file(folder, rows))
     run_once(JOBS["markets"], source, store, at(NOON) + HOUR)
-    taken_out = Removal("prices", PRICES, NOON - 60 * 100, NOON - 60 * 50, imports.IDS[:2])
-    for removal in (taken_out, Removal("markets", None, NOON + 1, NOON + 3600)):
-        remove(store, removal, folder, imports.Progress())
+    remove(store, Removal("markets", None, NOON + 1, NOON + 3600), folder, imports.Progress())
 
 
 def answers(store: Store, paths: Iterable[str] = ROUTES) -> Answers:
@@ -121,20 +120,27 @@ def rows(store: Store, sql: str, shard: Shard | None = None) -> list[tuple[Any, 
         return [tuple(row) for row in own.query(sql).result_rows]
 
 
-def test_every_route_answers_the_same_from_one_server_and_from_three(stores: Stores) -> None:
+def test_a_path_of_each_kind_answers_the_same_from_one_server_and_from_three(stores: Stores) -> None:
     assert {status for status, _ in stores.answers.values()} == {200}
-    assert answers(stores.split) == stores.answers
+    assert answers(stores.split, PATHS) == stores.answers
+
+
+@pytest.mark.slow
+def test_every_route_answers_the_same_from_one_server_and_from_three(stores: Stores) -> None:
+    expected = answers(stores.whole)
+    assert {status for status, _ in expected.values()} == {200}
+    assert answers(stores.split) == expected
 
 
 @pytest.mark.parametrize(
     "view",
     [
         "price",
-        "account",
-        "events",
-        "market_now",
-        f"position_at(time = toDateTime64({NOON - 1}, 3, 'UTC'))",
-        f"account_history(address = '{RICH_ADDRESS}')",
+        f"position_at(time = toDateTime64({NOON}, 3, 'UTC'))",
+        *(
+            pytest.param(view, marks=pytest.mark.slow)
+            for view in ("account", "events", "market_now", f"account_history(address = '{RICH_ADDRESS}')")
+        ),
     ],
 )
 def test_researchers_see_the_same_without_settings_of_their_own(stores: Stores, view: str) -> None:
@@ -180,7 +186,7 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     later = (JOBS["prices"], Real("1"), stores.split, at(NOON) + HOUR)
     away.stop()
     try:
-        without = answers(stores.split)
+        without = answers(stores.split, PATHS)
         assert away.host in caplog.text
         assert all("\n" not in record.getMessage() for record in caplog.records)
         status = status_of(stores.split)
@@ -195,14 +201,16 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     finally:
         away.start()
         until(away.answers)
-    needs = {path for path in SNAPSHOT_ROUTES if {"prices", "positions", "loans"} & {*ROUTES[path].families.split()}}
     refused = {path for path, (status, _) in without.items() if status == 503}
-    assert refused == needs.union(HISTORIES) - {"/api/v1/assets"}
-    assert {path: without[path] for path in {*SNAPSHOT_ROUTES} - refused}.items() <= stores.answers.items()
-    assert answers(stores.split, HISTORIES).items() <= stores.answers.items()
+    assert refused == {path for path in PATHS if {"prices", "positions", "loans"} & {*ROUTES[path].families.split()}}
+    read_on = {path: without[path] for path in {*PATHS} - refused}
+    assert read_on
+    assert read_on.items() <= stores.answers.items()
+    assert answers(stores.split, [KINDS["many series"]]).items() <= stores.answers.items()
     assert run_once(*later) == Outcome.DONE
 
 
+@pytest.mark.slow
 def test_a_shard_that_hangs_is_named_within_seconds(stores: Stores) -> None:
     """On a connection that was open before, the server that is asked notices it only after five seconds."""
     away, asked = stores.shards[2], stores.shards[0]
@@ -257,7 +265,19 @@ def test_a_backup_of_one_server_is_restored_into_three(stores: Stores, tmp_path:
     with closing(stores.split.sibling("test_restored")) as restored:
         migrate(restored)
         restore(restored, ArchiveReader(backup), imports.Progress(), replace=False)
-        assert answers(restored) == stores.answers
+        assert answers(restored, PATHS) == stores.answers
+
+
+def test_shards_other_than_those_that_are_recorded_are_refused(stores: Stores) -> None:
+    """At each start, and before a snapshot is taken."""
+    heads = read_heads(stores.split)
+    settings = settings_of(stores.shards, clickhouse_cluster=SMALLER)
+    with closing(ShardedStore(settings, stores.shards)) as fewer:
+        with pytest.raises(SchemaError, match=f"cluster {SMALLER} has 2 .*Run `analytics-service migrate`"):
+            pending(fewer)
+        with pytest.raises(SchemaError, match=f"cluster {SMALLER} has 2 "):
+            run_once(JOBS["prices"], Real("1"), fewer, at(NOON) + 3 * HOUR)
+    assert read_heads(stores.split) == heads
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +292,7 @@ def smaller(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield store
 
 
+@pytest.mark.slow
 def test_shards_other_than_those_of_the_store_are_refused(stores: Stores, smaller: Store) -> None:
     """At each start, by `migrate`, which sees where rows lie, by a running service, and before a snapshot is taken."""
     with closing(ShardedStore(replace(smaller._settings, clickhouse_cluster=CLUSTER), stores.shards)) as grown:
@@ -285,6 +306,7 @@ def test_shards_other_than_those_of_the_store_are_refused(stores: Stores, smalle
     assert pending(smaller) == []
 
 
+@pytest.mark.slow
 def test_shards_that_were_never_recorded_are_recorded_where_rows_lie_right(smaller: Store) -> None:
     smaller.execute(f"DELETE FROM schema_migration WHERE number = {SHARDS}")
     with pytest.raises(SchemaError, match="records the shards of no cluster"):
@@ -293,6 +315,7 @@ def test_shards_that_were_never_recorded_are_recorded_where_rows_lie_right(small
     assert pending(smaller) == []
 
 
+@pytest.mark.slow
 def test_a_backup_of_two_shards_is_spread_anew_over_three(stores: Stores, smaller: Store, tmp_path: Path) -> None:
     run_once(JOBS["prices"], Real("1"), smaller, at(NOON) + HOUR)
     before, backup = answers(smaller), tmp_path / "backup.zip"
