@@ -59,8 +59,6 @@ def latest(store: Store, history: History, at: datetime, *ids: str) -> dict[str,
     ("bad", "fault"),
     [
         ({"usd": (Decimal(1), NAN)}, "usd of native;bad: NaN is not a price"),
-        ({"usd": (Decimal(1), Decimal(-1))}, "usd of native;bad: -1 is not a price"),
-        ({"usd": (Decimal(1), Decimal(10) ** 20)}, "usd of native;bad: 100000000000000000000 is not a price"),
         ({"usd": (Decimal(1), 1.5)}, "usd of native;bad is the float 1.5."),
         ({"ids": (GOOD, "bad")}, "asset_id of bad: 'bad' is not the id of an asset"),
         (

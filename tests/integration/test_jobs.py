@@ -84,16 +84,19 @@ def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client
         assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
 
 
-def test_a_backfill_that_dies_half_way_continues_where_it_was(store: Store, client: Client) -> None:
-    """A batch is 500 instants; of 700 hours it dies after the first batch."""
+def test_a_backfill_that_dies_half_way_continues_where_it_was(
+    store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of seven hours it dies after the first batch, which is of five."""
+    monkeypatch.setattr("jobs.runner._CHUNK", 5)
 
     def die(_: int) -> None:
         raise StoreUnavailable("ClickHouse is gone.")
 
     with pytest.raises(StoreUnavailable):
-        backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 699 * HOUR, HOUR), die)
-    assert filled(store, NOON, NOON + 699 * HOUR) == 200
-    assert len(contents(client)["observation"]) == 700 * 13
+        backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 6 * HOUR, HOUR), die)
+    assert filled(store, NOON, NOON + 6 * HOUR) == 2
+    assert len(contents(client)["observation"]) == 7 * 13
 
 
 class SlowSource(SimulatedSource):
@@ -265,7 +268,6 @@ def test_an_observation_older_than_the_head_corrects_pages_candles_and_cells(set
     [
         (Statement("run", "fill_quarters"), 1200),
         (Statement("insert", "rewrite"), 1260),
-        (Statement("insert", "snapshot"), 1200),
         (Statement("insert", "snapshot"), 1260),
     ],
 )

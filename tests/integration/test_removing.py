@@ -110,7 +110,7 @@ def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
     assert [query(settings, each) for each in (sql, listed, markets)] == before
 
 
-@pytest.mark.parametrize("name", ["positions", "loans"])
+@pytest.mark.parametrize("name", ["positions", pytest.param("loans", marks=pytest.mark.slow)])
 def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
     store: Store, settings: Settings, tmp_path: Path, name: str
 ) -> None:
@@ -134,6 +134,7 @@ def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
     assert query(settings, sql) == before
 
 
+@pytest.mark.slow
 def test_events_that_a_run_left_when_it_died_go_with_the_snapshot_that_repeated_it(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
@@ -156,6 +157,7 @@ def test_events_that_a_run_left_when_it_died_go_with_the_snapshot_that_repeated_
     assert stored() == before
 
 
+@pytest.mark.slow
 def test_positions_that_were_taken_beside_the_removal_go_with_it(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
@@ -182,6 +184,7 @@ def test_positions_that_were_taken_beside_the_removal_go_with_it(
     assert [int(amount) for amount in items["amount"]] == [2, 1]
 
 
+@pytest.mark.slow
 def test_what_came_while_a_removal_waited_goes_with_it(store: Store, settings: Settings, tmp_path: Path) -> None:
     job, source = JOBS["prices"], SimulatedSource("1")
 

@@ -99,7 +99,9 @@ def asked(settings: Settings, store: Store, path: str, query: str) -> falcon.tes
     return client.simulate_get(path, query_string=query)
 
 
-@pytest.mark.parametrize("known", [[], [WETH], [WETH, RECEIPT]])
+@pytest.mark.parametrize(
+    "known", [[WETH], *(pytest.param(known, marks=pytest.mark.slow) for known in ([], [WETH, RECEIPT]))]
+)
 def test_every_answer_of_a_source_has_the_stored_spelling_of_an_asset(
     known: Sequence[str], settings: Settings, store: Store, client: Client
 ) -> None:

@@ -190,6 +190,7 @@ def test_what_is_quoted_no_more_has_no_value(settings: Settings, store: Store, c
         assert seen(client, SINCE) == seen(own, SINCE)
 
 
+@pytest.mark.slow
 def test_what_is_from_before_what_it_is_made_with_keeps_its_values(store: Store) -> None:
     """Markets without prices, and positions without the protocol token."""
     fill(store, RIGHT, "markets")
