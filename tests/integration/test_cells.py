@@ -36,7 +36,10 @@ def stored_cells(settings: Settings) -> set[tuple[object, ...]]:
     return set(query(settings, CELLS.format(history="price")))
 
 
-@pytest.mark.parametrize("at_once", [4_000_000, 100], ids=["all series at once", "one after the other"])
+@pytest.mark.parametrize(
+    "at_once",
+    [pytest.param(4_000_000, marks=pytest.mark.slow, id="all days at once"), pytest.param(100, id="a few at a time")],
+)
 def test_cells_of_more_than_a_year_are_right_whatever_it_lacks(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
@@ -140,7 +143,7 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
         if statement == last:
             raise StoreUnavailable("ClickHouse is gone.")
 
-    while completed < 20:
+    while completed < 10:
         at += draw.randint(30, 900)
         lags = {IDS[0]: 0, IDS[1]: draw.randint(0, 3_000), IDS[2]: draw.randint(0, 3_000)}
         prices = [Price(name, oracle.instant(at - lag), drawn(draw)) for name, lag in lags.items()]
@@ -196,7 +199,7 @@ def test_a_cell_that_a_server_computed_whose_clock_ran_ahead_gives_way_to_a_late
     assert stored_cells(settings) == oracle.cells(known)
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
 def test_cells_are_right_however_an_import_and_a_tick_overtake_each_other(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, rounds: int
 ) -> None:

@@ -93,7 +93,7 @@ def ended(server: Settings) -> Iterator[Ended]:
     settings = replace(server, clickhouse_database="test_ends")
     with database(settings) as store:
         make_views(store)
-        take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY - HOUR, NOON + DAY)
+        take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY)
         yield Ended(settings, store)
 
 

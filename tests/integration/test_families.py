@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import polars as pl
 import pytest
@@ -109,21 +110,28 @@ def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(name: str, sto
 
 
 @pytest.mark.parametrize(
-    "name", ["loans", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prices", "markets", "positions"))]
+    ("name", "between"),
+    [
+        ("loans", [True]),
+        *(
+            pytest.param(name, [True, False], marks=pytest.mark.slow)
+            for name in ("prices", "markets", "loans", "positions")
+        ),
+    ],
 )
 def test_what_is_shown_at_completed_instants_is_that_of_a_store_where_no_run_died(
-    name: str, store: Store, settings: Settings, client: Client
+    name: str, between: Sequence[bool], store: Store, settings: Settings, client: Client
 ) -> None:
-    """Runs die at every insert of theirs, twice for each, once with and once without another run in between."""
+    """Runs die at every insert of theirs, with and without another run in between."""
     job, source = JOBS[name], Lending(SECOND)
     run_once(job, source, store, NOON)
     tables = [TABLES[name], *FAMILY_TABLES[name], "observation", "snapshot"]
     completed = [NOON]
-    for minute, table in enumerate([*tables, *tables], start=1):
+    for minute, (table, is_between) in enumerate(product(tables, between), start=1):
         with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
             run_once(job, source, broken, NOON + minute * MINUTE)
             completed.append(NOON + minute * MINUTE)
-        if minute % 2:
+        if is_between:
             run_once(job, source, store, NOON + minute * MINUTE + MINUTE / 2)
             completed.append(NOON + minute * MINUTE + MINUTE / 2)
     assert read_heads(store)[job.family].at == unix_second(completed[-1])

@@ -140,7 +140,14 @@ def test_one_of_several_equal_items_may_close(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("table", "after"),
-    [("position", 1), ("position_digest", 2), ("position_summary", 1), ("snapshot", 1), ("snapshot", 2)],
+    [
+        ("position", 1),
+        ("snapshot", 2),
+        *(
+            pytest.param(*slow, marks=pytest.mark.slow)
+            for slow in (("position_digest", 2), ("position_summary", 1), ("snapshot", 1))
+        ),
+    ],
 )
 def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store: Store, settings: Settings) -> None:
     """The dead run saw a state that the next run, for the same instant or a later one, does not see."""
