@@ -68,7 +68,7 @@ def seconds_of_health(service: Service) -> float:
 
 
 def test_20_connections_that_ask_for_100_000_points_each_leave_threads_for_others(imported: Service) -> None:
-    """A worker has four threads. It has 10,000 hours of ten assets."""
+    """The worker has eight threads, and 10,000 hours of ten assets."""
     with greedy_client(imported) as client:
         taken = seconds_of_health(imported)
     assert taken < BOUND * slack(), client.answers

@@ -21,8 +21,8 @@ from tests.processes import PATIENCE, slack, until
 from tests.relay import Relay
 
 DAY = 86_400
-# More than the one worker has threads.
-CALLERS = 8
+# More than the one worker has threads, which are more than it has queries at once.
+CALLERS = 12
 PRICES = "/api/v1/assets/prices"
 _READS = [f'analytics_store_query_seconds_count{{query="{name}_rows"}}' for name in ("frame", "last")]
 
@@ -81,8 +81,10 @@ def test_a_store_that_hangs_takes_only_the_answers_that_need_it(imported: Servic
     with ThreadPoolExecutor(CALLERS) as callers, stopped(running.server):
         waiting = [callers.submit(ask_while_it_hangs, imported, page(n, "w")) for n in range(CALLERS)]
         begun = time.monotonic()
-        while imported.metrics()["analytics_store_up"] or time.monotonic() < begun + 3:
-            assert time.monotonic() - begun < 6 * slack()
+        # Until it is noticed, within two seconds, they may have all threads.
+        until(lambda: not imported.metrics()["analytics_store_up"])
+        assert time.monotonic() - begun < 3 * slack()
+        for _ in range(10):
             at_once = {path: ask(imported, path) for path in ("/healthz", "/readyz", "/metrics", PRICES, page(1))}
             assert {answer.status for answer in at_once.values()} == {200}, at_once
             assert max(answer.seconds for answer in at_once.values()) < slack(), at_once
