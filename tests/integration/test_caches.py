@@ -137,6 +137,8 @@ class Scenario:
     # Questions that were asked since the last write; and answers from before the run that is writing now.
     fresh: set[Question] = field(default_factory=set)
     before: list[tuple[Question, Answer]] = field(default_factory=list)
+    # Whether something was read since the run that is writing now was announced.
+    has_read: bool = False
 
     def __post_init__(self) -> None:
         self.writer = Writer(self.settings)
@@ -145,6 +147,9 @@ class Scenario:
         addresses = [position.address for position in self.source.positions(instant(BEGIN))]
         self.first = BEGIN - self.days * DAY
         self.questions = Questions(self.random, self.first, self.now, BEGIN, [*addresses, "0x" + "9" * 40])
+        # Whatever price is written, the candle of its day is another.
+        days = f"start={self.first}&end={BEGIN + 30 * DAY}&period=d&limit=1000&agg=ohlc"
+        self.candles = Question("/api/v1/assets/price-history", days)
         self._begin()
         self.questions.assets = [*self.prices]
         self.caching = self._started()
@@ -152,7 +157,7 @@ class Scenario:
     def _started(self) -> Service:
         """A service with histories in memory."""
         service = Service(self.settings, self.store, self.clock, BEGIN)
-        service.get(Question("/api/v1/assets/price-history", f"start={BEGIN}&end={BEGIN}&period=h"))
+        service.get(self.candles)
         service.wait_for_loaders()
         return service
 
@@ -347,6 +352,7 @@ class Scenario:
     def _write(self, act: Callable[[], object]) -> None:
         """Let `act` write, and sometimes read in the middle of it."""
         self.before = []
+        self.has_read = False
         self.writer.before_write = self._read_during_write
         try:
             act()
@@ -369,15 +375,17 @@ class Scenario:
 
     def _read_during_write(self, staged: bool) -> None:
         """During a run, readers see the state before it, or get a 503 once it has been announced."""
-        is_first = staged and not self.before
-        if not is_first and self.random.random() < (0.8 if self.writer.announced else 0.9):
+        is_first = not self.has_read if self.writer.announced else staged and not self.before
+        if not is_first and self.random.random() < 0.9:
             return
         self.writer.before_write = lambda staged: None
         self.clock.advance(1)
         if self.writer.announced:
-            for question, before in self.before:
+            self.has_read = True
+            # The first has an answer to the first question.
+            for (question, before), service in zip(self.before, (self.caching, self.plain()), strict=False):
                 # Nothing can be read until the writer, which waits for this answer, has gone on.
-                answer = self.random.choice([self.caching, self.plain()]).get(question, seconds=0.2)
+                answer = service.get(question, seconds=0.2)
                 assert answer.status == 503 or answer == before, question
                 self.seen["during a rewrite", answer.status] += 1
         else:
@@ -419,14 +427,9 @@ class Scenario:
 
     def check_after(self, step: Callable[[], None]) -> None:
         """Let something be written, and look at what there is then: at what was asked before, and at something else."""
-        # Whatever price is written, the candle of its day is another.
-        query = f"start={self.first}&end={BEGIN + 30 * DAY}&period=d&limit=1000&agg=ohlc"
-        candles = Question("/api/v1/assets/price-history", query)
-        before = [*self.questions.asked[-2:], candles]
-        self.compare([candles])
+        before = [*self.questions.asked[-2:], self.candles]
         step()
-        self.compare(before)
-        self.look(2)
+        self.compare([*before, self.questions.draw(), self.questions.draw()])
         self.look_at_prices()
 
     def look_at_prices(self) -> None:
