@@ -254,7 +254,10 @@ def in_lanes(
                 opened.wait_until_ready(task.pages, task.old)
                 level = act(opened, task, moment)
                 made.end(task.new if level is None else level)
-                interrupted += level is not None
+                if level is None:
+                    # The write has fewer statements than this.
+                    break
+                interrupted += 1
         return interrupted
 
     with ThreadPoolExecutor(LANES) as pool:
