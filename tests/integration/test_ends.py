@@ -162,7 +162,7 @@ def test_an_ended_asset_is_in_no_list_of_the_present(ended: Ended) -> None:
 
 
 def test_answers_that_were_given_before_the_end_was_found_are_made_again(settings: Settings, store: Store) -> None:
-    take_prices(store, NOON, NOON + 2 * HOUR)
+    take_prices(store, NOON, NOON + HOUR)
     for hour in range(-1, 3):
         run_once(JOBS["markets"], Delisting(), store, NOON + hour * HOUR)
     app = client_of(settings, store)

@@ -201,11 +201,12 @@ def test_a_full_disk_keeps_nobody_from_what_is_there(
 
 
 class MadeUp(Minimal):
-    """A simulation, which draws nothing."""
+    """A simulation with a past, so that it is asked for instants that the store lacks."""
 
     spec = "simulated:1"
     simulated = True
     may_hang = False
+    history = timedelta(hours=2)
 
 
 def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settings, store: Store) -> None:
