@@ -50,7 +50,7 @@ def test_all_documents_together_are_read_in_an_afternoon() -> None:
     assert sum(path.stat().st_size for path in DOCUMENTS) <= _MOST_TEXT
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md"], ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
     for link in _LINK.findall(prose(path)):
         if link.startswith(("http:", "https:")):
