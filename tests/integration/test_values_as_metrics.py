@@ -114,19 +114,19 @@ def test_values_are_those_of_the_newest_snapshots(watched: WatchedStore, scrape:
 
 
 def test_what_is_unknown_or_has_ended_has_no_sample(watched: WatchedStore, scrape: Scrape) -> None:
-    """The price of x, which is not listed for a moment, is two hours old. Later x is not listed any more, and 2000 USD
-    of a and 700 of b are left."""
-    for number in (0, 2, 3):
+    """The price of x, which is not listed for a moment, is an hour and a half old. Later x is not listed any more, and
+    2000 USD of a and 700 of b are left."""
+    for number in (0, 1, 2):
         take(watched, number)
-    assert scrape(3)[of("price_age_seconds", X)] == 5400
-    take(watched, 4)
-    shown = scrape(4)
+    assert scrape(2)[of("price_age_seconds", X)] == 3600
+    take(watched, 3)
+    shown = scrape(3)
     assert not shown.keys() & {*OF_X, *SUMS, health(BOB), health(CAROL)}
     assert known(shown) == dict.fromkeys(TOTALS, 0)
     assert [shown[health(address, "known")] for address in (BOB, CAROL)] == [0, 0]
     assert (shown[of("price_usd", A)], shown[of("utilization_ratio", X)]) == (2, 0.1)
-    take(watched, 10)
-    shown = scrape(10)
+    take(watched, 8)
+    shown = scrape(8)
     assert shown["analytics_tvl_usd"] == 2700
     assert [name for name in shown if name.endswith('symbol="X"}')] == []
 
