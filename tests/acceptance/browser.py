@@ -58,9 +58,6 @@ class Browser:
         page.on("response", self._answered)
         return page
 
-    def _heard(self, message: sync_api.ConsoleMessage) -> None:
-        self.said.append(f"{message.type}: {message.text} {message.location['url']}")
-
     def _answered(self, response: sync_api.Response) -> None:
         """Forget what the console said of an answer that was put off, now that it is there."""
         if response.status == 503 and "retry-after" in response.headers:

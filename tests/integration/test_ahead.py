@@ -23,7 +23,7 @@ from jobs.runner import Outcome, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import LOCAL, FirstHeads
-from tests.integration.databases import database, make_views
+from tests.integration.databases import database
 from tests.integration.imports import Progress, asked, assets_file, import_files, prices_file
 from tests.integration.lending import Lending
 
@@ -69,9 +69,8 @@ class Pair:
 def pair(server: Settings) -> Iterator[Pair]:
     ahead = replace(server, clickhouse_database="test_ahead")
     usual = replace(server, clickhouse_database="test_usual")
-    with database(ahead) as first, database(usual) as second:
+    with database(ahead, views=True) as first, database(usual, views=True) as second:
         for store in (first, second):
-            make_views(store)
             for minutes in (20, 1):
                 if minutes == 1 and store is first:
                     for family in FAMILIES:

@@ -19,7 +19,7 @@ from analytics_service.sources.simulated import RICH_ADDRESS
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse
-from tests.integration.databases import database, make_views
+from tests.integration.databases import database
 from tests.integration.lending import ETH, ORB, Lending
 from tests.integration.routes import NOON, Client, at, client_of
 
@@ -69,8 +69,7 @@ def settings(server: Settings) -> Settings:
 @pytest.fixture(scope="module")
 def client(settings: Settings) -> Iterator[Client]:
     """The service over an hour of snapshots at different instants."""
-    with database(settings) as store:
-        make_views(store)
+    with database(settings, views=True) as store:
         for minute, families in TICKS.items():
             for family in families:
                 run_once(JOBS[family], Eventful(NOON), store, at(NOON + minute * MINUTE))

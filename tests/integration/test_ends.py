@@ -26,7 +26,7 @@ from jobs.runner import backfill, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import FreshHeads
-from tests.integration.databases import database, make_views
+from tests.integration.databases import database
 from tests.integration.handmade import NOON, HandMade
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -91,8 +91,7 @@ class Ended(NamedTuple):
 def ended(server: Settings) -> Iterator[Ended]:
     """From an hour before noon to 25 hours after it."""
     settings = replace(server, clickhouse_database="test_ends")
-    with database(settings) as store:
-        make_views(store)
+    with database(settings, views=True) as store:
         take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY)
         yield Ended(settings, store)
 

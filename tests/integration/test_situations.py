@@ -37,7 +37,7 @@ from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads
-from tests.integration.databases import database, make_views
+from tests.integration.databases import database
 from tests.integration.handmade import HandMade
 from tests.integration.routes import Client, client_of
 from tests.integration.test_exports import export
@@ -286,8 +286,7 @@ class Asked:
 @pytest.fixture(scope="module")
 def asked(server: Settings) -> Iterator[Asked]:
     settings = replace(server, clickhouse_database="test_situations")
-    with database(settings) as store:
-        make_views(store)
+    with database(settings, views=True) as store:
         for hour in HOURS:
             for name, job in JOBS.items():
                 if hour in SOME.get(name, HOURS):
