@@ -21,7 +21,7 @@ from analytics_service.store import rewrite
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
-from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at
+from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at, with_known
 from analytics_service.store.positions import known_in_part, read_activity
 from analytics_service.store.retries import ONCE
 from analytics_service.store.runs import Beginning, begin
@@ -211,6 +211,6 @@ def _correct(store: Store, snapshots: Sequence[Snapshot], version: int, what: st
     """Replace the observations of snapshots of positions, whose other rows stay: they are stored as changes."""
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     with rewrite.staging(store, "positions", version, what=what, expected=observations.height) as staged:
-        staged.insert(OBSERVATIONS, versioned(observations, version))
+        staged.insert(OBSERVATIONS, versioned(with_known(observations), version))
         staged.remove(gone(store, "positions", [unix_second(snapshot.at) for snapshot in snapshots], observations))
         rewrite.publish(store, staged, [])

@@ -10,6 +10,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import lent_first, market_values
 from analytics_service.store.assets import read_assets
+from analytics_service.store.histories import UTILIZATION
 from analytics_service.store.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
 from analytics_service.store.observations import observations_of, read_around, read_last_prices
 from jobs.snapshot import Batch, Snapshot
@@ -23,7 +24,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     """
     taken = [_snapshot(batch, at) for at in batch.instants]
     snapshots, instants = [snapshot for snapshot, _ in taken], [unix_second(at) for at in batch.instants]
-    stored = read_around(batch.store, ADDING_UP, instants[0], instants[-1])
+    stored = read_around(batch.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1])
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
     observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
     zeros = _of_priced(batch, vanished(pl.concat([stored, *observed])))

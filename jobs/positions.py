@@ -20,7 +20,7 @@ from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.misfits import Misfit
-from analytics_service.market.positions import Position
+from analytics_service.market.positions import Position, RiskTotals
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed_before, nth_completed, versions_between
@@ -215,7 +215,7 @@ class _AsOf:
 
 def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Observations of the risk of all accounts at the source's prices, from the items of borrow accounts in parts of
-    whole addresses: none if a lost price hides accounts with debt, because the risk of the others would be taken for
+    whole addresses: unknown if a lost price hides accounts with debt, because the risk of the others would be taken for
     that of all (rule 6.8). SourceError if there are debts, but no markets or no prices."""
     source, has_debts = batch.source, any("debt" in items["kind"] for items in parts)
     assets, redefined = batch.valued_assets(at)
@@ -224,8 +224,8 @@ def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.Dat
     prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
     near = chain([borrowing_of(NO_ITEMS)], (near_risk(items, terms, prices) for items in parts))
     valuation = Valuation(book_of(near, markets), terms, prices)
-    values = {} if valuation.hides_debtors else risk_by_history(risk_totals(risk_of(valuation)))
-    return observations_of(values, at)
+    totals = RiskTotals() if valuation.hides_debtors else risk_totals(risk_of(valuation))
+    return observations_of(risk_by_history(totals), at)
 
 
 def stated_risk(batch: Batch, at: datetime) -> pl.DataFrame:

@@ -37,6 +37,7 @@ from analytics_service.store.observations import (
     OBSERVATIONS,
     read_last_prices,
     read_observed_at,
+    with_known,
 )
 from analytics_service.store.pieces import Pieces, joined
 from analytics_service.store.runs import Beginning, Overtaken, RunWriter
@@ -307,7 +308,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
                 staged.insert(table, versioned(rows, version))
             else:
                 writer.insert(table, rows)
-        staged.insert(OBSERVATIONS, versioned(observations, version))
+        staged.insert(OBSERVATIONS, versioned(with_known(observations), version))
         staged.insert(ASSETS, versioned(assets, version))
         for keys in removed:
             staged.remove(keys)

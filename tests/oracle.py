@@ -1,8 +1,7 @@
 """An independent, slow implementation of the rules of history: walks the calendar and the observations one by one."""
 
-import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
@@ -125,10 +124,11 @@ def instant(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)
 
 
-def cells(rows: Mapping[tuple[str, int], Decimal]) -> set[tuple[object, ...]]:
+def cells(rows: Mapping[tuple[str, int], Decimal | None]) -> set[tuple[object, ...]]:
     """What the observations in each cell that has ended come to, found by walking all of them in order of time: width,
-    asset, begin, instants of the first and the last one, count, open, high, low, close, and area as text."""
-    inside: dict[tuple[str, str, datetime, datetime], list[tuple[int, Decimal]]] = {}
+    asset, begin, instants of the first and the last one, count of those with a value and of those without, whether the
+    last one has a value, seconds with a value, open, high, low, close, and area as text."""
+    inside: dict[tuple[str, str, datetime, datetime], list[tuple[int, Decimal | None]]] = {}
     for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
         at = instant(second)
         quarter, day = instant(second - second % 900), at.replace(hour=0, minute=0, second=0)
@@ -143,20 +143,24 @@ def cells(rows: Mapping[tuple[str, int], Decimal]) -> set[tuple[object, ...]]:
     return {_cell(*key[:3], seen) for key, seen in inside.items() if key[3] <= closed}
 
 
-def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal]]) -> tuple[object, ...]:
-    prices = [price for _, price in seen]
+def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal | None]]) -> tuple[object, ...]:
+    prices, close = [price for _, price in seen if price is not None], seen[-1][1]
+    spans = [(price, after - at) for (at, price), (after, _) in pairwise(seen) if price is not None]
     with localcontext(prec=80):
-        area = sum((price * (after - at) for (at, price), (after, _) in pairwise(seen)), Decimal(0))
+        area = sum((price * length for price, length in spans), Decimal(0))
     first, last = (instant(seen[place][0]) for place in (0, -1))
-    candle = (prices[0], max(prices), min(prices), prices[-1])
-    return (width, asset, begin, first, last, len(seen), *candle, text(area))
+    counted = (len(prices), len(seen) - len(prices), close is not None, sum(length for _, length in spans))
+    candle = (prices[0], max(prices), min(prices)) if prices else (Decimal(0),) * 3
+    return (width, asset, begin, first, last, *counted, *candle, close or Decimal(0), text(area))
 
 
 class Oracle:
-    """Values of buckets from a plain list of observations per asset; a later one for the same second replaces. The
-    first change is that from `origin`."""
+    """Values of buckets from a plain list of observations per asset; a later one for the same second replaces, and one
+    of None says that the value is unknown from there on. The first change is that from `origin`."""
 
-    def __init__(self, observations: dict[str, list[tuple[int, Decimal]]], origin: Decimal | None = None) -> None:
+    def __init__(
+        self, observations: Mapping[str, Sequence[tuple[int, Decimal | None]]], origin: Decimal | None = None
+    ) -> None:
         self.origin = origin
         self.series = {asset: sorted(dict(rows).items()) for asset, rows in observations.items()}
         self.seconds = {asset: [second for second, _ in rows] for asset, rows in self.series.items()}
@@ -178,14 +182,15 @@ class Oracle:
         held = None if missing else values[stop - 1]
         if agg == "delta" and held is not None:
             held = self._change(held, values[first - 1] if first else self.origin)
+        known = [value for value in own if value is not None]
         if agg == "ohlc":
-            four = [own[0], max(own), min(own), own[-1]] if own else [held] * 4
+            four = [known[0], max(known), min(known), own[-1]] if known else [held] * 4
             texts = [None if value is None else text(value) for value in four]
-            return {**dict(zip("ohlc", texts, strict=True)), "n": len(own)}
-        if agg == "mean" and held is not None:
+            return {**dict(zip("ohlc", texts, strict=True)), "n": len(known)}
+        if agg == "mean" and not missing and (known or fill != "none"):
             held = self._mean(asset, max(begin, seconds[0]), min(after, self.newest + 1), held)
-        elif agg in ("first", "min", "max") and own:
-            held = {"first": own[0], "min": min(own), "max": max(own)}[agg]
+        elif agg in ("first", "min", "max") and known:
+            held = {"first": known[0], "min": min(known), "max": max(known)}[agg]
         return {"v": None if held is None else text(held)}
 
     @staticmethod
@@ -195,18 +200,21 @@ class Oracle:
             change = None if before is None else held - before
         return None if change is None or change.copy_abs() >= 10**20 else change
 
-    def _mean(self, asset: str, begin: int, after: int, held: Decimal) -> Decimal:
-        """The time-weighted mean over [begin, after), rounded half to even to 18 decimals."""
+    def _mean(self, asset: str, begin: int, after: int, held: Decimal | None) -> Decimal | None:
+        """The mean over the seconds of [begin, after) that have a value, rounded half to even to 18 decimals."""
         if begin >= after:
             return held
         seconds = self.seconds[asset]
         first, stop = bisect_right(seconds, begin), bisect_left(seconds, after)
         values = self.values[asset][first - 1 : stop]
         with localcontext(prec=80, traps=[Inexact]):
-            lengths = (until - since for since, until in pairwise([begin, *seconds[first:stop], after]))
-            area = sum(map(operator.mul, values, lengths), Decimal(0))
+            lengths = [until - since for since, until in pairwise([begin, *seconds[first:stop], after])]
+            spans = [(value, length) for value, length in zip(values, lengths, strict=True) if value is not None]
+            area = sum((value * length for value, length in spans), Decimal(0))
+        if not (known := sum(length for _, length in spans)):
+            return held
         # Python rounds fractions half to even.
-        return Decimal(round(Fraction(area) / (after - begin) * 10**18)).scaleb(-18, Context(prec=60))
+        return Decimal(round(Fraction(area) / known * 10**18)).scaleb(-18, Context(prec=60))
 
 
 def text(value: Decimal) -> str:

@@ -65,7 +65,8 @@ def points(
     time of the last observation among these series before the page's end, unix seconds; None if there is none.
 
     Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are decimal strings or numbers; null before the first
-    observation, after the end of the series (`ended`, unix s by id), and as `fill` says. The first change of a
+    observation, after the end of the series (`ended`, unix s by id), where the value is unknown, and as `fill` says.
+    A candle of a bucket that ends with an unknown value is of the values before, and has no `c`. The first change of a
     `cumulative` series is its first value, that of others is null.
     Cost: for last values proportional to the buckets, else to the rows in their range.
     """
@@ -122,8 +123,8 @@ def _without_ended(
 
 
 def _candles(summaries: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:
-    """The candle of each bucket. A bucket without observations has the value at its end throughout."""
-    empty = summaries["count"].is_null()
+    """The candle of each bucket. A bucket without observed values has the value at its end throughout."""
+    empty = summaries["count"].fill_null(0) == 0
     if not carry:
         close = close.set(empty, None)
     if empty.any():
@@ -143,41 +144,36 @@ def _mean(
     *,
     carry: bool,
 ) -> pl.DataFrame:
-    """The area of each bucket from the series' first observation on, divided by its seconds. `held` has the values at
-    the buckets' ends, and `until` when the series has ended."""
+    """The area of each bucket, divided by the seconds in which there was a value. `held` has the values at the buckets'
+    ends, and `until` when the series has ended."""
     starts = _starts(begins, ends)
     before = last(parts, ids, starts)
     bucket = layout(len(ids), len(ends))[1]
     start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))
     end = pl.DataFrame([end.alias("end"), held["until"]]).select(pl.min_horizontal("end", "until")).to_series()
     close = held["value"].cast(DECIMAL)
-    frame = candles(parts, ids, begins, ["first_at", "units", "rest"]).with_columns(
+    frame = candles(parts, ids, begins, ["count", "seconds", "units", "rest"]).with_columns(
         close=close,
         after=close.to_physical(),
         after_for=(end - held["second"]).cast(_WIDE),
         before=before["value"].cast(DECIMAL).to_physical(),
         before_for=(start - before["second"]).cast(_WIDE),
-        start=start,
-        end=end,
     )
-    since = pl.when(pl.col("before").is_not_null()).then("start").otherwise(pl.col("first_at").cast(pl.Int64))
     # The rows' area starts when the value before the bucket was observed.
-    frame = frame.select(
-        "close",
-        has_rows=pl.col("units").is_not_null(),
-        units=_held("after", "//") - _held("before", "//") + pl.col("units").fill_null(0),
-        rest=_held("after", "%") - _held("before", "%") + pl.col("rest").fill_null(0),
-        seconds=(pl.col("end") - since).clip(lower_bound=0).fill_null(0).cast(_WIDE),
+    areas = (
+        pl.col(area).cast(_WIDE).fill_null(0) + _held("after", area) - _held("before", area)
+        for area in ("units", "rest", "seconds")
     )
-    has_mean = pl.col("close").is_not_null() & (pl.col("seconds") > 0)
-    mean = pl.when(has_mean).then(_QUOTIENT).otherwise("close")
-    return frame.select(v=mean if carry else pl.when("has_rows").then(mean))
+    frame = frame.select("close", "count", *areas)
+    mean = pl.when(pl.col("seconds") > 0).then(_QUOTIENT).otherwise("close")
+    return frame.select(v=mean if carry else pl.when(pl.col("count") > 0).then(mean))
 
 
-def _held(value: str, part: str) -> pl.Expr:
-    """Units or rest of a value times the seconds for which it held; 0 without a value."""
-    number = pl.col(value) // UNIT if part == "//" else pl.col(value) % UNIT
-    return (number * pl.col(f"{value}_for")).fill_null(0)
+def _held(value: str, area: str) -> pl.Expr:
+    """Units, rest or seconds of a value, times the seconds for which it held; 0 without a value."""
+    number = pl.col(value)
+    each = {"units": number // UNIT, "rest": number % UNIT, "seconds": number.is_not_null().cast(_WIDE)}
+    return (each[area] * pl.col(f"{value}_for")).fill_null(0)
 
 
 def _quotient() -> pl.Expr:

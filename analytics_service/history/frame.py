@@ -18,6 +18,7 @@ _COLUMNS = {
     "first_at": pl.UInt32(),
     **dict.fromkeys(("open", "high", "low"), DECIMAL),
     "count": pl.UInt32(),
+    "seconds": pl.UInt32(),
     "units": pl.Int128(),
     "rest": pl.Int128(),
 }
@@ -27,15 +28,16 @@ UNIT = pl.lit(10**18, dtype=pl.Int128())
 # Bytes of the view that each string in a column has.
 _VIEW = 16
 # Bytes of a row with all columns, apart from the characters of `close`.
-ROW_BYTES = 88 + _VIEW
+ROW_BYTES = 92 + _VIEW
 _AS_IT_IS = pl.QueryOptFlags.none()
 # How the rows of a bucket are summarized.
 _SUMMED = {
     "first_at": pl.col("first_at").min(),
-    "open": pl.col("open").first(),
+    "open": pl.col("open").drop_nulls().first(),
     "high": pl.col("high").max(),
     "low": pl.col("low").min(),
     "count": pl.col("count").sum(),
+    "seconds": pl.col("seconds").sum(),
     "units": pl.col("units").sum(),
     "rest": pl.col("rest").cast(pl.Int128).sum(),
 }
@@ -46,10 +48,12 @@ class Frame:
     """The rows of some series in [begin, until), unix seconds, and each series' last row before `begin`.
 
     A row is a cell that is not empty, or a single observation. Its columns are `key` (index of the series in `ids`, and
-    time of the last observation), `first_at`, `count`, `open`, `high` and `low`; `close` is a decimal string, as most
-    pages show nothing else; `units` and `rest` are the area (value times seconds) from the previous row to this row's
-    last observation, as whole units and as 10^-18 of them. Rows are sorted by `key`. A series without observations
-    before `begin` has a row of nulls there, at the second -1. Frames for last values only have just `key` and `close`.
+    time of the last observation), `first_at`, `count` of the observations with a value, their `open`, `high` and `low`,
+    null if there are none; `close` is a decimal string, as most pages show nothing else, null if the last observation
+    has no value; `units` and `rest` are the area (value times seconds) from the previous row to this row's
+    last observation, as whole units and as 10^-18 of them, and `seconds` those that had a value. Rows are sorted by
+    `key`. A series without observations before `begin` has a row of nulls there, at the second -1. Frames for last
+    values only have just `key` and `close`.
     """
 
     ids: Sequence[str]
@@ -87,7 +91,7 @@ class Frame:
     @cached_property
     def _several(self) -> tuple[pl.Series, pl.Series]:
         """Times of the first and the last observation, of rows that have several."""
-        rows = self.rows.filter(pl.col("count") > 1)
+        rows = self.rows.filter(pl.col("first_at") < (pl.col("key") & _SECOND))
         return rows["first_at"], (rows["key"] & _SECOND).cast(pl.UInt32)
 
     def cuts(self, instant: int) -> bool:
@@ -109,7 +113,8 @@ def last(parts: Sequence[FrameRange], ids: Sequence[str], instants: Sequence[int
     """The last `value` of each series before each of the ascending instants, and its `second`, series by series.
 
     All parts have the same series, and nothing was observed before the first one begins, except what its frame carries.
-    The value is null and the second negative where nothing was observed before. Cost: proportional to the instants.
+    The value is null and the second negative where nothing was observed before; the value alone is null where it is
+    unknown. Cost: proportional to the instants.
     """
     size = len(instants) * len(ids)
     if not parts or not size:
@@ -187,11 +192,13 @@ def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with areas that start at the previous row's last observation, if that is of the same series."""
     value = pl.col("close").cast(DECIMAL).to_physical().shift(1)
     is_same = pl.col("key") // _SERIES == (pl.col("key") // _SERIES).shift(1)
-    gap = (pl.col("first_at").cast(pl.Int64) - (pl.col("key") & _SECOND).shift(1)).cast(pl.Int128)
+    since = (pl.col("key") & _SECOND).shift(1)
+    gap = pl.when(is_same & value.is_not_null()).then(pl.col("first_at").cast(pl.Int64) - since).fill_null(0)
     gap_units, gap_rest = (
-        pl.when(is_same).then(per_second * gap).fill_null(0) for per_second in (value // UNIT, value % UNIT)
+        (per_second * gap.cast(pl.Int128)).fill_null(0) for per_second in (value // UNIT, value % UNIT)
     )
     return rows.with_columns(
+        seconds=pl.col("seconds") + gap.cast(pl.UInt32),
         units=pl.col("units").cast(pl.Int128) + gap_units + (pl.col("rest").cast(pl.Int128) + gap_rest) // UNIT,
         rest=((pl.col("rest").cast(pl.Int128) + gap_rest) % UNIT).cast(pl.UInt64),
     )

@@ -123,7 +123,7 @@ RANGE = (
         [*Fill],
         "previous repeats the value before a bucket without an observation, up to the newest observation of the whole "
         "history: buckets that begin later are null. last repeats it to the end of the range. none leaves such buckets "
-        "null. After the end of an asset all are null.",
+        "null. After the end of an asset, and while a value is unknown, all are null.",
         Fill.PREVIOUS,
     ),
     _word(

@@ -17,8 +17,8 @@ from analytics_service.market.values import EXACT, rounded
 
 # The name of the history of prices. Values of the others that are looked at are totals in USD.
 _PRICE = "price"
-# History, asset id (empty for the total over all assets), unix second and value.
-Observed = tuple[str, str, int, Decimal]
+# History, asset id (empty for the total over all assets), unix second and value; None if it is unknown.
+Observed = tuple[str, str, int, Decimal | None]
 
 
 class Doubtful(StrEnum):
@@ -74,14 +74,14 @@ def doubt_of(history: str, before: Decimal | None, value: Decimal, factor: Decim
 
 def doubts_among(new: Iterable[Observed], stored: Iterable[Observed], limits: Limits) -> Iterator[Doubt]:
     """The doubts in new observations, each compared with the one before, which is new or `stored`."""
-    last: dict[tuple[str, str], tuple[int, Decimal]] = {}
+    last: dict[tuple[str, str], tuple[int, Decimal | None]] = {}
     rows = [*((*row, False) for row in stored), *((*row, True) for row in new)]
     for history, asset_id, second, value, is_new in sorted(rows, key=itemgetter(2)):
         at, before = last.get((history, asset_id), (second, None))
         if history == _PRICE and second - at > limits.max_age.total_seconds():
             before = None
         last[history, asset_id] = second, value
-        if is_new and (what := doubt_of(history, before, value, limits.factor)):
+        if is_new and value is not None and (what := doubt_of(history, before, value, limits.factor)):
             # A zero is in doubt by itself, so its doubt does not end when another zero before it is taken out.
             before = before or None
             before_at = None if before is None else instant(at)

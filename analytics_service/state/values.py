@@ -169,7 +169,7 @@ class ValueReader:
             values = read_last_sums(self._store, at)
         else:
             rows = read_observed_at(self._store, family, [at]).select("history", "asset_id", "value")
-            values = {(name, asset_id): value for name, asset_id, value in rows.iter_rows()}
+            values = {(name, asset_id): value for name, asset_id, value in rows.drop_nulls().iter_rows()}
         view.require_unchanged([family])
         return values
 

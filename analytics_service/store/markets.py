@@ -102,21 +102,20 @@ def market_prices_of(read: Read) -> dict[str, Decimal]:
 def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
     """Values by history, from all markets and the values of those that have any, by asset id.
 
-    Unknown values, and those of 10^20 or more, are left out (rule 2.15).
+    They are None if unknown, or 10^20 or more (rule 2.15).
     """
     tvl = supply_of(values.values()).tvl
     by_history: dict[History, Mapping[str, Decimal | None]] = {
         TVL: {TOTAL: tvl.tvl},
         NET_TVL: {TOTAL: tvl.net_tvl},
         **_summed(values),
-        UTILIZATION: {market.asset_id: utilization(market) for market in markets},
+        UTILIZATION: {market.asset_id: utilization(market) for market in markets if market.lend},
     }
     return {history: _storable(by_asset) for history, by_asset in by_history.items()}
 
 
 def unvalued(markets: Iterable[Market], values: Mapping[str, MarketValues], at: int) -> pl.DataFrame:
-    """Observations without a value at a unix second, of the markets whose value is unknown or left out."""
-    known = {history: _storable(by_asset) for history, by_asset in _summed(values).items()}
+    """Observations without a value at a unix second, of the markets that are not among the valued ones."""
     amounts = {
         market.asset_id: {
             DEPOSITS: market.lend and market.lend.principal,
@@ -124,12 +123,13 @@ def unvalued(markets: Iterable[Market], values: Mapping[str, MarketValues], at: 
             DEBT: market.debt and market.debt.balance,
         }
         for market in markets
+        if market.asset_id not in values
     }
     keys = [
         (history.name, asset_id, at, None)
         for asset_id, sides in amounts.items()
         for history, amount in sides.items()
-        if amount and asset_id not in known[history]
+        if amount
     ]
     return pl.DataFrame(keys, NO_OBSERVATIONS.schema, orient="row")
 
@@ -144,16 +144,20 @@ def _summed(values: Mapping[str, MarketValues]) -> dict[History, Mapping[str, De
 
 
 def vanished(observed: pl.DataFrame) -> pl.DataFrame:
-    """Zeros for what snapshots do not show any more although those before did, as observations: totals leave it out,
-    so its series must not carry its last value (rule 2.15). `was_known` says whether the one before had a value.
+    """Observations for what snapshots do not show any more although those before did: its series must not carry its
+    last value (rule 2.15). They are zeros where totals leave it out, and an unknown utilization. `was_known` says
+    whether the one before had a value.
 
-    `observed` has all values of consecutive snapshots. They are null for markets without a value, which carry theirs.
+    `observed` has all values of consecutive snapshots. They are null for markets without a known value.
     """
     instants = observed["observed_at"].unique().sort()
     following = pl.DataFrame({"observed_at": instants, "next": instants.shift(-1)}).drop_nulls()
-    had = observed.filter(pl.col("history").is_in([history.name for history in _SUMMED]), pl.col("value").ne_missing(0))
+    is_summed = pl.col("history").is_in([history.name for history in _SUMMED])
+    was_known = pl.col("value").is_not_null()
+    is_ratio = (pl.col("history") == UTILIZATION.name) & was_known
+    had = observed.filter((is_summed & pl.col("value").ne_missing(0)) | is_ratio)
     expected = had.join(following, on="observed_at").with_columns(
-        observed_at="next", value=pl.lit(0, DECIMAL), was_known=pl.col("value").is_not_null()
+        observed_at="next", value=pl.when(is_summed).then(pl.lit(0, DECIMAL)), was_known=was_known
     )
     return expected.join(observed, on=KEY, how="anti").select(*observed.columns, "was_known")
 
@@ -165,7 +169,7 @@ def risk_totals(risk: Risk) -> RiskTotals:
 
 
 def risk_by_history(totals: RiskTotals) -> Values:
-    """The values of the histories of risk; those that are not known, or are 10^20 or more, are left out."""
+    """The values of the histories of risk; None if unknown, or 10^20 or more."""
     values = {
         DEBT_AT_RISK: totals.debt_at_risk,
         ACCOUNTS_AT_RISK: totals.accounts_at_risk,
@@ -175,11 +179,10 @@ def risk_by_history(totals: RiskTotals) -> Values:
     return {history: _storable({TOTAL: value}) for history, value in values.items()}
 
 
-def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal]:
+def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal | None]:
     return {
-        asset_id: value
+        asset_id: None if value is None or quantized_below_limit(value) is None else value
         for asset_id, value in values.items()
-        if value is not None and quantized_below_limit(value) is not None
     }
 
 

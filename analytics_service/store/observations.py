@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
 from analytics_service.market.prices import Price
 from analytics_service.store.cells import look_back
@@ -40,17 +40,24 @@ _AT_ONCE = 500
 # Seconds in one query, which are shorter than ids.
 SECONDS_AT_ONCE = 5_000
 
-# The values of a snapshot by history and asset id.
-Values = Mapping[History, Mapping[str, Decimal]]
+# The values of a snapshot by history and asset id; None where a value is unknown.
+Values = Mapping[History, Mapping[str, Decimal | None]]
 
 
 def observations_of(values: Values, at: datetime) -> pl.DataFrame:
-    """Values at an instant as a batch to insert, without `version`."""
-    frames = [NO_OBSERVATIONS]
+    """Values at an instant as observations, of which `value` is null if it is unknown."""
+    frames, unknown = [NO_OBSERVATIONS], []
     for history, by_asset in values.items():
-        rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in by_asset.items())
+        known = {asset_id: value for asset_id, value in by_asset.items() if value is not None}
+        rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in known.items())
         frames.append(_frame(history, rows))
-    return pl.concat(frames)
+        unknown += [(history.name, asset_id, unix_second(at), None) for asset_id in by_asset if asset_id not in known]
+    return pl.concat([*frames, pl.DataFrame(unknown, _SCHEMA, orient="row")])
+
+
+def with_known(observations: pl.DataFrame) -> pl.DataFrame:
+    """Observations as the table has them: an unknown value is a 0 that is not `known`."""
+    return observations.with_columns(pl.col("value").fill_null(0), known=pl.col("value").is_not_null())
 
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
@@ -84,24 +91,25 @@ def read_series(store: Store, history: History, until: int) -> dict[str, int]:
 
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without
-    observations are left out. The second may not be after the family's newest observation, because cells that are not
-    closed yet count as empty (rule 8.11). The cost grows with the history by one row a month only."""
+    observations, and those whose last value is unknown, are left out. The second may not be after the family's newest
+    observation, because cells that are not closed yet count as empty (rule 8.11). The cost grows with the history by
+    one row a month only."""
     parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
     rows = store.frame("last_rows", ["frame_before"], **parameters, **look_back(at + 1))
     columns = rows.sort("series").select("series", "close", "last_at").iter_rows()
-    return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns}
+    return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns if value is not None}
 
 
 def read_around(store: Store, histories: Sequence[History], first: int, last: int) -> pl.DataFrame:
     """What complete snapshots of markets observed of some histories, from the last before a range of unix seconds to
-    the first after it, in the columns of batches to insert. Values are null where there was a market, but no value."""
+    the first after it. `value` is null where there was a market, but no known value."""
     names = [history.name for history in histories]
     return store.frame("observed_around", histories=names, first=first, last=last).cast(pl.Schema(_SCHEMA))
 
 
 def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:
-    """What is observed of a family's histories at some unix seconds (ascending), in the columns of a batch, and
-    `imported`: whether an import has brought it."""
+    """What is observed of a family's histories at some unix seconds (ascending), as `observations_of`, and `imported`:
+    whether an import has brought it."""
     start, end = seconds[0], seconds[-1]
     rows = store.frame("observed_between", family=family, histories=names_of(family), start=start, end=end)
     return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})

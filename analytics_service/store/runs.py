@@ -29,7 +29,7 @@ from analytics_service.store.ledger import (
     present,
     record_rewrite,
 )
-from analytics_service.store.observations import OBSERVATIONS
+from analytics_service.store.observations import OBSERVATIONS, with_known
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
 from analytics_service.store.sql import named_query
@@ -140,7 +140,7 @@ class RunWriter:
         Observations may be older than what readers have seen, if the oracle lags or if a run that died has left them.
         Then the cells since are computed again, and the run counts as a finished rewrite.
         """
-        self.insert(OBSERVATIONS, observations)
+        self.insert(OBSERVATIONS, with_known(observations))
         close_cells(self.store, names_of(self.beginning.family), min(self.reach, self.first - 1), self.newest)
         if self.first <= self.reach:
             record_rewrite(self.store, [self.beginning.family], self.beginning.version, finished=1)

@@ -4,7 +4,8 @@
 -- a cell last has seen all rows that others had before.
 -- After the last row of a series there is none, and `next_at` is later than any: by default it would be the first second
 -- of 1970, at which there may be an observation.
-INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, version)
+INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
+    close, area, version)
 SELECT
     {history:String},
     'quarter',
@@ -12,12 +13,15 @@ SELECT
     toStartOfFifteenMinutes(observed_at) AS begins_at,
     min(observed_at),
     max(observed_at),
-    count(),
-    argMin(value, observed_at),
-    max(value),
-    min(value),
+    countIf(known),
+    countIf(NOT known),
+    argMax(known, observed_at),
+    sumIf(held_for, known),
+    argMinIf(value, observed_at, known),
+    maxIf(value, known),
+    minIf(value, known),
     argMax(value, observed_at),
-    sum(if(next_at < begins_at + 900, next_at - observed_at, 0) * toDecimal256(value, 18)),
+    sumIf(held_for * toDecimal256(value, 18), known),
     greatest({computed:UInt64}, (
         SELECT max(version) + 1
         FROM cell
@@ -30,11 +34,13 @@ FROM
         asset_id,
         observed_at,
         value,
+        known,
         version,
         leadInFrame(observed_at, 1, toDateTime(4294967295, 'UTC')) OVER (
             PARTITION BY asset_id
             ORDER BY observed_at
-            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
+            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at,
+        if(next_at < toStartOfFifteenMinutes(observed_at) + 900, next_at - observed_at, 0) AS held_for
     FROM observation FINAL
     WHERE history = {history:String}
       AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')

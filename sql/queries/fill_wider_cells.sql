@@ -1,7 +1,8 @@
 -- Computes the cells of a width (day or month) of a history that begin in a range of time from those of the next smaller
 -- width. Versions are as in fill_quarters. From the last observation of a cell to the first one of the next the close
 -- holds; after the last cell nothing is added, as there `next_at` is its own last observation.
-INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, version)
+INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
+    close, area, version)
 SELECT
     {history:String},
     {width:String},
@@ -10,9 +11,12 @@ SELECT
     min(first_at),
     max(last_at),
     sum(count),
-    argMin(open, first_at),
-    max(high),
-    min(low),
+    sum(unknown),
+    argMax(known, first_at),
+    sum(seconds + known * (next_at - last_at)),
+    argMinIf(open, first_at, count > 0),
+    maxIf(high, count > 0),
+    minIf(low, count > 0),
     argMax(close, first_at),
     sum(area + (next_at - last_at) * toDecimal256(close, 18)),
     greatest({computed:UInt64}, (

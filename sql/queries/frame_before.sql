@@ -1,7 +1,7 @@
 -- Which cells and observations may have the last value of each series before an instant, however long ago? Few rows,
 -- whatever the length of the history: cells of months before the instant's month, of days before its day, of quarter hours
 -- before its quarter, then observations.
-SELECT asset_id, first_at, last_at, close
+SELECT asset_id, first_at, last_at, known, close
 FROM cell FINAL
 WHERE history = {history:String}
   AND asset_id IN {ids:Array(String)}
@@ -14,7 +14,7 @@ WHERE history = {history:String}
 
 UNION ALL
 
-SELECT asset_id, observed_at AS first_at, observed_at AS last_at, value AS close
+SELECT asset_id, observed_at AS first_at, observed_at AS last_at, known, value AS close
 FROM observation FINAL
 WHERE history = {history:String}
   AND asset_id IN {ids:Array(String)}

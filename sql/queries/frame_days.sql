@@ -1,6 +1,6 @@
 -- Which cells cover a range of days and quarter hours? Days within which a bucket begins or ends are read in quarter
 -- hours, without those within which one begins.
-SELECT asset_id, first_at, last_at, count, open, high, low, close, area
+SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
 FROM cell FINAL
 WHERE history = {history:String}
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})

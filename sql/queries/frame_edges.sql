@@ -4,7 +4,9 @@ SELECT
     asset_id,
     observed_at AS first_at,
     observed_at AS last_at,
-    toUInt32(1) AS count,
+    toUInt32(is_known) AS count,
+    is_known AS known,
+    toUInt32(0) AS seconds,
     newest AS open,
     newest AS high,
     newest AS low,
@@ -12,7 +14,7 @@ SELECT
     toDecimal256(0, 18) AS area
 FROM
 (
-    SELECT asset_id, observed_at, argMax(value, version) AS newest
+    SELECT asset_id, observed_at, argMax(value, version) AS newest, argMax(known, version) AS is_known
     FROM observation
     WHERE history = {history:String}
       AND ({all:UInt8} OR asset_id IN {ids:Array(String)})

@@ -1,5 +1,5 @@
 -- Which cells of quarter hours cover a range, but for those within which a bucket begins?
-SELECT asset_id, first_at, last_at, count, open, high, low, close, area
+SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
 FROM cell FINAL
 WHERE history = {history:String}
   AND width = 'quarter'

@@ -15,7 +15,7 @@ SELECT history, asset_id, toUnixTimestamp(o.observed_at) AS observed_at, max(o.u
 FROM
 (
     SELECT toString(history) AS history, toString(asset_id) AS asset_id, observed_at, toUInt64(0) AS version,
-        toNullable(value) AS usd
+        if(known, toNullable(value), NULL) AS usd
     FROM observation FINAL
     WHERE history IN {histories:Array(String)} AND observed_at >= since AND observed_at <= until
 

@@ -1,9 +1,9 @@
--- What is observed of some histories in a range, and has an import of the family brought it?
+-- What is observed of some histories in a range, null where there is no value, and has an import of the family brought it?
 SELECT
     history,
     asset_id,
     observed_at,
-    value,
+    if(known, toNullable(value), NULL) AS value,
     toBool(version IN (SELECT version FROM snapshot WHERE family = {family:String} AND kind = 'import')) AS imported
 FROM observation FINAL
 WHERE history IN {histories:Array(String)}

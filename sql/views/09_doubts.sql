@@ -12,7 +12,7 @@ stored AS
 (
     SELECT history, asset_id, observed_at, value
     FROM observation FINAL
-    WHERE (history, asset_id, observed_at) IN
+    WHERE known AND (history, asset_id, observed_at) IN
     (
         SELECT history, asset_id, observed_at FROM listed
         UNION ALL

@@ -95,7 +95,7 @@ def observations(settings: Settings) -> Observations:
 
 # Cells that have ended; only these are read.
 CELLS = """
-SELECT width, asset_id, cell, first_at, last_at, count, open, high, low, close, toString(area)
+SELECT width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low, close, toString(area)
 FROM cell FINAL
 WHERE history = '{history}'
   AND toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))

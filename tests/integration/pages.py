@@ -8,6 +8,7 @@ from decimal import Decimal
 from urllib.parse import urlencode
 
 import falcon.testing
+import polars as pl
 
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
@@ -15,11 +16,12 @@ from analytics_service.store import ledger
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.observations import OBSERVATIONS, price_frame
+from analytics_service.store.observations import OBSERVATIONS, price_frame, with_known
 from tests import oracle
 from tests.stored import write_assets
 
-Observations = dict[str, list[tuple[int, Decimal]]]
+# None says that there is no value from there on.
+Observations = dict[str, list[tuple[int, Decimal | None]]]
 # Longest ranges that keep the oracle's walk short, in seconds.
 _SPANS = {
     "min": 2 * 86_400,
@@ -49,14 +51,15 @@ def commit(store: Store, observations: Observations, kind: str = "job", version:
 def write(store: Store, observations: Observations, version: int) -> None:
     """Write observations of which the ledger does not tell yet."""
     write_assets(store, [asset(asset_id.partition(";")[2]) for asset_id in observations], version)
-    rows = [
-        Price(asset_id, oracle.instant(second), usd) for asset_id, seen in observations.items() for second, usd in seen
-    ]
-    store.insert(OBSERVATIONS, versioned(price_frame(rows), version))
+    rows = [(asset_id, second, usd) for asset_id, seen in observations.items() for second, usd in seen]
+    known = price_frame(Price(name, oracle.instant(second), usd) for name, second, usd in rows if usd is not None)
+    unknown = [("price", *row) for row in rows if row[-1] is None]
+    both = pl.concat([known, pl.DataFrame(unknown, known.schema, orient="row")])
+    store.insert(OBSERVATIONS, versioned(with_known(both), version))
     seconds = [second for seen in observations.values() for second, _ in seen]
     head = ledger.read_state(store, "prices")
-    known = [head.last_observed_at] if head else []
-    close_cells(store, ["price"], min([*known, min(seconds) - 1]), max([*known, *seconds]))
+    reached = [head.last_observed_at] if head else []
+    close_cells(store, ["price"], min([*reached, min(seconds) - 1]), max([*reached, *seconds]))
 
 
 @dataclass

@@ -18,6 +18,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.observations import price_frame
 from tests import oracle
 from tests.doubles import FirstHeads
+from tests.integration import imports
 from tests.integration.pages import Observations, Pages, commit
 
 
@@ -37,12 +38,18 @@ def merged(*parts: Observations) -> oracle.Oracle:
     return oracle.Oracle({name: [row for part in parts for row in part.get(name, [])] for name in names})
 
 
-def random_history(draw: random.Random) -> Observations:
-    """Series by the minute, by the hour with gaps, by the day, and a late, sparse one; around changes of clocks."""
+def value(draw: random.Random) -> Decimal:
+    return Decimal(draw.randint(0, 10**19)).scaleb(-draw.randint(0, 18))
 
-    def walk(first: int, last: int, step: int, chance: float) -> list[tuple[int, Decimal]]:
+
+def random_history(draw: random.Random) -> Observations:
+    """Series by the minute, by the hour with gaps, by the day, and a late, sparse one; around changes of clocks. Values
+    are unknown now and then, for a while."""
+
+    def walk(first: int, last: int, step: int, chance: float) -> list[tuple[int, Decimal | None]]:
         seconds = [at + draw.randint(0, step - 1) for at in range(first, last, step) if draw.random() < chance]
-        return [(at, Decimal(draw.randint(0, 10**19)).scaleb(-draw.randint(0, 18))) for at in seconds]
+        known = [draw.random() < 0.9 for _ in range(first, last, 4 * step)]
+        return [(at, value(draw) if known[(at - first) // (4 * step)] else None) for at in seconds]
 
     return {
         "token;minutes": walk(second(2026, 3, 7), second(2026, 3, 10), 60, 0.9),
@@ -55,17 +62,20 @@ def random_history(draw: random.Random) -> Observations:
 
 @pytest.mark.parametrize("count", [24, pytest.param(400, marks=pytest.mark.slow)])
 def test_random_pages_agree_with_the_oracle(
-    client: falcon.testing.TestClient, store: Store, draw: random.Random, count: int
+    client: falcon.testing.TestClient, settings: Settings, store: Store, draw: random.Random, count: int
 ) -> None:
     first = random_history(draw)
     # A later run corrects some of the same seconds; the second write must win wherever rows lie.
     corrected: Observations = {
-        name: [(at, Decimal(draw.randint(1, 10**6))) for at, _ in draw.sample(rows, len(rows) // 3)]
+        name: [(at, draw.choice([value(draw), value(draw), None])) for at, _ in draw.sample(rows, len(rows) // 3)]
         for name, rows in first.items()
     }
     commit(store, first)
     commit(store, corrected, kind="import")
-    pages = Pages(client, merged(first, corrected), draw)
+    known = merged(first, corrected)
+    rows = {(name, at): usd for name, seen in known.series.items() for at, usd in seen}
+    assert set(imports.query(settings, imports.CELLS.format(history="price"))) == oracle.cells(rows)
+    pages = Pages(client, known, draw)
     for number in range(count):
         # From now on some blocks are in memory, and others are loaded while pages are read from the store.
         if number in (8, 16):

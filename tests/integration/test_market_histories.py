@@ -113,8 +113,8 @@ def test_each_history_has_the_values_at_the_prices_of_each_snapshot(
     run_once(JOB, SECOND_HOUR, store, NOON + HOUR)
     for name, expected in VALUES.items():
         assert page(client, name, SECOND, SECOND + 3600, fill="none") == expected, name
-    # A bucket without an observation repeats the one before (rule 2.6).
-    assert page(client, "utilization", SECOND, SECOND + 3600)[A] == ["0.3", "0.3"]
+    # Without deposits there is no ratio, and the one before does not go on.
+    assert page(client, "utilization", SECOND, SECOND + 3600)[A] == ["0.3", None]
 
 
 def test_a_receipt_token_that_only_itself_names_its_origin_has_its_price(

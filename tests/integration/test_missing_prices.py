@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
@@ -37,6 +38,9 @@ ALICE, BOB, CAROL, DAN = ("0x" + letter * 40 for letter in "abcd")
 
 def instant_of(number: int) -> datetime:
     return NOON + number * EVERY
+
+
+LATER = unix_second(instant_of(99))
 
 
 def asset(key: str, **links: Any) -> Asset:
@@ -153,12 +157,12 @@ class Fed:
 
     @property
     def client(self) -> Client:
-        return client_of(self.settings, self.store, unix_second(instant_of(99)), FreshHeads)
+        return client_of(self.settings, self.store, LATER, FreshHeads)
 
     def history(self, name: str, asset_id: str | None = None) -> dict[int, Decimal]:
-        """The observations of a history, by the number of their instant."""
-        rows = [row[2:4] for row in observed(self.settings)["observation"] if row[:2] == (name, asset_id or "")]
-        return {(at - NOON) // EVERY: value for at, value in rows}
+        """The known values of a history, by the number of their instant."""
+        rows = [row[2:] for row in observed(self.settings)["observation"] if row[:2] == (name, asset_id or "")]
+        return {(at - NOON) // EVERY: value for at, value, known in rows if known}
 
 
 def fed(server: Settings, name: str, source: HandMade, asked: Mapping[int, Sequence[str]]) -> Iterator[Fed]:
@@ -249,7 +253,7 @@ def test_health_and_sums_of_a_user_with_an_unknown_price_are_null(live: Fed) -> 
     assert known["markets"]["borrow"]["accounts"][0]["health"]["result"] == "1.2"
 
 
-def test_histories_have_no_observation_of_what_is_unknown(live: Fed, whole: Fed) -> None:
+def test_histories_have_no_value_of_what_is_unknown(live: Fed, whole: Fed) -> None:
     for name in ("tvl", "net_tvl"):
         assert sorted(live.history(name)) == KNOWN
     for name in ("deposits_usd", "collateral_usd", "debt_usd"):
@@ -263,6 +267,67 @@ def test_histories_have_no_observation_of_what_is_unknown(live: Fed, whole: Fed)
     assert live.history("accounts_at_risk") == dict.fromkeys(KNOWN, 3)
     for name in ("debt_at_risk", "liquidatable_debt"):
         assert live.history(name) == {number: whole.history(name)[number] for number in KNOWN}
+
+
+HISTORIES = {
+    "markets/history/tvl": None,
+    "markets/history/net-tvl": None,
+    "markets/history/deposits": X,
+    "markets/history/collateral": X,
+    "markets/history/debt": X,
+    "analytics/market/history/debt-at-risk": None,
+    "analytics/market/history/accounts-at-risk": None,
+    "analytics/market/history/liquidatable-debt": None,
+    "analytics/market/history/bad-debt": None,
+}
+
+
+@pytest.mark.parametrize("memory", [0, 10**8])
+def test_histories_are_null_while_a_value_is_unknown(live: Fed, memory: int) -> None:
+    """From the snapshot that lacks it to the next one that has it, however points are made."""
+    client = client_of(replace(live.settings, history_memory=memory, answer_memory=0), live.store, LATER, FreshHeads)
+    start, end = (unix_second(instant_of(number)) for number in (2, 8))
+    asked = f"start={start}&end={end}&period=min&interval=30"
+    # The instants from 2 to 8: nothing is known at 3 and 7.
+    for path, asset_id in HISTORIES.items():
+        for agg, fill in product(("last", "first", "min", "max", "mean", "ohlc"), ("previous", "none", "last")):
+            if asset_id:
+                answer = data(client, f"/api/v1/{path}", f"{asked}&agg={agg}&fill={fill}&asset_ids={asset_id}")
+                points = answer["series"][0]["points"]
+            else:
+                points = data(client, f"/api/v1/{path}", f"{asked}&agg={agg}&fill={fill}")["points"]
+            shown = [[value for name, value in point.items() if name not in ("t", "n")] for point in points]
+            nothing = [number for number, values in enumerate(shown, 2) if values == [None] * len(values)]
+            # There was no snapshot at 5 and 6, so what was known at 4 goes on.
+            assert nothing == ([3, 5, 6, 7] if fill == "none" else [3, 7]), (path, agg, fill)
+        client.app.memory.wait()
+
+
+def test_views_leave_out_what_is_unknown(live: Fed) -> None:
+    with clickhouse.client(live.settings) as own:
+        for name, asset_id in (("tvl", ""), ("net_tvl", ""), ("deposits_usd", X), ("debt_at_risk", "")):
+            rows = own.query(f"SELECT observed_at FROM {name} WHERE asset_id = '{asset_id}' ORDER BY ALL").result_rows
+            assert [(at.replace(tzinfo=UTC) - NOON) // EVERY for (at,) in rows] == KNOWN
+
+
+def test_the_mean_of_a_sum_is_that_of_the_seconds_in_which_it_is_known(settings: Settings) -> None:
+    """1000 a at 2 USD, and 700 b at 1 USD. The price of b is unknown from 13:30 on; at 14:00 it is 2 USD."""
+    usd = {0: USD, 1: {A: D(2)}, 2: {A: D(2)}, 3: {A: D(2)}, 4: {A: D(2), B: D(2)}, 6: {A: D(2), B: D(2)}}
+    with database(replace(settings, price_max_age=int(AGE.total_seconds()))) as store:
+        for number, quoted in usd.items():
+            source = HandMade(assets_=ASSETS, markets_=OTHERS, prices_=quoted)
+            for family in ("prices", "markets"):
+                run_once(JOBS[family], source, store, instant_of(number))
+        client = client_of(settings, store, LATER, FreshHeads)
+        start = unix_second(NOON)
+        asked = f"start={start}&end={start + 3 * 3600 - 1}&period=h&interval=3&agg="
+        means = {
+            agg: data(client, "/api/v1/markets/history/tvl", asked + agg)["points"] for agg in ("mean", "last", "ohlc")
+        }
+    # 2700 for an hour and a half, and 3400 for one.
+    assert [point["v"] for point in means["mean"]] == ["2980"]
+    assert [point["v"] for point in means["last"]] == ["3400"]
+    assert [[point[name] for name in "ohlcn"] for point in means["ohlc"]] == [["2700", "3400", "2700", "3400", 4]]
 
 
 def test_a_moment_shows_what_the_present_showed(live: Fed) -> None:

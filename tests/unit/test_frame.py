@@ -24,6 +24,7 @@ SCHEMA = {
     "first_at": pl.UInt32,
     "last_at": pl.UInt32,
     "count": pl.UInt32,
+    "seconds": pl.UInt32,
     "open": pl.Decimal(38, 18),
     "high": pl.Decimal(38, 18),
     "low": pl.Decimal(38, 18),
@@ -32,7 +33,7 @@ SCHEMA = {
     "rest": pl.UInt64,
 }
 
-Seen = list[tuple[int, Decimal]]
+Seen = list[tuple[int, Decimal | None]]
 
 
 def exact(units: int) -> Decimal:
@@ -44,6 +45,7 @@ def exact(units: int) -> Decimal:
 seconds = st.one_of(st.integers(0, 20), st.integers(0, 40 * YEAR))
 values = st.one_of(st.integers(-3, 3), st.integers(-LIMIT, LIMIT), st.sampled_from([LIMIT, -LIMIT])).map(exact)
 seen = st.lists(st.tuples(seconds, values), min_size=1, max_size=9)
+in_part = st.lists(st.tuples(seconds, st.one_of(st.none(), values)), min_size=1, max_size=9)
 grids = st.lists(seconds, min_size=2, max_size=7).map(sorted)
 
 
@@ -57,22 +59,21 @@ def frame_of(series: dict[str, Seen], begin: int, until: int, cuts: Sequence[int
             groups.setdefault(-1 if at < begin else bisect_right([begin, *cuts], at), []).append((at, value))
         for number, group in groups.items():
             # The area from the first to the last observation: each value until the next second.
-            area = sum(
-                int(value.scaleb(18, Context(prec=60))) * (following - at)
-                for (at, value), (following, _) in pairwise(group)
-            )
-            own = [value for _, value in group]
+            spans = [(value, following - at) for (at, value), (following, _) in pairwise(group) if value is not None]
+            area = sum(int(value.scaleb(18, Context(prec=60))) * length for value, length in spans)
+            own, close = [value for _, value in group if value is not None], group[-1][1]
             shown = group[-1:] if number == -1 else group
             rows.append(
                 (
                     place,
                     shown[0][0],
                     group[-1][0],
-                    len(group),
-                    own[0],
-                    max(own),
-                    min(own),
-                    oracle.text(own[-1]),
+                    len(own),
+                    sum(length for _, length in spans),
+                    own[0] if own else None,
+                    max(own, default=None),
+                    min(own, default=None),
+                    None if close is None else oracle.text(close),
                     Decimal(area // UNIT),
                     area % UNIT,
                 )
@@ -97,13 +98,12 @@ def shown(
     return [rows[place * count : (place + 1) * count] for place in range(len(ids))]
 
 
-@given(series=st.lists(seen, min_size=1, max_size=3), grid=grids, end=seconds, data=st.data())
-def test_points_are_what_a_walk_over_the_observations_finds(
-    series: list[Seen], grid: list[int], end: int, data: st.DataObject
-) -> None:
-    """Whatever frames and cells the observations are in, and whichever series are asked for."""
-    named = {f"native;{place}": rows for place, rows in enumerate(series)}
+@given(grid=grids, end=seconds, data=st.data())
+def test_points_are_what_a_walk_over_the_observations_finds(grid: list[int], end: int, data: st.DataObject) -> None:
+    """Whatever frames and cells the observations are in, whichever series are asked for, and whatever is unknown."""
     cumulative = data.draw(st.booleans())
+    series = data.draw(st.lists(seen if cumulative else in_part, min_size=1, max_size=3))
+    named = {f"native;{place}": rows for place, rows in enumerate(series)}
     known = oracle.Oracle(named, Decimal(0) if cumulative else None)
     # No bucket begins after the end.
     end = max(end, grid[-2])

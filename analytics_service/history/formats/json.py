@@ -18,8 +18,7 @@ def encode(points: Points) -> bytes:
         return _array([b"%b]}" % opening.encode() for opening in openings]) if not points.single else b"[]"
     name, *others = points.values.columns
     columns = [decimal_strings(column) for column in points.values.get_columns()]
-    # Values are null together; a count never is.
-    quote = "" if columns[0].has_nulls() else '"'
+    quote = "" if any(column.has_nulls() for column in columns) else '"'
     leads = [f',{{"t":{begin},"{name}":{quote}' for begin in points.begins]
     # The lead of a series' first point includes the series' opening. `between` ends every point but the last.
     between, firsts = "" if others else quote, [f"]}},{opening}{leads[0][1:]}" for opening in openings]

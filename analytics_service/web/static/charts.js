@@ -40,7 +40,7 @@ export function line(name, x, y, color, n = null) {
 
 /** Candles of a series; buckets without observations have none. */
 export function candles(name, x, series) {
-  const there = (column) => column.map((value, place) => (series.n[place] ? Number(value) : null));
+  const there = (column) => column.map((value, place) => (series.n[place] && value !== null ? Number(value) : null));
   const side = (color) => ({ line: { color: colorOf(color), width: 1 }, fillcolor: colorOf(color) });
   const [open, high, low, close] = [series.o, series.h, series.l, series.c].map(there);
   const sides = { increasing: side("--good"), decreasing: side("--bad") };

@@ -85,8 +85,10 @@ function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, be
   if (!answer) return [notice(why)];
   const markets = answer.data;
   // Before the chart's values the one with which the range begins.
-  const [held, lent, posted, owed] = [tvl, deposits, collateral, debt]
+  const [held, ...parts] = [tvl, deposits, collateral, debt]
     .map((history, place) => [...total(own(begun[place], answer)), ...total(history)]);
+  // While a price is unknown, the sums of what is left would be too low.
+  const [lent, posted, owed] = parts.map((sums) => sums.map((value, place) => (held[place] === null ? null : value)));
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
   const span = (first) => (first > 0 ? `since ${time(tvl.t[first] ?? tvl.range.end, route.tz)}` : `over ${rangeName(route)}`);
   const [lend, debts, { non_receipt: pool }] = [markets.lend, markets.borrow.debts, markets.borrow.collaterals].map(({ supply }) => supply);

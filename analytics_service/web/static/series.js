@@ -126,11 +126,15 @@ export function hasValues(column) {
   return column.some((value) => value !== null);
 }
 
-/** The sum of some series at each bucket; null where none has a value. */
+/** The sum of some series at each bucket; null where none has a value, or one is unknown: it has values before and
+ * after. */
 export function total({ t, series }) {
+  const spans = series.map(({ v }) => ends(v));
   return t.map((_, place) => {
-    const there = series.map((one) => one.v[place]).filter((value) => value !== null);
-    return there.length ? there.reduce((sum, value) => sum + Number(value), 0) : null;
+    const values = series.map(({ v }) => v[place]);
+    const there = values.filter((value) => value !== null);
+    const isUnknown = values.some((value, number) => value === null && spans[number][0] < place && place < spans[number][1]);
+    return there.length && !isUnknown ? there.reduce((sum, value) => sum + Number(value), 0) : null;
   });
 }
 
