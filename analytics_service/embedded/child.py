@@ -51,8 +51,8 @@ def main(folder: str) -> None:
     # SQL's function `file` would read whatever this process can, for anybody, and from a pipe wait for ever. This one
     # takes its name, and no argument, so every call is refused before Python is asked.
     chdb.create_function("file", lambda: "", [], "String")
-    # With other formats clients cannot read the server's answers.
-    chdb.query(_SERVE, "TabSeparated", path="data")
+    # With other formats clients cannot read the server's answers. ClickHouse cannot sync folders of a relative path.
+    chdb.query(_SERVE, "TabSeparated", path=str(Path("data").absolute()))
 
 
 def _empty(folder: Path) -> Path:
