@@ -114,6 +114,10 @@ class DataFolder:
         fault, help_ = _FAULTS.get(
             error.errno or 0, (f"cannot be used ({error.strerror})", "Make it usable for this user")
         )
+        dangling = [path for path in (self.server, self.root, *self.root.parents) if _dangles(path)]
+        if error.errno == errno.EEXIST and dangling:
+            fault = f"cannot be used, because {dangling[0]} is a link to {dangling[0].readlink()}, which is not there"
+            help_ = "Make that folder"
         return kind(
             f"The data folder {self.root} {fault}. {help_}, or name another one with --data-dir or ANALYTICS_DATA_DIR."
         )
@@ -211,6 +215,14 @@ def _forbid(folder: Path, forbidden: int) -> None:
     if status.st_uid == os.geteuid() and mode & forbidden:
         folder.chmod(mode & ~forbidden)
         log.warning("The mode of %s was %04o; it is %04o now.", folder, mode, mode & ~forbidden)
+
+
+def _dangles(path: Path) -> bool:
+    """Whether a path is a link that leads nowhere, as far as this user may see."""
+    try:
+        return path.is_symlink() and not path.exists()
+    except OSError:
+        return False
 
 
 def _name_of(uid: int) -> str:

@@ -3,13 +3,14 @@
 import errno
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.errors import EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.store.server import (
     PASSWORD,
     Running,
@@ -131,3 +132,12 @@ def test_records_are_written_in_place(folder: DataFolder) -> None:
 )
 def test_a_folder_that_the_system_refuses_is_told_with_what_to_do(folder: DataFolder, code: int, told: str) -> None:
     assert told in str(folder.unusable(OSError(code, os.strerror(code))))
+
+
+@pytest.mark.parametrize("inside", ["", "data"])
+def test_a_link_that_leads_nowhere_is_told_with_where_it_leads(tmp_path: Path, inside: str) -> None:
+    link, gone = tmp_path / "link", tmp_path / "gone"
+    link.symlink_to(gone)
+    told = f"cannot be used, because {link} is a link to {gone}, which is not there. Make that folder, or name another"
+    with pytest.raises(SettingError, match=re.escape(told)):
+        DataFolder(link / inside).create()
