@@ -16,6 +16,7 @@ from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.sql.source import SqlSource
+from analytics_service.sources.upstream.files import read_addresses
 from analytics_service.store.admission import is_same, read_claim, remembered, require_admitted
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
@@ -51,6 +52,8 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
     name, _, rest = spec.partition(":")
     try:
         spec = parse_setting("source", spec)
+        # Whoever names a file that is not there has made a mistake, also where no source reads it.
+        read_addresses(settings.addresses_file)
         if spec == NONE:
             return None
         own = _OWN.get(name)

@@ -71,6 +71,12 @@ def test_none_opens_no_source() -> None:
     assert open_source("none", Settings(), FakeStore()) is None
 
 
+@pytest.mark.parametrize("spec", ["simulated", "sql:mine", "http://host:8000", "none"])
+def test_a_file_of_addresses_that_is_not_there_is_an_error_under_every_source(tmp_path: Path, spec: str) -> None:
+    with pytest.raises(SettingError, match=r"^ANALYTICS_ADDRESSES_FILE=.*/none cannot be read: No such file"):
+        open_source(spec, Settings(addresses_file=tmp_path / "none"), FakeStore())
+
+
 @pytest.mark.parametrize("spec", ["simulate", "simulated:a b", "simulated:a:b", "sql", "sql:", "sql:a-b", "sql:1a"])
 def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
     allowed = "must be simulated, simulated:<seed>, https://<host>, sql:<database> or none"
