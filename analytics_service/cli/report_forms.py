@@ -70,7 +70,9 @@ def _lines(status: Status) -> Iterator[str]:
     if status.tables:
         yield ""
         rows = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in status.tables]
-        yield from aligned([("table", "rows", "disk"), *rows, ("all", "", size(status.disk))], right={1, 2})
+        rows.append(("all", "", size(status.stored_bytes)))
+        rows += [("left", "", size(status.disk.free))] if status.disk else []
+        yield from aligned([("table", "rows", "disk"), *rows], right={1, 2})
     if status.faults:
         yield ""
     for fault in status.faults:

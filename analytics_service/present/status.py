@@ -5,6 +5,7 @@ from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, 
 from analytics_service.present.shapes import Field, Many, Shape
 from analytics_service.state.figures import AssetPrice
 from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Table, Worker
+from analytics_service.store.disk import Disk
 from analytics_service.store.shards import Replica
 
 # Doubts that are listed, and not only counted.
@@ -65,6 +66,7 @@ _SERVICE = Shape.of(
     Field("version", STRING, "Its version; empty where it is not installed.", "service"),
 )
 _REPLICA = Shape.of("OperationsReplica", "A server of the cluster.", *declared(Replica, "shard address up", bare=True))
+_DISK = Shape.of("OperationsDisk", "A disk.", *declared(Disk, "free_bytes=free total_bytes=total", bare=True))
 _CLICKHOUSE = Shape.of(
     "OperationsClickHouse",
     "ClickHouse.",
@@ -74,7 +76,8 @@ _CLICKHOUSE = Shape.of(
     Field("database", STRING, "Database of the service's tables."),
     Field("version", STRING, "Version of the server that was asked.", "clickhouse", optional=True),
     Field("memory_bytes", NUMBER, "Memory that its servers have allocated.", "memory", optional=True),
-    Field("disk_bytes", NUMBER, "Bytes of all tables on their disks.", "disk"),
+    Field("disk_bytes", NUMBER, "Bytes of all tables on their disks.", "stored_bytes"),
+    Field("disk", _DISK, "Their fullest disk, if it is known.", optional=True),
     Field(
         "replicas",
         Many(_REPLICA),

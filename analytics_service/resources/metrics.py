@@ -83,6 +83,9 @@ class Gauges(Collector):
             for replica in status.replicas:
                 replicas.add_metric([str(replica.shard), replica.address], replica.up)
             yield replicas
+            if disk := status.disk:
+                yield _gauge("analytics_store_disk_free_bytes", "Bytes left of ClickHouse's disk.", value=disk.free)
+                yield _gauge("analytics_store_disk_size_bytes", "All bytes of that disk.", value=disk.total)
         simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")
         for origin in status.origins:
             simulated.add_metric([str(origin)], origin.simulated)

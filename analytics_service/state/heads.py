@@ -21,9 +21,11 @@ from analytics_service.errors import (
 )
 from analytics_service.market.share import within
 from analytics_service.state.background import Background
+from analytics_service.state.disk import DiskReader
 from analytics_service.state.figures import FigureReader, Figures
 from analytics_service.state.replicas import ReplicaReader
 from analytics_service.store.connection import Store
+from analytics_service.store.disk import Disk
 from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
 from analytics_service.store.retries import ANY_FAILURE
@@ -105,6 +107,7 @@ class Heads:
         self._recovery = Recovery(store)
         self._figures = FigureReader(store)
         self._replicas = ReplicaReader(store)
+        self._disk = DiskReader(store)
         self._interval = interval
         self._pause = pause
         self._changed = threading.Condition()
@@ -168,6 +171,11 @@ class Heads:
         """The servers of the cluster. Does not query the store."""
         return self._replicas.newest
 
+    @property
+    def disk(self) -> Disk | None:
+        """ClickHouse's disk, if it is known. Does not query the store."""
+        return self._disk.newest
+
     def obstacle(self) -> str:
         """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
         try:
@@ -215,6 +223,7 @@ class Heads:
         if error is None and newest is not None:
             in_background = self._interval is not None
             self._replicas.follow(begun, in_background=in_background)
+            self._disk.follow(begun, in_background=in_background)
             self._figures.follow(newest.heads, in_background=in_background)
 
     def _read(self, now: float) -> Ledger:

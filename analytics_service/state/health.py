@@ -16,6 +16,7 @@ from analytics_service.market.kinds import Count, Flag, Text, Time
 from analytics_service.market.misfits import listed
 from analytics_service.state.figures import AssetPrice
 from analytics_service.state.heads import NOT_CURRENT, Heads, Look
+from analytics_service.store.disk import Disk
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import (
     RESTORE_INTERRUPTED,
@@ -150,6 +151,7 @@ class Status:
     reported: Sequence[str] | None = None
     read_at: datetime | None = None
     replicas: Sequence[Replica] = ()
+    disk: Disk | None = None
     database: str = ""
     url: str | None = None
     sql: Sequence[str] = ()
@@ -209,7 +211,12 @@ class Status:
             return self.reported
         if not self.reachable:
             return ["the store cannot be reached"]
-        return [*told_away(self.replicas, named=False), *self.data_faults]
+        return [*told_away(self.replicas, named=False), *self.disk_faults, *self.data_faults]
+
+    @property
+    def disk_faults(self) -> Sequence[str]:
+        """Why nothing can be written, in plain words."""
+        return self.disk.faults if self.disk else []
 
     @property
     def data_faults(self) -> list[str]:
@@ -230,7 +237,7 @@ class Status:
         return not self.faults
 
     @property
-    def disk(self) -> int:
+    def stored_bytes(self) -> int:
         """Bytes of all tables on ClickHouse's disk."""
         return sum(table.bytes for table in self.tables)
 
@@ -286,6 +293,7 @@ class Monitor:
             prices=tuple(price.at(now) for price in figures.prices),
             doubts=figures.doubts,
             replicas=self._heads.replicas,
+            disk=self._heads.disk,
             origins=tuple(sorted(ledger.origins, key=str)),
             withheld=_withheld(ledger, self._heads.shown().without),
         )

@@ -25,8 +25,8 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
     status = replace(status, clickhouse=store.server_version(), reachable=True, read_at=status.at, reported=())
     yield status
     ledger = monitor.check()
-    away = told_away(ledger.replicas)
-    status = replace(status, replicas=ledger.replicas, reported=away)
+    away = [*told_away(ledger.replicas), *ledger.disk_faults]
+    status = replace(status, replicas=ledger.replicas, disk=ledger.disk, reported=away)
     yield status
     away = [*away, *told_late(store, ledger.replicas)]
     memory = store.frame("server_memory", store.layout.on_all_servers("metrics"))["bytes"]
@@ -61,7 +61,8 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
     )
     yield status
     is_scheduled = any(family.interval for family in ledger.families)
-    is_idle = is_scheduled and not any(scheduler.alive for scheduler in schedulers)
+    # On a full disk, schedulers cannot report that they run.
+    is_idle = is_scheduled and not ledger.disk_faults and not any(scheduler.alive for scheduler in schedulers)
     yield replace(
         status,
         families=_with_runs(store, with_scheduled(store, ledger), runs, schedulers),

@@ -40,6 +40,7 @@ http {{
     include {folder}/example.conf;
 }}
 """
+GIB = 2**30
 # Series as Prometheus has them after a scrape a minute, and their values for an hour: `0+6x60` grows by 6.
 _OF = 'instance="a",job="analytics-service"'
 _BAD = {
@@ -47,6 +48,8 @@ _BAD = {
     f"analytics_store_up{{{_OF}}}": "0x60",
     f'analytics_store_replica_up{{shard="1",address="a:9000",{_OF}}}': "0x60",
     f'analytics_store_replica_up{{shard="1",address="b:9000",{_OF}}}': "0x60",
+    f"analytics_store_disk_free_bytes{{{_OF}}}": f"{GIB - 1}x60",
+    f"analytics_store_disk_size_bytes{{{_OF}}}": f"{5 * GIB}x60",
     f"analytics_schema_current{{{_OF}}}": "0x60",
     # A request a second, of which one in ten fails, all slower than a second.
     f'analytics_request_seconds_count{{route="/",status="200",{_OF}}}': "0+54x60",
@@ -74,6 +77,8 @@ _GOOD = {
     f"analytics_store_up{{{_OF}}}": "1x60",
     f'analytics_store_replica_up{{shard="1",address="a:9000",{_OF}}}': "1x60",
     f'analytics_store_replica_up{{shard="2",address="b:9000",{_OF}}}': "1x60",
+    f"analytics_store_disk_free_bytes{{{_OF}}}": f"{GIB}x60",
+    f"analytics_store_disk_size_bytes{{{_OF}}}": f"{20 * GIB}x60",
     f"analytics_schema_current{{{_OF}}}": "1x60",
     f'analytics_request_seconds_count{{route="/",status="200",{_OF}}}': "0+1000x60",
     f'analytics_request_seconds_count{{route="/",status="503",{_OF}}}': "0+1x60",
@@ -113,10 +118,10 @@ def accepted(program: str, *arguments: str) -> str:
 def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(printed("prometheus-rules"))
-    assert "SUCCESS: 20 rules found" in accepted("promtool", "check", "rules", str(rules))
+    assert "SUCCESS: 21 rules found" in accepted("promtool", "check", "rules", str(rules))
 
 
-@pytest.mark.parametrize(("series", "firing"), [(_BAD, 20), (_GOOD, 0)], ids=["bad", "good"])
+@pytest.mark.parametrize(("series", "firing"), [(_BAD, 21), (_GOOD, 0)], ids=["bad", "good"])
 def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
     tmp_path: Path, series: dict[str, str], firing: int
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_scrape_without_the_store_goes_on_to_show_how_old_snapshots_are(settin
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
         shown = samples(answer.text)
         assert (shown["analytics_store_up"], shown['analytics_snapshot_fresh{family="prices"}']) == (1, 1)
+        assert 0 < shown["analytics_store_disk_free_bytes"] < shown["analytics_store_disk_size_bytes"]
         assert shown['analytics_job_lag_seconds{job="prices"}'] == 1.5
         assert shown['analytics_job_next_run_timestamp_seconds{job="prices"}'] == NOON + 60
         now, away.away = NOON + 90, True

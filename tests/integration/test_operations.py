@@ -1,6 +1,7 @@
 """What operators are told of the service: on their bind, and by `status`."""
 
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -20,6 +21,7 @@ from analytics_service.resources.operations import Operations
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor, Status
+from analytics_service.store import disk
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS, JobRun, ScheduledRun, read_runs, record, scheduled_runs
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
@@ -66,6 +68,31 @@ def test_the_tables_have_the_bytes_that_clickhouse_counts(told_of: dict[str, Any
     expected = {row["name"]: row["total_bytes"] for row in counted}
     assert {one["table"]: one["bytes"] for one in told_of["tables"]} == expected
     assert told_of["clickhouse"]["disk_bytes"] == sum(expected.values())
+
+
+def test_the_disk_is_that_of_the_data_folder(told_of: dict[str, Any], simulated: Simulated) -> None:
+    """Without what the server keeps free."""
+    (row,) = simulated.rows("SELECT path FROM system.disks WHERE name = 'default'")
+    disk = told_of["clickhouse"]["disk"]
+    assert disk["total_bytes"] == shutil.disk_usage(row["path"]).total - 32 * 2**20
+    assert 0 < disk["free_bytes"] < disk["total_bytes"]
+
+
+def test_a_full_disk_is_a_problem_and_not_that_schedulers_cannot_report(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every disk is full that has less than four exabytes left."""
+    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    own = replace(settings, source="simulated:1")
+    assert "no scheduler is running" in document(operators_of(own, store))["faults"]
+    monkeypatch.setattr(disk, "_FULL", 2**62)
+    faults = document(operators_of(own, store))["faults"]
+    assert faults[0] == "the disk of ClickHouse is full; free space on it"
+    assert "no scheduler is running" not in faults
+    public = Client(create_app(own, store, lambda: at(NOON + 30), FreshHeads(store)))
+    health = public.simulate_get("/api/v1/status/health").json["data"]
+    assert faults[0] in health["faults"]
+    assert collect_status(own, at(NOON + 30)).faults[0] == faults[0]
 
 
 def test_backfills_and_imports_are_listed_with_what_they_brought(told_of: dict[str, Any], simulated: Simulated) -> None:
@@ -167,7 +194,7 @@ def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: 
     for one in (printed, served):
         for name in ("http", "workers", "tables"):
             del one[name]
-        for name in ("memory_bytes", "disk_bytes"):
+        for name in ("memory_bytes", "disk_bytes", "disk"):
             del one["clickhouse"][name]
         del one["schedulers"][0]["heard_seconds_ago"]
     assert printed == served

@@ -19,6 +19,7 @@ from analytics_service.errors import SettingError
 from analytics_service.market.doubts import Doubt, Doubtful
 from analytics_service.state.figures import AssetPrice
 from analytics_service.state.health import Family, Http, Imported, LastRun, Rewriting, Status, Table, Worker
+from analytics_service.store.disk import Disk
 from analytics_service.store.job_runs import ScheduledRun, Scheduler
 from analytics_service.store.ledger import Origin
 from analytics_service.store.shards import Replica
@@ -109,6 +110,7 @@ STATUS = Status(
     imports=[Imported("prices", "import", NOON, 1, 48, NOON - timedelta(days=2), NOON, "prices.csv.gz")],
     corrections=[Rewriting("remove", "prices", "staging", NOON, 1200, 5000, "analytics-service remove price")],
     tables=[Table("price", 1000, 2048)],
+    disk=Disk(3 * 2**30, 4 * 2**30),
     workers=[Worker(7, NOON - timedelta(hours=1), 12, 4096, 512, None)],
     service="1.2.3",
 )
@@ -195,6 +197,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "version": "26.9.2.1",
         "memory_bytes": 3 * 2**20,
         "disk_bytes": 2048,
+        "disk": {"free_bytes": 3 * 2**30, "total_bytes": 4 * 2**30},
         "replicas": [
             {"shard": 1, "address": "a:9000", "up": True},
             {"shard": 2, "address": "b:9000", "up": False},

@@ -156,6 +156,7 @@ function disk({ tables, clickhouse }) {
   return [
     facts({
       "All tables": bytes(clickhouse.disk_bytes),
+      "Left on the disk": clickhouse.disk && `${bytes(clickhouse.disk.free_bytes)} of ${bytes(clickhouse.disk.total_bytes)}`,
       ClickHouse: clickhouse.version && `${clickhouse.version}${clickhouse.alive ? "" : ", does not answer"}`,
       "ClickHouse's memory": clickhouse.memory_bytes && bytes(clickhouse.memory_bytes),
       Servers: replicas.length && `${replicas.filter((one) => one.up).length} of ${replicas.length} answer`,
