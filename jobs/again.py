@@ -82,11 +82,12 @@ def _sums_from(first: int) -> Portion:
 
 
 def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
-    """Take snapshots, or what else a portion is, again from a source."""
+    """Take snapshots, or what else a portion is, again from a source. Of positions, which are stored as changes, only
+    the risk is computed again."""
     if portion.until:
         _compare_events(source, store, portion)
         return
-    if not portion.instants:
+    if portion.family == "positions" or not portion.instants:
         recompute(store, portion)
         return
 

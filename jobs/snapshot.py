@@ -119,8 +119,9 @@ class Batch:
         return {}
 
     def _markets_before(self, at: datetime) -> Mapping[str, Market]:
-        """The markets of the last snapshot before an instant: a complete one, or one of the batch."""
-        before = completed_before(self.store, "markets", unix_second(at))
+        """The stored markets of an instant that is taken again; else those of the last snapshot before it, a complete
+        one or one of the batch."""
+        before = completed_before(self.store, "markets", unix_second(at) + 1)
         for second, markets in self._newest_markets.items():
             if (-1 if before is None else before) < second < unix_second(at):
                 return markets
@@ -202,7 +203,12 @@ def _with_stored(market: Market, sides: Set[str], stored: Mapping[str, Market]) 
 def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
     """What is wrong with the definition of an asset that is known with other decimals."""
     now, was = asset.decimals_denom, known.decimals_denom
-    return Misfit("decimals_denom", now, f" is {now}, and was {was}; decimals never change. Its markets stay, too.")
+    remedy = (
+        f"If {now} is right, `analytics-service import assets FILE` corrects that, then `jobs recompute` and `jobs "
+        "backfill all --again` what was stored with it."
+    )
+    problem = f" is {now}, and was {was}; decimals never change. {remedy} Its markets stay, too."
+    return Misfit("decimals_denom", now, problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +299,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
             writer.add(observations)
             for table, rows in tables:
                 writer.insert(table, rows)
-            if any(asset.id in stored and asset.ended_at != stored[asset.id].ended_at for asset in changed):
-                # Answers about the past show no value after an end.
+            if any(asset.id in stored and _changes_past(stored[asset.id], asset) for asset in changed):
                 record_rewrite(store, [beginning.family], beginning.version, finished=1)
         writer.complete(next((table.name for table in snapshots[0].rows), None))
         return
@@ -317,6 +322,12 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
         if addition is not None:
             _insert(store, family, addition)
         rewrite.publish(store, staged, writer.runs)
+
+
+def _changes_past(stored: Asset, asset: Asset) -> bool:
+    """Whether answers about the past change with a definition: they show no value after an end, and amounts in the
+    decimals that are known by now."""
+    return (stored.ended_at, stored.decimals_denom) != (asset.ended_at, asset.decimals_denom)
 
 
 def _insert(store: Store, family: str, addition: Addition) -> None:

@@ -69,8 +69,8 @@ def jobs_backfill(
 ) -> None:
     """Take the snapshots of a range that are not there yet: of one family, or of all.
 
-    With --again those that are there, other than of positions, are replaced by what the source says now, and so are
-    all events of the range if they are those of loans. Without it they stay as they are.
+    With --again those that are there are replaced by what the source says now, and so are all events of the range if
+    they are those of loans. Positions stay, and their risk is computed again. Without it all stay as they are.
     Of single families, take prices first: values of the others are made with those that are stored by then.
     DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
     as buckets of its history end. A family of whose past the source cannot tell keeps none of the others back.
@@ -93,7 +93,7 @@ def jobs_backfill(
     names = [*JOBS] if name == _ALL else [name]
     with filled_store(settings, dry_run=dry_run) as store, closing(require_source(settings, store)) as source:
         instants = runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
-        anew = {name: plan(store, name, start, end) for name in names if again and name != _CHANGES}
+        anew = {name: plan(store, name, start, end) for name in names if again}
         tasks = [_task(store, JOBS[name], instants, anew.get(name, ())) for name in names]
         click.echo(f"Snapshots come from {without_credentials(source.spec)}.")
         for task in tasks:

@@ -10,6 +10,9 @@ from analytics_service.cli.history_imports import history_command
 from analytics_service.cli.options import data_dir_option
 from analytics_service.imports.assets_file import define_assets
 from analytics_service.imports.presets import PRESETS
+from analytics_service.market.instants import instant, shown
+from analytics_service.market.misfits import listed
+from analytics_service.store.ledger import first_moment
 
 
 @click.group("import")
@@ -37,8 +40,16 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
     """
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as store:
-        changed = define_assets(store, file)
+        changed, corrected = define_assets(store, file)
+        first = first_moment(store, "markets") if corrected else None
     click.echo(f"{changed:,} assets described anew in {store_location(settings)}.")
+    if first is not None:
+        span = f"--start {shown(instant(first))} --end now"
+        click.echo(
+            f"The decimals of {listed(corrected)} are others now. `analytics-service jobs recompute {span}` computes "
+            "again what was stored with them, and `analytics-service jobs backfill all --again "
+            f"{span}` asks the source for what was left out because of them."
+        )
 
 
 import_group.add_command(import_events_command)

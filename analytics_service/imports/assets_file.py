@@ -25,8 +25,9 @@ _LONGEST = 100
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 
 
-def define_assets(store: Store, path: Path) -> int:
-    """Describe the assets of a file as it does, with their links and kinds as they are; returns how many differed.
+def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
+    """Describe the assets of a file as it does, with their links and kinds as they are. Returns how many differed, and
+    the symbols of those that had been described with other decimals.
 
     ImportRefused names the first invalid line. SourceRefused when the store holds simulated data (rule 8.7).
     """
@@ -41,7 +42,10 @@ def define_assets(store: Store, path: Path) -> int:
     if changed.height:
         claim(store, read_claim(store), IMPORTED)
         define(store, changed, "import")
-    return changed.height
+    described = [asset for asset in assets if asset.id in registered and registered[asset.id].is_described]
+    return changed.height, [
+        asset.symbol for asset in described if asset.decimals_denom != registered[asset.id].decimals_denom
+    ]
 
 
 def registered_assets(store: Store | None) -> Mapping[str, Asset]:

@@ -368,7 +368,8 @@ class PastView(View):
     @Part
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids, even if there were no prices yet. An end is often found later, so
-        ends are those known now, if they are earlier than the snapshot."""
+        ends are those known now, if they are earlier than the snapshot. Decimals never change: what was stated
+        otherwise was a mistake."""
         head = self.heads.head(ASSETS_FAMILY)
         if not head.version:
             return {}
@@ -377,9 +378,9 @@ class PastView(View):
         if isinstance(head, PastHead):
             present = read_assets(self._store)
             for asset_id, asset in assets.items():
-                ended_at = present[asset_id].ended_at
+                ended_at, decimals = present[asset_id].ended_at, present[asset_id].decimals_denom
                 is_over = ended_at is not None and unix_second(ended_at) < head.at
-                assets[asset_id] = replace(asset, ended_at=ended_at if is_over else None)
+                assets[asset_id] = replace(asset, ended_at=ended_at if is_over else None, decimals_denom=decimals)
         require_unchanged(self._store, head)
         return linked(assets)
 

@@ -144,8 +144,9 @@ def test_decimals_never_change(store: Store, caplog: pytest.LogCaptureFixture) -
     assert read_markets(store, unix_second(NOON))[BAD] == SOUND[BAD]
     assert latest(store, DEPOSITS, NOON) == {GOOD: (Decimal(10), NOON), BAD: (Decimal(10), NOON)}
     assert set(caplog.messages) == {
-        "assets: decimals_denom of native;bad is 12, and was 6; decimals never change. Its markets stay, too. It is "
-        "left out: what the store has stays."
+        "assets: decimals_denom of native;bad is 12, and was 6; decimals never change. If 12 is right, "
+        "`analytics-service import assets FILE` corrects that, then `jobs recompute` and `jobs backfill all --again` "
+        "what was stored with it. Its markets stay, too. It is left out: what the store has stays."
     }
 
 
