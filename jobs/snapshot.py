@@ -15,8 +15,9 @@ import polars as pl
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.doubts import Doubt, Limits, doubts_among
-from analytics_service.market.instants import DAY, OLDEST, shown, unix_second
-from analytics_service.market.listing import redefined
+from analytics_service.market.instants import DAY, OLDEST, instant, shown, unix_second
+from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.listing import Definition, redefined
 from analytics_service.market.markets import SIDES, Market
 from analytics_service.market.misfits import Misfit
 from analytics_service.market.prices import Price, Prices, known_prices, quoted
@@ -24,12 +25,20 @@ from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
-from analytics_service.store.assets import ASSETS, asset_frame, read_assets
+from analytics_service.store.assets import ASSETS, asset_frame, read_assets, read_definitions
 from analytics_service.store.columns import TIMES, SnapshotRows, SnapshotTable, versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.doubts import DOUBTS, doubt_frame
 from analytics_service.store.histories import History
-from analytics_service.store.ledger import Head, Origin, Run, completed_before, record_rewrite, versions_between
+from analytics_service.store.ledger import (
+    Head,
+    Origin,
+    Run,
+    completed_before,
+    nth_completed,
+    record_rewrite,
+    versions_between,
+)
 from analytics_service.store.markets import read_markets
 from analytics_service.store.observations import (
     KEY,
@@ -286,9 +295,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     writer = RunWriter(store, beginning, runs, condition)
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     stored = read_assets(store) if any(snapshot.assets for snapshot in snapshots) else {}
-    listings = [(snapshot.at, snapshot.assets) for snapshot in snapshots]
-    newest = beginning.present.instant if beginning.present else None
-    changed = redefined(stored, listings, newest, store.price_max_age)
+    changed = _redefined(store, snapshots, stored, beginning) if stored or snapshots[0].assets else []
     assets = asset_frame(changed)
     if taking.again != "recompute":
         claim(store, beginning.claimed, taking.origin)
@@ -299,7 +306,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
             writer.add(observations)
             for table, rows in tables:
                 writer.insert(table, rows)
-            if any(asset.id in stored and _changes_past(stored[asset.id], asset) for asset in changed):
+            if any(asset.id in stored and _changes_past(stored[asset.id], asset) for _, asset in changed):
                 record_rewrite(store, [beginning.family], beginning.version, finished=1)
         writer.complete(next((table.name for table in snapshots[0].rows), None))
         return
@@ -322,6 +329,22 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
         if addition is not None:
             _insert(store, family, addition)
         rewrite.publish(store, staged, writer.runs)
+
+
+def _redefined(
+    store: Store, snapshots: Sequence[Snapshot], stored: Mapping[str, Asset], beginning: Beginning
+) -> list[Definition]:
+    """The definitions that come with snapshots, where `stored` are those of the present."""
+    listings = [(snapshot.at, snapshot.assets) for snapshot in snapshots]
+    newest = beginning.present.instant if beginning.present else None
+    if newest is None or snapshots[0].at >= newest:
+        return redefined(stored, listings, newest, store.price_max_age)
+    first, last = unix_second(snapshots[0].at), unix_second(snapshots[-1].at)
+    following = nth_completed(store, beginning.family, 1, last, TIME_LIMIT - 1)
+    others = {second for second in beginning.completed if first <= second <= last}
+    others |= set() if following is None else {following}
+    complete = {*map(instant, others)} - {snapshot.at for snapshot in snapshots}
+    return redefined(stored, listings, newest, store.price_max_age, read_definitions(store), complete)
 
 
 def _changes_past(stored: Asset, asset: Asset) -> bool:

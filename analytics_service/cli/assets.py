@@ -18,7 +18,7 @@ from analytics_service.market.assets import Asset, id_of, unknown_asset
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.listing import is_listed
 from analytics_service.store.asset_merge import merge_of
-from analytics_service.store.assets import asset_frame, read_assets, read_spans
+from analytics_service.store.assets import present_frame, read_assets, read_spans
 from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import define
 
@@ -145,7 +145,7 @@ def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
     if dry_run:
         click.echo("Dry run: nothing was written. This would be so:")
     else:
-        define(store, asset_frame([changed]), what)
+        define(store, present_frame(store, [changed]), what)
 
 
 def named(asset: Asset) -> str:

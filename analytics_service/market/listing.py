@@ -1,8 +1,11 @@
-"""Which assets a source lists, and the ends of those that it does not list any more."""
+"""Which assets a source lists and how it defines them, and the ends of those that it does not list any more."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import EPOCH, instant
@@ -11,6 +14,8 @@ from analytics_service.market.kinds import TIME_LIMIT
 # Until when an asset is listed that its source lists in the newest snapshot.
 LISTED = instant(TIME_LIMIT - 1)
 Listing = tuple[datetime, Sequence[Asset]]
+# An asset, and the instant from which it is defined so.
+Definition = tuple[datetime, Asset]
 
 
 def is_listed(asset: Asset) -> bool:
@@ -19,13 +24,21 @@ def is_listed(asset: Asset) -> bool:
 
 
 def redefined(
-    stored: Mapping[str, Asset], listings: Sequence[Listing], newest: datetime | None, max_age: timedelta
-) -> list[Asset]:
-    """The assets that are new or change with the listings of some snapshots, oldest first. `stored` are the assets
-    before, by id, and `newest` is the instant of the newest snapshot so far.
+    stored: Mapping[str, Asset],
+    listings: Sequence[Listing],
+    newest: datetime | None,
+    max_age: timedelta,
+    definitions: Mapping[str, Sequence[Definition]] | None = None,
+    complete: Collection[datetime] = (),
+) -> list[Definition]:
+    """The definitions that the listings of some snapshots bring, oldest first. `stored` are the assets before, by id,
+    and `newest` is the instant of the newest snapshot so far.
 
     An asset that is listed goes on; one that has not been listed for `max_age` ended when it was listed last. Imported
     assets, which no source ever listed, end in no snapshot, and a source that lists none at all says nothing.
+
+    Of listings before the newest snapshot, `definitions` are all that are stored, by id, and `complete` are the other
+    complete snapshots from the first listing to the next snapshot after the last: what these show stays.
     """
     described = {asset.id: asset for _, assets in listings for asset in assets}
     seen = {asset.id: at for at, assets in listings for asset in assets}
@@ -33,24 +46,56 @@ def redefined(
         return []
     at, last = listings[-1]
     if newest is not None and at < newest:
-        changed = [_listed_before(stored.get(asset_id), described[asset_id], at) for asset_id, at in seen.items()]
+        listed = [_listed_before(stored.get(asset_id), described[asset_id], at) for asset_id, at in seen.items()]
     else:
         for asset in stored.values():
             if asset.listed_until is not None:
                 seen[asset.id] = max(seen.get(asset.id, EPOCH), min(asset.listed_until, newest or at))
         current = {asset.id for asset in last}
         assets = {**stored, **described}
-        changed = [
+        listed = [
             replace(assets[asset_id], listed_until=LISTED)
             if asset_id in current
             else _unlisted(assets[asset_id], until, at - until >= max_age)
             for asset_id, until in seen.items()
         ]
-    return [asset for asset in changed if asset.id not in stored or _all(asset) != _all(stored[asset.id])]
+    if definitions is None:
+        definitions = {asset_id: [(EPOCH, asset)] for asset_id, asset in stored.items()}
+    stated: dict[str, dict[datetime, Asset]] = defaultdict(dict)
+    for instant_of_listing, listing in listings:
+        for asset in listing:
+            stated[asset.id][instant_of_listing] = asset
+    found: list[Definition] = []
+    for asset in listed:
+        known = definitions.get(asset.id, ())
+        changes = [*_changes(known, stated[asset.id], complete)]
+        is_present = not known or (bool(changes) and changes[-1][0] >= known[-1][0])
+        if not is_present and _ends(asset) != _ends(stored[asset.id]):
+            changes.append((max(at, known[-1][0]), known[-1][1]))
+        found += [
+            (since, replace(one, listed_until=asset.listed_until, ended_at=asset.ended_at)) for since, one in changes
+        ]
+    return found
 
 
-def _all(asset: Asset) -> tuple[object, ...]:
-    return asset, asset.listed_until, asset.ended_at
+def _changes(
+    known: Sequence[Definition], stated: Mapping[datetime, Asset], complete: Collection[datetime]
+) -> Iterator[Definition]:
+    """What is to be added to the known definitions of an asset, so that each counts from the snapshot on that states
+    it, and others show what they did."""
+    added: Definition | None = None
+    for at in sorted({*stated, *complete}):
+        # Before its first definition, an asset has that one.
+        then = known[max(bisect_right(known, at, key=itemgetter(0)) - 1, 0)] if known else None
+        is_covered = added and (then is None or not added[0] < then[0] <= at)
+        now, right = added if is_covered else then, stated.get(at) or (then and then[1])
+        if right and (now is None or now[1] != right):
+            added = (at, right)
+            yield added
+
+
+def _ends(asset: Asset) -> tuple[object, ...]:
+    return asset.listed_until, asset.ended_at
 
 
 def _unlisted(asset: Asset, until: datetime, has_ended: bool) -> Asset:
@@ -58,8 +103,8 @@ def _unlisted(asset: Asset, until: datetime, has_ended: bool) -> Asset:
 
 
 def _listed_before(stored: Asset | None, asset: Asset, at: datetime) -> Asset:
-    """The asset after it was found to be listed at an instant of the past. That defines only new assets, and moves only
-    ends that are earlier and of the source."""
+    """The asset after it was found to be listed at an instant of the past. That moves only ends that are earlier and of
+    the source."""
     if stored is None:
         return replace(asset, listed_until=at)
     if stored.listed_until is None or stored.listed_until >= at:

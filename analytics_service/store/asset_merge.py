@@ -15,7 +15,7 @@ from analytics_service.errors import AssetRefused
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.market.instants import instant, shown
 from analytics_service.store import rewrite
-from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, asset_frame, read_assets
+from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, present_frame, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
@@ -72,7 +72,7 @@ class Merge:
             if not rows:
                 break
         with staging(self.store, ASSETS_FAMILY, None, what=_WHAT) as staged:
-            staged.insert(ASSETS, versioned(asset_frame(self._linked()), staged.version))
+            staged.insert(ASSETS, versioned(present_frame(self.store, self._linked()), staged.version))
             staged.undefine(self.old)
             rewrite.publish(self.store, staged, [])
 

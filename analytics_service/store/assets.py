@@ -1,20 +1,23 @@
 """Definitions of assets in the store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from analytics_service.market.assets import Asset, id_key, split_id
 from analytics_service.market.fields import columns_of, record_of
-from analytics_service.market.kinds import AssetId, Time
+from analytics_service.market.instants import EPOCH, instant, unix_second
+from analytics_service.market.kinds import TIME_LIMIT, AssetId, Time
+from analytics_service.market.listing import Definition
 from analytics_service.store.columns import Columns, decoded, encoded_records
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import completed_before
 
 # The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.
 ASSETS = "asset"
 ASSETS_FAMILY = "prices"
-_NEWEST = 2**64 - 1
+_NEWEST, _LATEST = 2**64 - 1, TIME_LIMIT - 1
 _LISTED = "Instant of the last snapshot in which its source listed it; in 2106 while it does; null if none did"
 _ENDED = "Instant after which the asset has no values any more; null while it goes on"
 COLUMNS: Columns = {
@@ -25,24 +28,42 @@ COLUMNS: Columns = {
 }
 
 
-def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict[str, Asset]:
-    """Every asset as defined at a version of the ledger, by id, in the order of ids.
+def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0, at: int = _LATEST) -> dict[str, Asset]:
+    """Every asset as defined at a version of the ledger and at an instant (unix second), by id, in the order of ids.
 
     Assets defined later, up to version `reaching`, are included with their first definition.
     """
-    rows = store.frame("assets", version=version, reaching=max(version, reaching))
+    rows = store.frame("assets", version=version, reaching=max(version, reaching), at=at)
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
+
+
+def read_definitions(store: Store) -> Mapping[str, Sequence[Definition]]:
+    """All definitions of each asset, oldest first, by id."""
+    rows = store.frame("asset_definitions").partition_by("id", as_dict=True, maintain_order=True)
+    return {
+        str(asset_id): [(instant(row["defined_at"]), _asset(row)) for row in of.iter_rows(named=True)]
+        for (asset_id,), of in rows.items()
+    }
 
 
 def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
     """The new or changed definitions as a batch for the table ASSETS, without `version`."""
     stored = read_assets(store) if assets else {}
-    return asset_frame([asset for asset in assets if stored.get(asset.id) != asset])
+    return present_frame(store, [asset for asset in assets if stored.get(asset.id) != asset])
 
 
-def asset_frame(assets: Sequence[Asset]) -> pl.DataFrame:
+def present_frame(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
+    """Definitions that count from the newest snapshot of prices on, as a batch for the table ASSETS, without
+    `version`."""
+    newest = instant(completed_before(store, ASSETS_FAMILY, _LATEST) or 0) if assets else EPOCH
+    return asset_frame((newest, asset) for asset in assets)
+
+
+def asset_frame(definitions: Iterable[Definition]) -> pl.DataFrame:
     """Definitions as a batch for the table ASSETS, without `version`."""
-    return encoded_records(assets, COLUMNS)
+    rows = [*definitions]
+    times = pl.Series("defined_at", [unix_second(at) for at, _ in rows], pl.UInt32)
+    return encoded_records([asset for _, asset in rows], COLUMNS).with_columns(times)
 
 
 def read_spans(store: Store) -> dict[str, tuple[int, int]]:

@@ -25,6 +25,7 @@ import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed, StoreUnavailable
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import EPOCH
 from analytics_service.store.adding import add_in_pieces
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, asset_frame
 from analytics_service.store.cells import Touched, compute_touched
@@ -118,7 +119,7 @@ class Staging:
 
     def undefine(self, asset: Asset) -> None:
         """Take out the definitions of an asset."""
-        marked = asset_frame([asset]).with_columns(kind=pl.lit(""))
+        marked = asset_frame([(EPOCH, asset)]).with_columns(kind=pl.lit(""))
         self.insert(ASSETS, versioned(marked, self.version))
 
     def forget(self, runs: Sequence[Run]) -> None:

@@ -1,5 +1,5 @@
--- How was each asset defined at a version of the ledger, and which other symbols has it had? Assets that were first defined
--- later, up to another version, have their first definition. An asset that is not listed now was listed until the latest
+-- How was each asset defined at an instant and a version of the ledger, and which other symbols has it had? Assets that were
+-- first defined later, by instant or up to another version, have their first definition. An asset that is not listed now was listed until the latest
 -- instant that any run saw, whichever of them was written last; so view all_assets has it, too.
 SELECT
     a.* REPLACE (
@@ -9,5 +9,10 @@ SELECT
     maxIf(a.listed_until, a.listed_until < toDateTime(4294967295)) OVER (PARTITION BY id) AS last_listed
 FROM asset AS a
 WHERE version <= {reaching:UInt64}
-ORDER BY id, version <= {version:UInt64} DESC, if(version <= {version:UInt64}, bitNot(version), version)
+ORDER BY
+    id,
+    defined_at <= toDateTime({at:UInt32}) DESC,
+    abs(toInt64(defined_at) - {at:UInt32}),
+    version <= {version:UInt64} DESC,
+    if(version <= {version:UInt64}, bitNot(version), version)
 LIMIT 1 BY id

@@ -21,7 +21,7 @@ AS WITH defined AS
                 symbol, name, kind, decimals_denom, ifNull(origin_asset, ''), ifNull(receipt_asset, ''), ended_at,
                 symbol_denom != '', listed_until
             ),
-            version) AS a,
+            (defined_at, version)) AS a,
         -- Of an asset that is not listed now, the latest instant counts that any run saw, not that of the last one.
         maxIf(listed_until, listed_until < toDateTime(4294967295)) AS last_listed
     FROM asset

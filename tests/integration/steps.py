@@ -16,7 +16,7 @@ from analytics_service.market.instants import instant
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.store.asset_merge import merge_of
-from analytics_service.store.assets import asset_frame, read_assets
+from analytics_service.store.assets import present_frame, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.retries import ONCE
@@ -161,4 +161,4 @@ class End:
 
     def __call__(self, store: Store) -> None:
         ended_at = None if self.at is None else instant(self.at)
-        define(store, asset_frame([replace(read_assets(store)[self.asset_id], ended_at=ended_at)]), "end")
+        define(store, present_frame(store, [replace(read_assets(store)[self.asset_id], ended_at=ended_at)]), "end")

@@ -468,8 +468,7 @@ def test_an_import_between_two_snapshots_counts_from_its_observations_on(
 
 
 def test_assets_are_described_as_they_were_at_the_moment(prices: Prices, store: Store) -> None:
-    """An asset's definition changes with the second snapshot; a backfill of the past changes no definition, so what is
-    known of the moment before is the newest one."""
+    """An asset's definition changes with the second snapshot; that of a backfill of the past counts until the first."""
     snapshots(store, {NOON: "1"}, decimals=2)
     snapshots(store, {NOON + MINUTE: "1"}, decimals=4)
     prices.now = NOON + 10_000
@@ -479,7 +478,7 @@ def test_assets_are_described_as_they_were_at_the_moment(prices: Prices, store: 
 
     assert (decimals(NOON + 10), decimals(NOON + MINUTE)) == (2, 4)
     backfill(JOBS["prices"], Quoting({NOON - 60: "7"}, 9), store, [instant(NOON - 60)])
-    assert (decimals(NOON - 10), decimals(NOON + 10), decimals(NOON + MINUTE)) == (4, 2, 4)
+    assert (decimals(NOON - 10), decimals(NOON + 10), decimals(NOON + MINUTE)) == (9, 2, 4)
 
 
 def test_a_moment_that_is_corrected_while_it_is_read_is_read_again(prices: Prices, store: Store) -> None:

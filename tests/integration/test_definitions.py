@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.connection import Store
+from analytics_service.store.schema import shipped
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import backfill, run_once
 from tests.doubles import FreshHeads
+from tests.integration.conftest import Run
 from tests.integration.handmade import NOON, HandMade, debt_market
 from tests.integration.routes import client_of
 
@@ -110,3 +112,58 @@ def test_after_decimals_are_corrected_all_says_the_same(
                 retake(JOBS[name], source, store, portion)
         right, risky = ["11000"] * 3 + ["13500"], ["0"] * 3 + ["760"]
         assert shown() == {"tvl": right, "tvl at": right, "liquidatable": risky, "liquidatable at": risky}
+
+
+class Renamed(HandMade):
+    """Calls an asset DAI until 20 November 2025, and USDS from then on."""
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        symbol = "DAI" if at < RENAMED else "USDS"
+        return [Asset(AssetGroup.TOKEN, "lend", symbol, symbol, symbol.lower(), 6, 2)]
+
+
+RENAMED, DAY = datetime(2025, 11, 20, tzinfo=UTC), timedelta(days=1)
+
+
+@pytest.mark.parametrize("before", [[], [30], [10, 30]], ids=["nothing", "later snapshots", "both sides"])
+def test_a_rename_within_a_past_that_is_filled_in_is_kept(
+    settings: Settings, store: Store, run: Run, before: Sequence[int]
+) -> None:
+    """The snapshots of 18 to 22 November beside none, and beside those of other days."""
+    for day in before:
+        run_once(JOBS["prices"], Renamed(), store, RENAMED.replace(day=day))
+    backfill(JOBS["prices"], Renamed(), store, [RENAMED + number * DAY for number in (-2, -1, 0, 1, 2)])
+    client = client_of(settings, store, unix_second(RENAMED + 30 * DAY), FreshHeads)
+
+    def ask(path: str, query: str) -> Any:
+        answer = client.simulate_get(f"/api/v1/assets{path}", query_string=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json["data"]
+
+    shown = {day: ask("", f"at=2025-11-{day}")[0]["metadata"]["symbol"] for day in (18, 19, 20, 21, 22)}
+    assert shown == {18: "DAI", 19: "DAI", 20: "USDS", 21: "USDS", 22: "USDS"}
+    assert ask("", "")[0]["metadata"]["symbol"] == "USDS"
+    history = "start=2025-11-18&end=2025-11-22&period=d"
+    dai, usds = (ask("/price-history", f"{history}&symbols={symbol}") for symbol in ("DAI", "USDS"))
+    assert dai == usds
+    assert [point["v"] for point in usds["series"][0]["points"]] == ["2"] * 5
+    assert run("SELECT DISTINCT symbol FROM price") == [("USDS",)]
+
+
+def test_a_rename_that_an_older_version_stored_is_kept(settings: Settings, store: Store, run: Run) -> None:
+    """Its definitions have no instant, so they count by their snapshots, until a backfill has others."""
+    for day in (-1, 2):
+        run_once(JOBS["prices"], Renamed(), store, RENAMED + day * DAY)
+    run("INSERT INTO asset SELECT * REPLACE (toDateTime(0) AS defined_at) FROM asset")
+    run("DELETE FROM asset WHERE defined_at > toDateTime(0)")
+    for statement in next(one for one in shipped() if one.name == "0023_definitions.sql").statements:
+        store.execute(statement)
+    client = client_of(settings, store, unix_second(RENAMED + 30 * DAY), FreshHeads)
+
+    def symbols() -> dict[int, str]:
+        answers = {at: client.simulate_get("/api/v1/assets", query_string=f"at=2025-11-{at}") for at in range(19, 23)}
+        return {at: answer.json["data"][0]["metadata"]["symbol"] for at, answer in answers.items()}
+
+    assert symbols() == {19: "DAI", 20: "DAI", 21: "DAI", 22: "USDS"}
+    backfill(JOBS["prices"], Renamed(), store, [RENAMED])
+    assert symbols() == {19: "DAI", 20: "USDS", 21: "USDS", 22: "USDS"}

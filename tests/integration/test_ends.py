@@ -17,7 +17,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.assets import asset_frame, read_assets
+from analytics_service.store.assets import present_frame, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import define
 from analytics_service.store.runs import begin
@@ -212,12 +212,12 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
     snapshots = prices.collect(Batch("prices", source, store, [NOON], beginning.present))
     commit(store, snapshots, Taking("backfill", origin_of(source)), beginning)
     assert ends() == [NOON] * 2
-    define(store, asset_frame([less]), "end")
+    define(store, present_frame(store, [less]), "end")
     assert ends() == [NOON] * 2
     take_prices(store, NOON + 7 * DAY + 2 * HOUR)
     assert ends() == [NOON] * 2
     # What an operator says stays.
-    define(store, asset_frame([replace(less, ended_at=NOON - HOUR)]), "end")
+    define(store, present_frame(store, [replace(less, ended_at=NOON - HOUR)]), "end")
     assert ends() == [NOON - HOUR] * 2
 
 

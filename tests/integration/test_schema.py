@@ -42,7 +42,7 @@ _DECLARED = {
     "position": positions.ITEM_COLUMNS,
 }
 # Columns that whoever writes a row adds.
-_OF_RUNS = ("observed_at", "version", "brought_by", "gone", "closed")
+_OF_RUNS = ("observed_at", "defined_at", "version", "brought_by", "gone", "closed")
 
 
 def test_a_materialized_view_of_an_earlier_researcher_is_dropped(
