@@ -2,8 +2,9 @@
 
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -43,14 +44,16 @@ class Validators:
 
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
     `as_of` has the instant of each family's snapshot, `modified` is the newest of these instants, and `due` is when the
-    next snapshot is expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots
-    do not change the answer. `next` is the reference to the next page, relative to this one, and `vary` lists the
-    request headers that the answer depends on.
+    next snapshot is expected (0 if none is), all in unix seconds. `behind` has the seconds by which some of these
+    snapshots are older than the newest, where a later one is missing. From `closes_at` on (never if None), later
+    snapshots do not change the answer. `next` is the reference to the next page, relative to this one, and `vary` lists
+    the request headers that the answer depends on.
     """
 
     tag: str
     state: Any = None
     as_of: tuple[tuple[str, int], ...] = ()
+    behind: Mapping[str, int] = field(default_factory=dict)
     modified: int | None = None
     due: int = 0
     closes_at: int | None = None
@@ -64,8 +67,12 @@ class Validators:
         """The headers of both a 200 and a 304, except Cache-Control."""
         headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
         modified = () if self.modified is None else (("Last-Modified", falcon.dt_to_http(instant(self.modified))),)
-        # A dictionary of dates, as RFC 9651 has them.
-        as_of = (("As-Of", ", ".join(f"{family}=@{at}" for family, at in self.as_of)),) if self.as_of else ()
+        # A dictionary of dates with parameters, as RFC 9651 has them.
+        dates = (
+            f"{family}=@{at}" + (f";behind={self.behind[family]}" if family in self.behind else "")
+            for family, at in self.as_of
+        )
+        as_of = (("As-Of", ", ".join(dates)),) if self.as_of else ()
         # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
         link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()
         return headers + modified + as_of + link

@@ -77,7 +77,8 @@ _HEADERS: Mapping[str, Object] = {
     "Last-Modified": _header("Instant of the newest snapshot in the answer, if it shows any."),
     "As-Of": _header(
         "Instant of the snapshot of each family that the answer is made from: a dictionary of dates "
-        "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`."
+        "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`. `positions=@1764547200;behind=28800` says "
+        "that positions are so many seconds older than the newest of these snapshots, because later ones are missing."
     ),
     "Link": _header('Query of the next page, relative to this one, with rel="next" (RFC 8288), if there is one.'),
 }

@@ -50,6 +50,12 @@ class Schedule:
         intervals = self._intervals()
         return min((head.at + intervals[head.family] for head in newest if head.family in intervals), default=0)
 
+    def behind(self, as_of: Mapping[str, int]) -> Mapping[str, int]:
+        """The seconds by which families (with the unix seconds of their snapshots) are older than the newest of them:
+        those of which there should have been a later snapshot by then."""
+        intervals, newest = self._intervals(), max(as_of.values(), default=0)
+        return {family: newest - at for family, at in as_of.items() if newest - at > intervals.get(family, newest)}
+
     def now(self) -> int:
         return unix_second(self._clock())
 
@@ -161,6 +167,7 @@ class SnapshotPath(Resource):
             tag=tag_of(body),
             state=heads,
             as_of=tuple(sorted(as_of.items())),
+            behind=schedule.behind(as_of),
             modified=min(max(*as_of.values(), self._rewritten_at(heads)), schedule.now()) if as_of else None,
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
             closes_at=self._closes_at(view, arguments, heads),

@@ -4,6 +4,7 @@ import logging
 import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import TracebackType
 
 import click
@@ -34,16 +35,16 @@ _LAST_SECONDS = 10.0
 _PATIENCE = 600.0
 
 
-def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
+def past_instants(source: Source, job: Job, now: datetime, *, each_hour: bool = True) -> list[datetime]:
     """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
 
-    For prices also each midnight before, since the source's beginning. Of positions, the protocol token and routes
-    each midnight of that history, and each hour of its last two days.
+    For prices also each midnight before, since the source's beginning. Of the protocol token and routes, and of all
+    unless it is to be `each_hour`, each midnight of that history, and each hour of its last two days.
     """
     if source.history is None:
         return []
     start = now - source.history
-    if job.name == LATER or not names_of(job.family):
+    if not each_hour or not names_of(job.family):
         hours = multiples(max(start, now - _HOURLY), now, _HOUR)
         return sorted({*multiples(start, now, _DAY), *hours})
     hours = multiples(start, now, _HOUR)
@@ -52,10 +53,18 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     return sorted({*multiples(source.since, start, _DAY), *hours})
 
 
-def fill(source: Source, store: Store, job: Job, now: datetime, stop: threading.Event | None = None) -> None:
+def fill(
+    source: Source,
+    store: Store,
+    job: Job,
+    now: datetime,
+    stop: threading.Event | None = None,
+    *,
+    each_hour: bool = True,
+) -> None:
     """Take those snapshots that are not there, or until told to stop; then the newest first, as most people look at
     these."""
-    if not (instants := past_instants(source, job, now)):
+    if not (instants := past_instants(source, job, now, each_hour=each_hour)):
         return
     step = _AT_ONCE if stop else len(instants)
     with click.progressbar(length=len(instants), label=f"History of {job.name}", hidden=is_json()) as bar:
@@ -93,7 +102,10 @@ class FillingPast:
         source, now = self._source, datetime.now(UTC)
         try:
             with closing(Store(self._settings)) as store:
-                Retries(_PATIENCE, wait=self._stop.wait)(lambda: fill(source, store, JOBS[LATER], now, self._stop))
+                # All days come first: single hours of the whole past take minutes.
+                for each_hour in (False, True):
+                    take = partial(fill, source, store, JOBS[LATER], now, self._stop, each_hour=each_hour)
+                    Retries(_PATIENCE, wait=self._stop.wait)(take)
         except ANY_FAILURE as error:
             if not self._stop.is_set():
                 log.debug("%s: no past", LATER, exc_info=error)
