@@ -20,7 +20,7 @@ from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.listing import Definition, redefined
 from analytics_service.market.markets import SIDES, Market
 from analytics_service.market.misfits import Misfit
-from analytics_service.market.prices import Price, Prices, known_prices, quoted
+from analytics_service.market.prices import Price, Prices, known_prices, newest_prices, quoted
 from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
@@ -162,12 +162,15 @@ class Batch:
 
     def known_prices(self, at: datetime, ids: Iterable[str]) -> Prices:
         """What is known at an instant (rule 4.8) of the prices that the source quotes, and of those of other assets."""
-        quotes, second = quoted(self.prices(at)), unix_second(at)
-        missing = sorted({*ids}.difference(quotes))
+        quotes, second, max_age = newest_prices(self.prices(at)), unix_second(at), self.store.price_max_age
+        current = {asset_id for asset_id, price in quotes.items() if at - price.observed_at <= max_age}
+        missing = sorted({*ids, *quotes} - current)
         if unread := [asset_id for asset_id in missing if asset_id not in self._last_prices]:
             self._last_prices.update(read_last_prices(self.store, unread, [*map(unix_second, self.instants)]))
-        stored = (self._last_prices[asset_id].get(second) for asset_id in missing)
-        return {**known_prices(filter(None, stored), at, self.store.price_max_age), **quotes}
+        stored = filter(None, (self._last_prices[asset_id].get(second) for asset_id in missing))
+        last = newest_prices([*stored, *quotes.values()])
+        known = known_prices(last.values(), at, max_age)
+        return {**known, **quoted(last[asset_id] for asset_id, usd in known.items() if usd is not None)}
 
     @cached_property
     def _last_prices(self) -> dict[str, dict[int, Price]]:

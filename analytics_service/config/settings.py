@@ -75,8 +75,8 @@ class Settings:
     price_max_age: int = _setting(
         86_400,
         values.WholeNumber(1, 1_000_000_000),
-        "Seconds for which an asset goes on that its source does not list any more, and the last price of one that it "
-        "does not quote. Then the asset ended when it was listed last, and the price is unknown.",
+        "Seconds for which an asset goes on that its source does not list any more, and the last price of an asset "
+        "counts from when it was observed. Then the asset ended when it was listed last, and the price is unknown.",
     )
     price_jump: Decimal = _setting(
         Decimal(3),

@@ -82,9 +82,10 @@ class Source(Protocol):
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
-        An oracle without a newer price repeats the last price; only new prices are written. Observations of before
-        2009, or of more than a day after `at`, are left out. An asset that is left out has its last price for a day
-        (ANALYTICS_PRICE_MAX_AGE); then sums that include it are unknown.
+        An oracle without a newer price repeats the last price with its instant; only new prices are written. Where
+        no instant is known, it is `at`. Observations of before 2009, or of more than a day after `at`, are left out.
+        The last price of an asset, repeated or not, counts for a day from its instant (ANALYTICS_PRICE_MAX_AGE); then
+        sums that include it are unknown.
         """
         raise self._without("prices")
 

@@ -177,7 +177,7 @@ class Oracle(SimulatedSource):
         ]
 
 
-def test_a_price_that_the_oracle_only_repeats_is_written_once_in_half_a_day_and_rewrites_nothing(
+def test_a_price_that_the_oracle_only_repeats_is_written_once_and_rewrites_nothing(
     store: Store, client: Client
 ) -> None:
     """At the first snapshot, its observation is a day old."""
@@ -196,7 +196,6 @@ def test_a_price_that_the_oracle_only_repeats_is_written_once_in_half_a_day_and_
         ("token;busy", 59, Decimal("1.1")),
         ("token;busy", 119, Decimal("1.2")),
         ("token;still", -86_400, Decimal(7)),
-        ("token;still", 0, Decimal(7)),
     ]
 
 
@@ -208,7 +207,6 @@ def observed_of(client: Client, name: str) -> list[tuple[int, Decimal]]:
 
 
 def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(store: Store, client: Client) -> None:
-    """One that was observed again stays: that was quoted then. So what is quoted now is observed now."""
     oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
     run_once(PRICES, oracle, store, NOON)
     oracle.feeds = {"busy": (59, "1.1"), "still": (-86_400, "8"), "late": (-100, "5")}
@@ -216,7 +214,7 @@ def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(sto
     assert read_heads(store)["prices"].rewrites == 1
     assert observed_of(client, "busy") == [(-1, Decimal(1)), (59, Decimal("1.1"))]
     assert observed_of(client, "late") == [(-100, Decimal(5))]
-    assert observed_of(client, "still") == [(-86_400, Decimal(8)), (0, Decimal(7)), (60, Decimal(8))]
+    assert observed_of(client, "still") == [(-86_400, Decimal(8))]
 
 
 # What the oracle says at seconds after NOON. The second tick closes the first quarter of an hour, and the third one
@@ -320,42 +318,14 @@ def test_many_repeated_prices_are_looked_for_in_parts(store: Store, client: Clie
     assert read_heads(store)["prices"].rewrites == 0
 
 
-def test_a_backfill_writes_a_repeated_price_where_half_a_day_has_none(store: Store, client: Client) -> None:
-    """In whatever order its parts are filled, no instant is left without one. Taken again, they stay the same."""
-    oracle, day = Oracle(still=(-86_400, "7")), [NOON + hour * HOUR for hour in range(27)]
-    seven = Decimal(7)
-    backfill(PRICES, oracle, store, day[13:])
-    assert observed_of(client, "still") == [(-86_400, seven), (13 * 3600, seven), (26 * 3600, seven)]
-    backfill(PRICES, oracle, store, day[:13])
-    observed = [(-86_400, seven), *((hour * 3600, seven) for hour in (0, 13, 26))]
-    assert observed_of(client, "still") == observed
-    (portion, *_) = plan(store, "prices", NOON, NOON + 11 * HOUR)
+def test_a_backfill_writes_a_repeated_price_once(store: Store, client: Client) -> None:
+    """In whatever order its parts are filled, and when they are taken again."""
+    oracle, day = Oracle(still=(-86_400, "7")), [NOON + hour * HOUR for hour in range(4)]
+    for hours in (day[2:], day[:2]):
+        backfill(PRICES, oracle, store, hours)
+    (portion, *_) = plan(store, "prices", NOON, NOON + HOUR)
     retake(PRICES, oracle, store, portion)
-    assert observed_of(client, "still") == observed
-
-
-def test_a_price_that_is_repeated_all_day_rewrites_nothing(store: Store, client: Client) -> None:
-    """That it is still quoted is written when its last observation is older than half a day."""
-    oracle = Oracle(busy=(0, "1"), still=(-7 * 3600, "7"))
-    for hour in (0, 5, 6, 12, 18, 19):
-        oracle.feeds["busy"] = (3600 * hour, "1")
-        run_once(PRICES, oracle, store, NOON + hour * HOUR)
-    assert [second // 3600 for second, _ in observed_of(client, "still")] == [-7, 6, 19]
-    assert read_heads(store)["prices"].rewrites == 0
-
-
-def test_a_price_that_comes_back_is_observed_when_it_does(store: Store, client: Client) -> None:
-    """Not before: it was not quoted, and at last unknown."""
-    oracle = Oracle(busy=(0, "1"), still=(-86_400, "7"))
-    run_once(PRICES, oracle, store, NOON)
-    still = oracle.feeds.pop("still")
-    for hour in (20, 30, 35):
-        oracle.feeds["busy"] = (3600 * hour, "1")
-        if hour == 35:
-            oracle.feeds["still"] = still
-        run_once(PRICES, oracle, store, NOON + hour * HOUR)
-    assert [second // 3600 for second, _ in observed_of(client, "still")] == [-24, 0, 35]
-    assert read_heads(store)["prices"].rewrites == 0
+    assert observed_of(client, "still") == [(-86_400, Decimal(7))]
 
 
 def test_an_observation_that_comes_after_snapshots_without_any_is_appended(store: Store) -> None:

@@ -388,6 +388,34 @@ def test_what_is_computed_again_is_what_live_jobs_gave(live: Fed, whole: Fed) ->
     assert observed(live.settings) == before
 
 
+class Paused(HandMade):
+    """Repeats a price that it observed at noon."""
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price(A, NOON, D(2))]
+
+
+def test_a_repeated_price_is_as_old_as_its_source_says(settings: Settings) -> None:
+    """Of a greatest age of an hour it is unknown a minute later, and so is what it values."""
+    source = Paused(assets_=ASSETS, markets_=OTHERS[:1])
+    with database(replace(settings, price_max_age=3600)) as store:
+        for minute, tvl in ((0, "2000"), (60, "2000"), (61, None)):
+            at = NOON + timedelta(minutes=minute)
+            for family in ("prices", "markets"):
+                run_once(JOBS[family], source, store, at)
+            client = client_of(settings, store, unix_second(at), FreshHeads)
+            (price,) = data(client, "/api/v1/assets/prices")
+            assert price["price"]["last_updated_at"] == "2025-03-01T12:00:00Z"
+            for query in ("", f"at={unix_second(at)}"):
+                assert data(client, "/api/v1/markets/supply", query)["tvl"]["tvl"] == tvl, minute
+            faults = data(client, "/api/v1/status/health", "")["faults"]
+            assert any("no price is known of A (last 2025-03-01T12:00:00Z)" in fault for fault in faults) is (not tvl)
+        counted = "SELECT count() FROM observation FINAL WHERE history = {name:String}"
+        with clickhouse.client(replace(settings, clickhouse_database=store.database)) as own:
+            counts = {name: own.query(counted, {"name": name}).first_row[0] for name in ("price", "tvl")}
+        assert counts == {"price": 1, "tvl": 2}
+
+
 def test_imported_prices_are_never_too_old(store: Store) -> None:
     """Nothing says that one is missing, before there is a snapshot of prices."""
     seconds = [unix_second(NOON) - 40 * 86_400, unix_second(NOON)]

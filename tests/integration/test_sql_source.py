@@ -267,15 +267,18 @@ def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) ->
 
 def test_what_moves_has_no_past_without_time(views: Views) -> None:
     views.run(
+        "DROP TABLE {}.source_price SYNC",
+        "CREATE VIEW {}.source_price AS SELECT 'native;ua' AS asset_id, '1.5' AS usd",
         "CREATE VIEW {}.source_market AS SELECT 'native;ua' AS asset_id, 5 AS collateral_balance, "
         "0 AS allowable_ltv, 0 AS liquidation_ltv",
         f"CREATE VIEW {{}}.source_position AS SELECT '{ALICE}' AS address, 'wallet' AS kind, 'native;ua' AS asset_id, "
         "7 AS amount",
     )
     source, now = views.source(), datetime.now(UTC)
+    assert source.prices(now) == [Price("native;ua", now.replace(microsecond=0), Decimal("1.5"))]
     assert [market.asset_id for market in source.markets(now)] == ["native;ua"]
     assert [*source.positions(now)] == [Position(ALICE, wallet=(Balance("native;ua", 7),))]
-    for ask, view in ((source.markets, "market"), (source.positions, "position")):
+    for ask, view in ((source.prices, "price"), (source.markets, "market"), (source.positions, "position")):
         with pytest.raises(SourceError, match=rf"source_{view} has no observed_at, so its rows are those of now"):
             list(ask(now - HOUR))
 

@@ -16,7 +16,7 @@
 --   * A table of the same name and columns does as well as a view.
 --   * The state at an instant is that of the newest rows whose observed_at is at or before it. So keep old rows: snapshots
 --     of the past, and backfills, are made from them. A view without observed_at has the same rows at every instant,
---     but source_market and source_position then have those of now, and no past.
+--     but source_price, source_market and source_position then have those of now, and no past.
 --   * Numbers are Decimal, whole numbers or String. Floats are refused, because they are not exact; cast them in the view:
 --     toDecimal128(toString(price), 18).
 --   * Amounts are in denom units: 10^decimals of them make one standard unit. Rates and ratios are fractions: 0.05 is 5 %.

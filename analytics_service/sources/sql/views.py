@@ -49,7 +49,7 @@ class SourceView:
 
     def default(self, column: str) -> Default:
         """What a column has where there is no value."""
-        if column == "observed_at" and self.name != "source_price":
+        if column == "observed_at":
             return _NOW if self.moves else _AT
         return self.defaults.get(column, _NULL if self.columns[column].nullable else REQUIRED)
 
@@ -151,7 +151,9 @@ ASSET = SourceView(
     },
     required=True,
 )
-PRICE = SourceView("source_price", columns_of(Price), query="source_newest", key=("asset_id",), required=True)
+PRICE = SourceView(
+    "source_price", columns_of(Price), query="source_newest", key=("asset_id",), required=True, moves=True
+)
 MARKET = _market_view()
 CONFIG = SourceView(
     "source_config",
