@@ -15,13 +15,14 @@ from itertools import chain, groupby
 
 import polars as pl
 
-from analytics_service.market.assets import linked
+from analytics_service.market.assets import linked, origins_of
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.market.misfits import Misfit
 from analytics_service.market.positions import Position, RiskTotals
 from analytics_service.market.risk import near_risk, risk_of
+from analytics_service.market.shares import lends_of
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed_before, nth_completed, versions_between
 from analytics_service.store.markets import risk_by_history, risk_totals
@@ -135,12 +136,17 @@ class _Stated:
 
     def __init__(self, batch: Batch, at: datetime) -> None:
         self._batch = batch
+        self._at = at
         self._kept: set[str] = set()
         self.parts = AddressParts(self._frames(batch.source.positions(at)))
 
     def _frames(self, positions: Iterable[Position]) -> Iterator[pl.DataFrame]:
         unfit: list[Position] = []
-        for items in unnumbered(positions, unfit):
+        batch, at = self._batch, self._at
+        assets, redefined = batch.valued_assets(at)
+        origins = origins_of(linked(assets).values())
+        lends = partial(lends_of, origins=origins, markets=lambda: batch.markets_by_id(at, redefined))
+        for items in unnumbered(positions, unfit, lends):
             yield items
             for position in unfit:
                 faults = self._batch.left_out.faults("positions", position, Position)
@@ -219,7 +225,7 @@ def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.Dat
     that of all (rule 6.8). SourceError if there are debts, but no markets or no prices."""
     source, has_debts = batch.source, any("debt" in items["kind"] for items in parts)
     assets, redefined = batch.valued_assets(at)
-    markets = {market.asset_id: market for market in (batch.markets(at, redefined) if has_debts else ())}
+    markets = batch.markets_by_id(at, redefined) if has_debts else {}
     terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
     prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
     near = chain([borrowing_of(NO_ITEMS)], (near_risk(items, terms, prices) for items in parts))

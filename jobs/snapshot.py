@@ -93,8 +93,17 @@ class Batch:
 
     def valued_assets(self, at: datetime) -> tuple[Mapping[str, Asset], Set[str]]:
         """The same with those that the source leaves out, until they end: of these, too, there may be amounts."""
-        listed, changed = self.assets(at)
-        return {**{asset.id: asset for asset in self._known.values() if not asset.has_ended(at)}, **listed}, changed
+        if at not in self._valued:
+            listed, changed = self.assets(at)
+            going = {asset.id: asset for asset in self._known.values() if not asset.has_ended(at)}
+            self._valued.clear()
+            self._valued[at] = {**going, **listed}, changed
+        return self._valued[at]
+
+    @cached_property
+    def _valued(self) -> dict[datetime, tuple[Mapping[str, Asset], Set[str]]]:
+        """The assets of the instant for which the batch was asked last."""
+        return {}
 
     @cached_property
     def _known(self) -> dict[str, Asset]:
@@ -121,6 +130,12 @@ class Batch:
         """The fields of a market that cannot be stored, beside SIDES its id, without which nothing of it can be."""
         faults = self.left_out.faults("markets", market, Market)
         return {fault.path.partition(".")[0] for fault in faults} or (SIDES if market.asset_id in redefined else set())
+
+    def markets_by_id(self, at: datetime, redefined: Set[str]) -> Mapping[str, Market]:
+        """The same by asset id. The source is asked once for each instant."""
+        if unix_second(at) not in self._newest_markets:
+            self.markets(at, redefined)
+        return self._newest_markets[unix_second(at)]
 
     @cached_property
     def _newest_markets(self) -> dict[int, Mapping[str, Market]]:

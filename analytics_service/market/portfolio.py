@@ -23,7 +23,15 @@ from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, UnknownRate, net_rate, rate_of
 from analytics_service.market.share import Part
-from analytics_service.market.shares import Claim, claim_totals, claims_of, origin_equivalent
+from analytics_service.market.shares import (
+    Claim,
+    Redemption,
+    claim_totals,
+    claims_of,
+    lends_of,
+    origin_equivalent,
+    redemptions,
+)
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
 from analytics_service.market.values import ONE, ZERO, exact_value, known_total, rounded
 
@@ -256,9 +264,15 @@ class Portfolio:
         )
 
     @Part
+    def redeemed(self) -> Mapping[str, Redemption]:
+        """What receipt tokens redeem, by their ids."""
+        return redemptions(self.context.assets, self.context.markets.values())
+
+    @Part
     def lends(self) -> Sequence[LendPool]:
         pools = []
-        for lent in self.position.lends:
+        origins = {token_id: redemption.asset_id for token_id, redemption in self.redeemed.items()}
+        for lent in lends_of(self.position, origins, lambda: self.context.markets):
             market, assets = getattr(self.context.markets.get(lent.asset_id), "lend", None), self.context.assets
             asset = assets.get(lent.asset_id)
             token = assets.get(asset.receipt_asset) if asset and asset.receipt_asset else None
@@ -296,7 +310,8 @@ class Portfolio:
     @Part
     def wallet_value(self) -> Decimal | None:
         """USD value of the balances of known assets; None if a price in it is unknown."""
-        return known_total(_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
+        values = (held_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
+        return known_total(None if value is None else rounded(value) for value in values)
 
     @Part
     def staking(self) -> Staking:
@@ -340,3 +355,9 @@ def value_of(amount: int, asset_id: str, context: MarketContext) -> Decimal | No
     if asset is None or not amount:
         return ZERO
     return None if price is None else exact_value(amount, asset.decimals_denom, price)
+
+
+def held_value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
+    """The same of what is in no borrow account. It is not known of an asset that has ended, either."""
+    asset = context.assets.get(asset_id)
+    return None if amount and asset and asset.ended_at else value_of(amount, asset_id, context)

@@ -1,6 +1,7 @@
 """What shares are worth: those of collateral and debt markets, and receipt tokens, which are shares of deposits."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -8,7 +9,7 @@ from typing import Annotated, Literal
 from analytics_service.market.assets import Asset
 from analytics_service.market.kinds import Amount
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
-from analytics_service.market.positions import Holding
+from analytics_service.market.positions import Holding, LendPosition, Position
 from analytics_service.market.prices import Prices
 from analytics_service.market.values import EXACT, ONE, quantized_below_limit, rounded
 
@@ -84,6 +85,31 @@ def origin_equivalent(receipts: int, lend: LendMarket, asset: Asset | None, toke
 def _more_decimals(asset: Asset | None, token: Asset | None) -> int:
     """How many more decimals a receipt token has than its asset."""
     return token.decimals_denom - asset.decimals_denom if asset and token and token.is_described else 0
+
+
+def lends_of(
+    position: Position, origins: Mapping[str, str], markets: Callable[[], Mapping[str, Market]]
+) -> tuple[LendPosition, ...]:
+    """What an address lends: its receipt tokens, wherever they are, each once (rule 6.9).
+
+    The source may state all of them as lent, or leave out those in the wallet or among collateral. `origins` are the
+    assets of receipt tokens, by id; `markets`, which convert shares of collateral, are read only if needed.
+    """
+    wallet = [balance for balance in position.wallet if balance.asset_id in origins]
+    posted = [held for account in position.accounts for held in account.collaterals if held.asset_id in origins]
+    if not (wallet or posted):
+        return position.lends
+    found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for balance in wallet:
+        found[origins[balance.asset_id]][0] += balance.amount
+    for claim in claims_of(posted, markets(), "collateral") if posted else ():
+        found[origins[claim.asset_id]][1] += claim.principal
+    lends = {lent.asset_id: lent for lent in position.lends}
+    for asset_id, (held, collateralized) in sorted(found.items()):
+        if held or collateralized:
+            lent = lends.get(asset_id, LendPosition(asset_id, 0, 0))
+            lends[asset_id] = LendPosition(asset_id, max(lent.held, held), max(lent.collateralized, collateralized))
+    return tuple(lends.values())
 
 
 def redemptions(assets: Mapping[str, Asset], markets: Iterable[Market]) -> dict[str, Redemption]:

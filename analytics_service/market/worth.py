@@ -4,7 +4,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from analytics_service.market.health import INFINITE
-from analytics_service.market.portfolio import BorrowAccount, Portfolio, value_of
+from analytics_service.market.portfolio import BorrowAccount, Portfolio, held_value, value_of
 from analytics_service.market.values import ZERO, fraction, known_total, quantized_below_limit
 
 
@@ -52,16 +52,18 @@ def _worth(metric: Metric, portfolio: Portfolio, accounts: list[BorrowAccount]) 
 
 def _deposits(portfolio: Portfolio, part: str) -> Decimal | None:
     """What the receipt tokens redeem: all of them, or those that are held. Collateral has the others."""
-    lends = ((getattr(lend.origin_equivalent, part), lend.asset_id) for lend in portfolio.lends)
-    return known_total(value_of(amount, asset_id, portfolio.context) for amount, asset_id in lends)
+    context, values = portfolio.context, []
+    for lend in portfolio.lends:
+        is_known = held_value(getattr(lend.receipt_amounts, part), lend.asset_id, context) is not None
+        value = value_of(getattr(lend.origin_equivalent, part), lend.asset_id, context)
+        values.append(value if is_known else None)
+    return known_total(values)
 
 
 def _wallet(portfolio: Portfolio) -> Decimal | None:
     """The wallet without the receipt tokens that are deposits."""
-    lent = (portfolio.context.assets.get(lend.asset_id) for lend in portfolio.lends)
-    receipts = {asset.receipt_asset for asset in lent if asset}
-    balances = (balance for balance in portfolio.position.wallet if balance.asset_id not in receipts)
-    return known_total(value_of(balance.amount, balance.asset_id, portfolio.context) for balance in balances)
+    balances = (balance for balance in portfolio.position.wallet if balance.asset_id not in portfolio.redeemed)
+    return known_total(held_value(balance.amount, balance.asset_id, portfolio.context) for balance in balances)
 
 
 def _staked(portfolio: Portfolio) -> Decimal | None:
@@ -69,4 +71,4 @@ def _staked(portfolio: Portfolio) -> Decimal | None:
     position = portfolio.position
     amount = position.unclaimed + position.claimable_rewards + position.claimable_unbonding
     amount += sum(stake.amount for stake in position.stakes) + sum(leaving.amount for leaving in position.unbondings)
-    return value_of(amount, portfolio.context.ptoken.asset_id, portfolio.context) if amount else ZERO
+    return held_value(amount, portfolio.context.ptoken.asset_id, portfolio.context) if amount else ZERO

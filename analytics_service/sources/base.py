@@ -132,7 +132,10 @@ class Source(Protocol):
         return ()
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The position of every address with a position: an address, in any case, comes once (rule 8.17)."""
+        """The position of every address with a position: an address, in any case, comes once (rule 8.17).
+
+        Receipt tokens in its wallet or among its collateral are lent, whether `lends` has them or not (rule 6.9).
+        """
         return ()
 
     def activity(self, at: datetime) -> Activity | None:

@@ -1,9 +1,10 @@
 """Positions of addresses in the store, as items. Only changes of items are written."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice, pairwise
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -105,7 +106,13 @@ _COUNTS: Columns = {
 _SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 
 
-def unnumbered(positions: Iterable[Position], unfit: list[Position] | None = None) -> Iterator[pl.DataFrame]:
+# What an address lends.
+Lends = Callable[[Position], Iterable[LendPosition]]
+
+
+def unnumbered(
+    positions: Iterable[Position], unfit: list[Position] | None = None, lends: Lends = attrgetter("lends")
+) -> Iterator[pl.DataFrame]:
     """All items of positions, for `numbered`, some positions at a time. An empty position has no items.
 
     Positions that cannot be stored are left out, and are added to `unfit` if that is given.
@@ -113,14 +120,14 @@ def unnumbered(positions: Iterable[Position], unfit: list[Position] | None = Non
     remaining = iter(positions)
     while batch := list(islice(remaining, _BATCH)):
         try:
-            yield _rows_of(batch)
+            yield _rows_of(batch, lends)
         except UNFIT:
             # Only now, because to look at all fields of all positions would take longer than to store them.
             faulty = [position for position in batch if any(misfits(position, Position))]
             if unfit is None or not faulty:
                 raise
             unfit += faulty
-            yield _rows_of(position for position in batch if not any(misfits(position, Position)))
+            yield _rows_of((position for position in batch if not any(misfits(position, Position))), lends)
 
 
 def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -132,12 +139,12 @@ def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, in
     return items, dict(counts.sort("address").iter_rows())
 
 
-def _rows_of(positions: Iterable[Position]) -> pl.DataFrame:
-    rows = [(*item, not index) for position in positions for index, item in enumerate(_items(position))]
+def _rows_of(positions: Iterable[Position], lends: Lends) -> pl.DataFrame:
+    rows = [(*item, not index) for position in positions for index, item in enumerate(_items(position, lends))]
     return pl.DataFrame(rows, schema=_UNNUMBERED, orient="row")
 
 
-def _items(position: Position) -> Iterator[_Item]:
+def _items(position: Position, lends: Lends) -> Iterator[_Item]:
     """The items of a position, each in the columns of _UNNUMBERED."""
     address = position.address.lower()
 
@@ -155,7 +162,7 @@ def _items(position: Position) -> Iterator[_Item]:
             yield of_asset("debt", owed.asset_id, owed.shares, account.index)
         if not (account.collaterals or account.debts):
             yield plain("account", 0, account.index)
-    for lent in position.lends:
+    for lent in lends(position):
         yield of_asset("lend_held", lent.asset_id, lent.held)
         if lent.collateralized:
             yield of_asset("lend_collateralized", lent.asset_id, lent.collateralized)

@@ -42,7 +42,9 @@ amounts AS
         i.last.5 AS allowable_ltv,
         i.last.6 AS liquidation_ltv,
         a.symbol AS symbol,
-        in_units(amount, a.decimals) AS units
+        in_units(amount, a.decimals) AS units,
+        -- Risk goes on without what accounts have of an asset that ended, but nothing else is worth 0 because of that.
+        i.last.1 != 0 AND i.kind NOT IN ('collateral', 'debt', 'stake') AND ifNull(a.ended_at < instant, 0) AS has_ended
     FROM items AS i
     LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
         ON c.asset_id = i.asset_id
@@ -62,7 +64,7 @@ SELECT
     i.units AS units,
     p.price AS price,
     units * price AS usd,
-    toBool(ifNull(units != 0, 0) AND price IS NULL AND p.asset_id IS NOT NULL) AS lost,
+    toBool(i.has_ended OR ifNull(units != 0, 0) AND price IS NULL AND p.asset_id IS NOT NULL) AS lost,
     CAST(i.until, 'Nullable(DateTime64(3, \'UTC\'))') AS until,
     toDateTime64(i.since, 3, 'UTC') AS since,
     toFloat64(i.allowable_ltv) AS allowable_ltv,
@@ -75,7 +77,7 @@ COMMENT 'Every item that addresses had at an instant: FROM position_at(time = \'
 CREATE OR REPLACE VIEW position_now{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    kind String COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding. Receipt tokens stand twice: lend_held is in wallet, too, and lend_collateralized in collateral',
+    kind String COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding. Receipt tokens stand twice: those in wallet are in lend_held, too, and those in collateral in lend_collateralized',
     account_index UInt32 COMMENT 'Index of the borrow account of a collateral, debt, account or stake item; otherwise 0',
     asset_id String COMMENT 'Asset id: of a lend item that of the lent asset, of staking items that of the protocol token',
     symbol String COMMENT 'Symbol of the asset; empty for an asset that is not defined',
@@ -83,7 +85,7 @@ CREATE OR REPLACE VIEW position_now{on_cluster}
     units Nullable(Float64) COMMENT 'Amount in standard units, with interest, of lend items what they redeem; null for an asset that is not defined',
     price Nullable(Float64) COMMENT 'USD per standard unit; null if unknown',
     usd Nullable(Float64) COMMENT 'USD value; null if unknown',
-    lost Bool COMMENT 'Whether the value is unknown because the asset lost its price: sums that include the item are unknown, too. Without a price ever, it counts as nothing',
+    lost Bool COMMENT 'Whether the value is unknown because the asset lost its price, or ended (not of a collateral, debt or stake): sums that include the item are unknown, too. Without a price ever, it counts as nothing',
     until Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
     since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot that wrote the item: it has been so since then, or for longer if earlier snapshots were added later',
     allowable_ltv Nullable(Float64) COMMENT 'Own loan-to-value ratio of collateral for withdrawals and borrows, a fraction; null: the market has it',

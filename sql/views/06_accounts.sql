@@ -87,8 +87,8 @@ COMMENT 'Every address that owes a debt now, by its accounts of known health; in
 CREATE OR REPLACE VIEW account_value{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    wallet_usd Nullable(Float64) COMMENT 'USD value of the wallet, without receipt tokens, which lent_usd has; null if a price in it is lost, as are the others',
-    lent_usd Nullable(Float64) COMMENT 'USD value of what receipt tokens in the wallet redeem',
+    wallet_usd Nullable(Float64) COMMENT 'USD value of the wallet, without receipt tokens that have not ended, which lent_usd has; null if a price in it is lost, as are the others',
+    lent_usd Nullable(Float64) COMMENT 'USD value of what receipt tokens redeem that are not collateral',
     collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral, with the receipt tokens among it',
     staked_usd Nullable(Float64) COMMENT 'USD value of protocol token that is staked, unbonding, or to be claimed',
     debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null if a debt has no price',
@@ -112,7 +112,9 @@ FROM
         summand(i.usd, i.lost) AS usd
     FROM position_now AS i
     WHERE kind NOT IN ('account', 'lend_collateralized')
-      AND NOT (kind = 'wallet' AND asset_id IN (SELECT receipt_id FROM all_assets))
+      AND NOT (kind = 'wallet'
+          AND asset_id IN (SELECT receipt_id FROM all_assets)
+          AND asset_id NOT IN (SELECT asset_id FROM all_assets WHERE ended_at IS NOT NULL))
 ) AS p
 GROUP BY address
 COMMENT 'What every address has and owes now, each item once';

@@ -28,7 +28,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.market.values import usd_value
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
@@ -114,6 +114,8 @@ COINS = {
         Coin("RTHIN", 18, origin="THIN"),
         Coin("GIFT", 18, D(2000)),
         Coin("RGIFT", 18, origin="GIFT"),
+        Coin("HELD", 6, D(1)),
+        Coin("RHELD", 8, origin="HELD"),
     )
 }
 
@@ -208,11 +210,26 @@ def markets(hour: Decimal) -> Sequence[Market]:
         with_collateral(unlent("RTHIN"), "1E+12"),
         Market(of("GIFT"), LendMarket(D(0), 10**18 + 1, 1), None, None),
         Market(of("RGIFT"), None, posted(1, 1), None),
+        lent("HELD", "20009", units("RHELD", "1000000")),
+        with_collateral(unlent("RHELD"), "50000"),
     )
     return (*always, lent("BRIEF", "1000")) if hour <= 10 else always
 
 
+# 50,000 receipts, of which the source states where they are in one way or another.
+RECEIPTS = units("RHELD", "50000")
+HOLDERS = {
+    "in wallet": Position(address("in wallet"), wallet=(Balance(of("RHELD"), RECEIPTS),)),
+    "lent": Position(address("lent"), lends=(LendPosition(of("HELD"), RECEIPTS, 0),)),
+    "in both": Position(
+        address("in both"),
+        lends=(LendPosition(of("HELD"), RECEIPTS, 0),),
+        wallet=(Balance(of("RHELD"), RECEIPTS),),
+    ),
+    "posted": borrower("posted", {"RHELD": "50000"}, {}),
+}
 POSITIONS = (
+    *HOLDERS.values(),
     borrower("fine", {"FINE": "1"}, {"U": "160"}),
     borrower("wei", {"U": "1000"}, {"WEI": "0.000000000000000001"}),
     borrower("dark debt", {"U": "100"}, {"DARK": "1000000", "U": "10"}),
@@ -353,7 +370,11 @@ def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
         assert asked.points(f"users/{address('dark debt')}/history", course) == [value], metric
     risk = asked.get("analytics/market/risk")
     assert risk["unpriced_debt_accounts"] == 1
-    assert sum(part["accounts"] for part in risk["histogram"]) == risk["accounts_with_debt"] == len(POSITIONS) - 3
+    assert (
+        sum(part["accounts"] for part in risk["histogram"])
+        == risk["accounts_with_debt"]
+        == len(POSITIONS) - len(HOLDERS) - 3
+    )
     assert asked.rows("SELECT * FROM account_risk WHERE address = {a:String}", a=address("dark debt")) == []
 
 
@@ -388,6 +409,29 @@ def test_a_receipt_token_costs_what_it_redeems(asked: Asked, symbol: str, ratio:
     assert row["redemption_ratio"] == pytest.approx(float(ratio), rel=1e-12)
     (row,) = asked.rows("SELECT price FROM market_now WHERE asset_id = {a:String}", a=receipt)
     assert row["price"] == pytest.approx(float(price), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_receipt_tokens_are_deposits_wherever_they_are(asked: Asked, name: str) -> None:
+    """Each of 50,000 redeems 0.020009."""
+    part = "collateralized" if name == "posted" else "held"
+    (pool,) = asked.get(f"users/{address(name)}/markets/lend")["asset_pools"]
+    assert pool["receipt_amounts"][part] == pool["receipt_amounts"]["total"] == str(RECEIPTS)
+    assert pool["origin_equivalent"][part] == pool["origin_equivalent"]["total"] == "1000450000"
+    for metric in ("net-value", "deposits"):
+        course = f"metric={metric}&end=2025-03-01&period=d"
+        assert asked.points(f"users/{address(name)}/history", course) == ["1000.45"], metric
+    where = f"WHERE address = '{address(name)}'"
+    (value,) = asked.rows(f"SELECT wallet_usd, net_usd FROM account_value {where}")
+    assert value == {"wallet_usd": 0, "net_usd": pytest.approx(1000.45, rel=1e-12)}
+    (lender,) = asked.rows(f"SELECT assets, lent_usd FROM lender {where}")
+    assert lender == {"assets": 1, "lent_usd": pytest.approx(1000.45, rel=1e-12)}
+
+
+def test_lenders_are_those_of_the_view(asked: Asked) -> None:
+    """And five with other receipt tokens among their collateral."""
+    (row,) = asked.rows("SELECT count() AS lenders FROM lender")
+    assert asked.get("analytics/market/state")["lender_active"] == row["lenders"] == len(HOLDERS) + 5
 
 
 def test_what_is_lent_again_counts_once(asked: Asked) -> None:
@@ -520,13 +564,15 @@ def test_a_negative_rate_is_stored_beside_the_others(asked: Asked) -> None:
 
 # How many rows views have of what is stated.
 LISTED = {
-    "account": len(POSITIONS),
-    "account_risk": len(POSITIONS) - 3,
-    "position_now": sum(len(account.collaterals + account.debts) for one in POSITIONS for account in one.accounts),
+    "account": sum(len(one.accounts) for one in POSITIONS),
+    "account_risk": sum(len(account.debts) > 0 for one in POSITIONS for account in one.accounts) - 2,
+    # Ten deposits: what is held of each, what is collateral of seven, and what two wallets have.
+    "position_now": sum(len(account.collaterals + account.debts) for one in POSITIONS for account in one.accounts)
+    + (10 + 7 + 2),
     "market_now": len(markets(HOURS[-1])),
     "risk_ladder": 40,
     "assets": len(COINS),
-    "lender": 0,
+    "lender": 9,
 }
 OTHERS = sorted({*view_names()} - {*LISTED} - {history.name for history in HISTORIES})
 
@@ -543,10 +589,10 @@ def test_extremes_leave_out_no_row_of_any_view(asked: Asked, views: Sequence[str
     rows = asked.rows(" UNION ALL ".join(select.format(*item) for item in called.items()))
     counts = {row["view"]: row["n"] for row in rows}
     assert counts.items() >= {view: LISTED[view] for view in views if view in LISTED}.items()
-    assert {view for view, count in counts.items() if not count} <= {"lender", "corrections", "doubts_since"}
+    assert {view for view, count in counts.items() if not count} <= {"corrections", "doubts_since"}
 
 
 @pytest.mark.slow
 def test_extremes_leave_out_no_row_of_an_export(asked: Asked, tmp_path: Path) -> None:
     assert not export(asked.store, tmp_path, "account", "market").empty
-    assert pl.read_parquet(tmp_path / "account.parquet").height == len(POSITIONS)
+    assert pl.read_parquet(tmp_path / "account.parquet").height == LISTED["account"]

@@ -20,6 +20,7 @@ from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import FOREVER, Export, Selection
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
+from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
 from analytics_service.market.prices import Price
@@ -512,7 +513,8 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
     assert [risk[name] for name in counted] == [1, 1, 4, 2]
     assert run("SELECT account_index, debt_usd, health FROM account_risk") == [(2, 2, 0.5)]
     assert run("SELECT accounts, debt_usd, health FROM borrower") == [(1, 2, 0.5)]
-    assert run("SELECT lent_usd FROM lender") == [(None,)]
+    # The first address has posted receipt tokens.
+    assert run("SELECT lent_usd FROM lender") == [(None,), (None,)]
     assert run("SELECT * EXCEPT address FROM account_value ORDER BY address") == [
         (0, 0, None, None, None, None, 6),
         (None, None, 0, 0, 0, None, 2),
@@ -520,11 +522,22 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
     ladder = "SELECT DISTINCT accounts FROM risk_ladder(asset_id = 'token;{}', time = now())"
     assert run(ladder.format("fine")) == [(1,)]
     assert run(ladder.format("gone")) == []
-    # What is not listed for so long ends, and then counts as nothing.
+    # What is not listed for so long ends. In accounts it then counts as nothing; elsewhere nobody knows its value.
     later = NOON + timedelta(days=2, seconds=2)
     run_once(JOBS["prices"], replace(lost_by_hand, assets_=lost_by_hand.assets_[:2]), store, later)
     assert run(_ACCOUNTS)[0] == (2, 2, 1, 0.5, 0, 0.5, 1, 0)
     assert run("SELECT symbol FROM price_now") == [("FINE",)]
+    values = f"SELECT wallet_usd, lent_usd, net_usd FROM account_value WHERE address = '{_TWO}'"
+    assert run(values) == [(None, None, None)]
+    client = client_of(settings, store, unix_second(later))
+    wallets = data(client, f"/users/{_TWO}/user", "with_value=true&with_text=true")["wallets"]
+    gone, fine = sorted(one["values"]["extra"]["value"]["amount"] or "" for one in wallets["balances"])
+    assert (gone, fine) == ("", "2")
+    assert (wallets["total_value"], wallets["extra"]["text"]["total_value"]) == (None, "N/A")
+    course = f"start={unix_second(later)}&end={unix_second(later)}&period=h&metric="
+    for metric in ("net-value", "deposits"):
+        (point,) = data(client, f"/users/{_TWO}/history", f"{course}{metric}")["points"]
+        assert point["v"] is None, metric
 
 
 @pytest.mark.usefixtures("views")

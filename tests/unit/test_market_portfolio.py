@@ -16,7 +16,7 @@ from analytics_service.market.portfolio import (
     SplitAmount,
     unlocks_at,
 )
-from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
 from tests.unit.small_protocol import (
@@ -123,6 +123,23 @@ def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() 
     assert helion.receipt_amounts == SplitAmount(6 * 10**15, 24 * 10**14)
     assert helion.origin_equivalent == SplitAmount(15 * 10**15, 6 * 10**15)
     assert helion.market_rate == rate("0.02")
+
+
+def test_receipts_count_once_wherever_they_are() -> None:
+    """All that are in the wallet and among collateral, also those that the source does not state, or not all of."""
+    receipt, posted = "native;rusdt", replace(ORB_MARKET, asset_id="native;rusdt", lend=None, debt=None)
+    assets = {**CONTEXT.assets, USDT: replace(CONTEXT.assets[USDT], receipt_asset=receipt)}
+    context = replace(CONTEXT, assets=assets, markets={**CONTEXT.markets, receipt: posted})
+    # 40 of 400 million shares of 500 million.
+    accounts, wallet = (Account(0, (Holding(receipt, 40_000_000),)),), (Balance(receipt, 10_000_000),)
+    for held, collateralized in ((0, 0), (10_000_000, 0), (9_000_000, 50_000_000), (10_000_000, 50_000_000)):
+        lends = (LendPosition(USDT, held, collateralized),) if held else ()
+        (lent,) = Portfolio(Position("a", accounts, lends, wallet), context).lends
+        assert (lent.asset_id, lent.receipt_amounts) == (USDT, SplitAmount(10_000_000, 50_000_000))
+        # 1.2 USDT each.
+        assert lent.origin_equivalent == SplitAmount(12_000_000, 60_000_000)
+    (lent,) = Portfolio(Position("a", lends=(LendPosition(USDT, 11_000_000, 0),), wallet=wallet), context).lends
+    assert lent.receipt_amounts == SplitAmount(11_000_000, 0)
 
 
 def test_the_net_rate_of_lends_is_weighted_by_the_value_of_the_lent_assets() -> None:

@@ -25,7 +25,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.positions import Account, Holding, LendPosition, Position, Stake, SwapContract
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.sources.base import Source
@@ -317,6 +317,14 @@ BAD: dict[str, tuple[Sound, str]] = {
     "shares in standard units": (
         Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 4_000, 5_000),)),)),
         "warning: positions: all of them are worth less than a cent. Shares are in denom units.",
+    ),
+    "receipts in a wallet": (
+        Sound(
+            positions_=(
+                Position(ALICE, lends=(LendPosition(USDT.id, 4_000, 0),), wallet=(Balance(RECEIPT.id, 10**8),)),
+            )
+        ),
+        "note: positions: lends leave out receipt tokens in wallets, or among collateral, of USDT (token;0xdac). They",
     ),
     "no such pool": (
         Sound(positions_=(Position(ALICE, stakes=(Stake(3, 0, 1, False, None, Decimal(0)),)),)),

@@ -18,7 +18,7 @@ from analytics_service.market.markets import NO_CONFIG
 from analytics_service.market.misfits import listed, named
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.ptoken import STAND_IN
-from analytics_service.market.shares import with_receipt_prices
+from analytics_service.market.shares import lends_of, with_receipt_prices
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
 from analytics_service.sources.checking.findings import Finding, Records, error, note, warning
@@ -281,6 +281,13 @@ def _positions(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
                     held[kind][holding.asset_id] += holding.shares
         for lend in position.lends:
             held["lend"][lend.asset_id] += lend.held + lend.collateralized
+    origins, markets = origins_of(answers.by_id.values()), {market.asset_id: market for market in answers["markets"]}
+    lends = ((position, lends_of(position, origins, lambda: markets)) for position in answers["positions"])
+    if lacking := {lent.asset_id for position, every in lends for lent in every if lent not in position.lends}:
+        yield note(
+            f"positions: lends leave out receipt tokens in wallets, or among collateral, of {listed(sorted(lacking))}. "
+            "They count as lent all the same."
+        )
     amounts = Counter[str]()
     for kind, sums in held.items():
         amounts += sums
