@@ -24,7 +24,7 @@ class Quote:
     """What an asset costs."""
 
     price: Annotated[Decimal, Price("USD for one standard unit, from the protocol's price oracle")]
-    last_updated_at: Annotated[datetime, Time("When the oracle last stated it")]
+    last_updated_at: Annotated[datetime, Time("When the oracle observed it")]
     changes: Changes | None = None
 
 
