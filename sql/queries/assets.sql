@@ -1,6 +1,6 @@
--- How was each asset defined at an instant and a version of the ledger, and which other symbols has it had? Assets that were
--- first defined later, by instant or up to another version, have their first definition. An asset that is not listed now was listed until the latest
--- instant that any run saw, whichever of them was written last; so view all_assets has it, too.
+-- How was each asset defined at an instant and a version of the ledger, and which other symbols has it had? Assets that
+-- were first defined later, by instant or up to another version, have their first definition. An asset that is not listed
+-- now was listed until the latest instant that any run saw, whichever of them was written last; so view all_assets has it.
 SELECT
     a.* REPLACE (
         if(a.listed_until < toDateTime(4294967295), last_listed, a.listed_until) AS listed_until,

@@ -24,7 +24,8 @@ FROM
     SELECT 'deposits_usd', toString(asset_id), observed_at, version, NULL
     FROM market_lend
     WHERE principal != 0 AND observed_at >= since AND observed_at <= until
-      AND asset_id NOT IN (SELECT id FROM asset GROUP BY id HAVING argMax(kind, (defined_at, version)) = 'protocol_receipt_token')
+      AND asset_id NOT IN
+        (SELECT id FROM asset GROUP BY id HAVING argMax(kind, (defined_at, version)) = 'protocol_receipt_token')
 
     UNION ALL
 
