@@ -1,5 +1,6 @@
 """Definitions of assets in the store."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -39,11 +40,10 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0, at: int
 
 def read_definitions(store: Store) -> Mapping[str, Sequence[Definition]]:
     """All definitions of each asset, oldest first, by id."""
-    rows = store.frame("asset_definitions").partition_by("id", as_dict=True, maintain_order=True)
-    return {
-        str(asset_id): [(instant(row["defined_at"]), _asset(row)) for row in of.iter_rows(named=True)]
-        for (asset_id,), of in rows.items()
-    }
+    definitions: defaultdict[str, list[Definition]] = defaultdict(list)
+    for row in store.frame("asset_definitions").iter_rows(named=True):
+        definitions[row["id"]].append((instant(row["defined_at"]), _asset(row)))
+    return definitions
 
 
 def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
