@@ -21,7 +21,8 @@ def test_whoever_goes_on_adds_the_other_pieces_and_no_row_twice(settings: Settin
     """A row of each of five days and two assets, in pieces of two days. A later run has written one of them, too."""
     store.execute(f"CREATE TABLE {STAGED} AS observation")
     insert = (
-        "INSERT INTO {} SELECT 'price', 'token;' || toString(number % 2), toDateTime(intDiv(number, 2) * 86400), {}"
+        "INSERT INTO {} (history, asset_id, observed_at, value, version) "
+        "SELECT 'price', 'token;' || toString(number % 2), toDateTime(intDiv(number, 2) * 86400), {}"
     )
     store.execute(f"{insert.format(STAGED, '1, 7')} FROM numbers({2 * DAYS})")
     store.execute(f"{insert.format(OBSERVATIONS, '2, 8')} FROM numbers(1)")
