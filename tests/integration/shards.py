@@ -165,9 +165,13 @@ def _without_copies(statement: str, database: str) -> list[str]:
     if match := re.fullmatch(r"(ALTER TABLE|DELETE FROM) (\w+) (UPDATE .*|WHERE .*)", code):
         return [code if _is_split(match[2]) else f"{match[1]} {_copy(match[2])}{_ON_CLUSTER} {match[3]}"]
     if match := re.fullmatch(r"ALTER TABLE (\w+)(\s.*)", code, re.DOTALL):
-        tables = [match[1]] if _is_split(match[1]) else [_copy(match[1]), match[1]]
         change = match[2].replace(_ON_CLUSTER, "")
-        return [f"ALTER TABLE {table}{_ON_CLUSTER}{change}" for table in tables]
+        if _is_split(match[1]):
+            return [f"ALTER TABLE {match[1]}{_ON_CLUSTER}{change}"]
+        # A Distributed table has no order.
+        columns = re.sub(r",\s*MODIFY ORDER BY .*", "", change)
+        changes = {_copy(match[1]): change, match[1]: columns}
+        return [f"ALTER TABLE {table}{_ON_CLUSTER}{own}" for table, own in changes.items()]
     if match := re.fullmatch(r"(DROP TABLE IF EXISTS|EXCHANGE TABLES)( .*)( ON CLUSTER.*)", code):
         form = "{1}" if code.startswith("EXCHANGE") else "{0}, {1}"
         names = _NAME.sub(lambda own: own[0] if _is_split(own[0]) else form.format(own[0], _copy(own[0])), match[2])
