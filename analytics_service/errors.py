@@ -76,6 +76,10 @@ class Superseded(AnalyticsError):
     """The store has moved past the requested state. Retrying with the newest state may succeed."""
 
 
+class Lost(AnalyticsError):
+    """The store has lost rows that an answer needs; the message says which."""
+
+
 class NotReady(AnalyticsError):
     """The service is not ready for requests; the message says what is missing."""
 

@@ -27,6 +27,7 @@ from analytics_service.store.job_runs import JobRun, forget_future, record, sche
 from analytics_service.store.retries import ANY_FAILURE, Retries
 from analytics_service.store.runs import begin
 from jobs.left_out import LeftOut, Told
+from jobs.losses import LossWatch
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
 
@@ -66,9 +67,11 @@ def run(
     scheduled = [scheduler.get_job(job.name) for job in jobs]
     write_status(store, [job.func.status(unix_second(job.next_run_time)) for job in scheduled])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
+    losses = LossWatch(store)
     try:
         while not stop.wait(_CLOCK_SECONDS):
             follow_clock(scheduler, store, clock)
+            losses.follow(clock())
     finally:
         stop.set()
         source.hurry()

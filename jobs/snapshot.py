@@ -422,7 +422,9 @@ def rows_of(snapshots: Sequence[Snapshot], table: SnapshotTable) -> pl.DataFrame
 def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
     """The row of a snapshot in the ledger."""
     at = unix_second(snapshot.at)
-    own = sum(map(len, snapshot.rows.values())) + sum(pieces.height for pieces in snapshot.changes.values())
+    counts = {table.name: table.count(rows) for table, rows in snapshot.rows.items()}
+    counts |= {name: pieces.height for name, pieces in snapshot.changes.items()}
+    own = sum(counts.values())
     frames = [snapshot.observations, *snapshot.dated.values()]
     times = [frame[name] for frame in frames for name in TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
@@ -439,4 +441,6 @@ def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
         simulated=taking.origin.simulated,
         stated=snapshot.stated,
         complete_until=snapshot.complete_until,
+        tables=[*counts],
+        table_rows=[*counts.values()],
     )

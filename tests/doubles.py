@@ -113,6 +113,7 @@ _LEDGER = {
     "last_observed_at": pl.UInt32,
     "sources": pl.List(pl.Struct({"source": pl.String, "simulated": pl.Boolean})),
     "now": pl.UInt32,
+    "losses": pl.List(pl.Struct({"what": pl.String, "first_at": pl.UInt32, "last_at": pl.UInt32, "part": pl.String})),
 }
 
 
@@ -187,7 +188,8 @@ class LedgerStore(Store):
 
     def _ledger(self) -> pl.DataFrame:
         heads = [
-            ("head", h.family, h.version, h.runs, 0, h.at, h.last_observed_at, [], NOON) for h in self.heads.values()
+            ("head", h.family, h.version, h.runs, 0, h.at, h.last_observed_at, [], NOON, [])
+            for h in self.heads.values()
         ]
         rewrites = []
         for family, head in self.heads.items():
@@ -196,8 +198,13 @@ class LedgerStore(Store):
                 is_open = family in self.open and version == head.rewrites
                 is_silent = version in self.silent.get(family, [])
                 kind = ("rewrite", family, version if is_open else 0)
-                rewrites.append((*kind, 1, is_silent, self.rewritten_at, 0, [], NOON))
-        return pl.DataFrame(rewrites + heads, schema=_LEDGER, orient="row")
+                rewrites.append((*kind, 1, is_silent, self.rewritten_at, 0, [], NOON, []))
+        losses = [
+            ("loss", family, head.losses, 0, 0, 0, 0, [], NOON, [])
+            for family, head in self.heads.items()
+            if head.losses
+        ]
+        return pl.DataFrame(rewrites + heads + losses, schema=_LEDGER, orient="row")
 
 
 class FakeStore(Store):

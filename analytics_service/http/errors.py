@@ -12,6 +12,7 @@ from analytics_service.errors import (
     AccessRefused,
     Busy,
     EntityNotFound,
+    Lost,
     NoSnapshot,
     NotReady,
     ParameterInvalid,
@@ -89,7 +90,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/doc
     app.add_error_handler(EntityNotFound, partial(_told, "entity_not_found"))
     refusals = Seldom()
     app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), partial(_store_unavailable, refusals))
-    app.add_error_handler((NoSnapshot, NotReady), partial(_told, "unavailable"))
+    app.add_error_handler((NoSnapshot, NotReady, Lost), partial(_told, "unavailable"))
     app.add_error_handler(Busy, partial(_busy, refusals))
 
 

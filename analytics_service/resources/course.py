@@ -1,6 +1,6 @@
 """The path of the history of an address."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,9 @@ from analytics_service.resources.history import Pages
 from analytics_service.resources.snapshots import Arguments, Shared
 from analytics_service.state.course import Taken, Then
 from analytics_service.state.view import View
+from analytics_service.store.assets import ASSETS_FAMILY
+from analytics_service.store.histories import names_of
+from analytics_service.store.losses import require_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class Course(Pages):
         ends = [*before, *(min(after - 1, query.end) for after in query.begins[1:])]
         families = self.made_from(view, arguments)
         *course, last = view.course(arguments["address"], [*ends, query.last], self._prices)
+        _require_kept(view, course[0].taken if course else {}, query)
         account = arguments["account_index"]
         if account is not None and not any(_has_account(then, account) for then in course[len(before) :]):
             raise EntityNotFound(f"account_index: {account} names no borrow account of this address in this range.")
@@ -96,6 +100,14 @@ class Course(Pages):
         body = query.format.encode(Points(query.starts, [TOTAL], shown, single=True, zone=query.zone))
         return CoursePage(query, body, {family: last.taken[family] for family in families if family in last.taken})
 
+    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
+        """Lost if rows are lost of anything that values the address from the page's first bucket on."""
+        query: Query = arguments["page"]
+        first = query.starts[0] - 1 if query.starts else query.last
+        _require_kept(
+            view, dict.fromkeys(families, min(first, *(head.newest for head in view.heads_of(families)))), query
+        )
+
     def as_of(self, record: CoursePage, view: View, arguments: Arguments) -> dict[str, int]:
         """The newest instant of each family up to the end of the page."""
         return dict(record.taken)
@@ -105,6 +117,13 @@ class Course(Pages):
         query: Query = arguments["page"]
         newest = min(head.at for head in view.heads_of(self.made_from(view, arguments)))
         return self.settled_at(query.last + 1) if query.is_closed(newest) else None
+
+
+def _require_kept(view: View, since: Mapping[str, int], query: Query) -> None:
+    """Lost if rows are lost of some families since their snapshots of unix seconds. Only prices are read as history."""
+    for family, first in since.items():
+        lost = (loss for loss in view.losses(family) if family == ASSETS_FAMILY or loss.what not in names_of(family))
+        require_kept(lost, first, query.last)
 
 
 def _is_shown(fill: Fill, begin: int, taken: int, newest: int) -> bool:

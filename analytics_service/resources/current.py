@@ -1,6 +1,6 @@
 """Paths that show the current state, or the state at a past moment (rule 8.12)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,10 @@ from analytics_service.resources.snapshots import Arguments, Resolved, Shared, S
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
+from analytics_service.store.events import EVENT_TABLES
+from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import PastHead
+from analytics_service.store.losses import FOREVER, require_kept
 
 # Today's date is always in the future.
 _TODAY_HINT = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
@@ -113,8 +116,25 @@ class Current(SnapshotPath):
             return super().view(arguments)
         families = dict.fromkeys((*self.families, ASSETS_FAMILY, *self.valued_by))
         view = self._shared.views.past(arguments["moment"], families)
-        view.require(self.made_from(view, arguments))
+        made_from = self.made_from(view, arguments)
+        self.require_kept(view, arguments, made_from)
+        view.require(made_from)
         return view
+
+    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
+        """Lost if rows are lost of the snapshots, or of what has been observed since by the moment."""
+        moment: Moment | None = arguments["moment"]
+        for family in families:
+            for loss in view.losses(family):
+                head = view.heads.heads.get(family)
+                ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
+                first, last = max(min(ends), 0), moment.at if moment else max(ends)
+                if loss.what in EVENT_TABLES:
+                    times = arguments["times"]
+                    first, last = times.get("start", 0), min(times.get("end", FOREVER), last)
+                # States have rows of what was observed of prices and loans only.
+                if family in (ASSETS_FAMILY, "loans") or loss.what not in names_of(family):
+                    require_kept([loss], first, last)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """Some minutes after the moment, if later snapshots have settled it in all families, including the family of
@@ -187,7 +207,9 @@ class Current(SnapshotPath):
         earlier: dict[str, View] = {}
         for name, span in arguments["changes"].items():
             at = span.second(zone, shown_at, Edge.AT)
-            then = self._shared.views.past(Moment(at, late=now < self.settled_at(at)), self.families)
+            moment = Moment(at, late=now < self.settled_at(at))
+            then = self._shared.views.past(moment, self.families)
+            self.require_kept(then, {**arguments, "moment": moment}, self.families)
             if then.has(family):
                 earlier[name] = then
         return earlier

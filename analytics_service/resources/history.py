@@ -1,7 +1,7 @@
 """Paths that answer a page of a history."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.errors import ParameterInvalid
+from analytics_service.history.candles import Aggregate
 from analytics_service.history.formats import BY_MEDIA, MEDIA
 from analytics_service.history.formats.base import Format
 from analytics_service.history.grid import fit_grid
@@ -25,8 +26,9 @@ from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
 from analytics_service.state.view import View
-from analytics_service.store.assets import ASSETS_FAMILY
+from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.histories import HistoryRoute
+from analytics_service.store.losses import require_kept
 
 _SCOPE = Scope()
 # A page with more points is large (rule 2.13).
@@ -98,6 +100,14 @@ class HistoryPath(Pages):
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.turn() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
+
+    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
+        """Lost if rows of the history are lost in the page; of changes, also of the value before it."""
+        query: Query = arguments["page"]
+        first = query.starts[0] - (query.agg is Aggregate.DELTA) if query.starts else query.last
+        needed = (self._reader.history.name, ASSETS)
+        lost = (loss for loss in view.losses(*self.families) if loss.what in needed)
+        require_kept(lost, first, query.last)
 
     def file_name(self, arguments: Arguments) -> str:
         return self._file_name

@@ -104,7 +104,10 @@ class Gauges(Collector):
                 ahead.add_metric([family.family], family.ahead is not None)
             if family.age_seconds is not None:
                 age.add_metric([family.family], family.age_seconds)
-        yield from (age, fresh, ahead, complete)
+        lost = _gauge("analytics_data_losses", "Losses of rows of a family that `status` lists.", "family")
+        for name, losses in status.losses.items():
+            lost.add_metric([name], len(losses))
+        yield from (age, fresh, ahead, complete, lost)
         yield from _figures(status)
         if self._values.chosen != NOTHING:
             yield from _protocol(self._values.chosen, self._values.newest(status.at))

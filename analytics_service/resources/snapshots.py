@@ -2,7 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -161,6 +161,7 @@ class SnapshotPath(Resource):
 
     def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""
+        self.require_kept(view, arguments, [head.family for head in heads])
         schedule, record = self._shared.schedule, self.record(view, arguments)
         body, as_of = self.body(record, view, arguments), self.as_of(record, view, arguments)
         validators = Validators(
@@ -194,6 +195,10 @@ class SnapshotPath(Resource):
     @abstractmethod
     def record(self, view: View, arguments: Arguments) -> Any:
         """The part of a view that the answer shows. EntityNotFound if the parameters name nothing."""
+
+    @abstractmethod
+    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
+        """Lost if the store has lost rows that the answer needs of these families (rule 8.19)."""
 
     @abstractmethod
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes: ...

@@ -12,6 +12,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import (
     AccessRefused,
+    AnalyticsError,
     DiskFull,
     SchemaError,
     SourceError,
@@ -22,6 +23,7 @@ from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import tell
 from analytics_service.market.instants import floored, instant
+from analytics_service.market.share import within
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program
 from analytics_service.processes.supervisor import Restarts, Supervisor
@@ -36,6 +38,7 @@ from analytics_service.sources.registry import choose_source
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads, read_ledger, without_future
+from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
 from jobs.registry import JOBS, Job
@@ -44,6 +47,8 @@ from jobs.runner import run_once
 log = logging.getLogger(__name__)
 
 _SOURCE_OF_EMPTY = "simulated"
+# How long a start waits for the check of what the store has lost, seconds.
+_CHECK_SECONDS = 5.0
 
 
 def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool = False) -> None:
@@ -56,6 +61,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
         with closing(Store(reached)) as store:
             migrate(store, is_alone=settings.clickhouse_url is None)
             require_all_tables(store)
+            _check_losses(store)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
             source = choice.source
             if source is not None:
@@ -91,6 +97,15 @@ class _Scheduler(Program):
 
     def launch(self) -> Child:
         return start_python(("-m", "analytics_service.cli", "jobs", "run"), self._environ)
+
+
+def _check_losses(store: Store) -> None:
+    """Find out what the store has lost before anybody reads it, unless it is so large that the scheduler does it."""
+    try:
+        with within(_CHECK_SECONDS, gate=None):
+            check(store)
+    except AnalyticsError as error:
+        log.info("The scheduler finds out what the store has lost. %s", error)
 
 
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:

@@ -28,6 +28,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.disk import Disk
 from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
+from analytics_service.store.losses import Loss
 from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
@@ -54,11 +55,12 @@ _OTHER_SHARDS = "the cluster's shards are not those of the store; `analytics-ser
 @dataclass(frozen=True, slots=True)
 class ShownHeads:
     """Heads by family, the families that have runs but no head because they are being rewritten, the origins of the
-    data, and when (unix second) families were rewritten last."""
+    data, what the store has lost, by family (rule 8.19), and when (unix second) families were rewritten last."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     origins: frozenset[Origin] = frozenset()
+    losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
     rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def has(self, family: str) -> bool:
@@ -227,7 +229,7 @@ class Heads:
             self._figures.follow(newest.heads, in_background=in_background)
 
     def _read(self, now: float) -> Ledger:
-        ledger = without_future(self._store, read_ledger(self._store))
+        ledger = without_future(self._store, read_ledger(self._store, losses=True))
         self._last_look = self._last_success = Look(ledger, self._outdated(now))
         return ledger
 
@@ -260,7 +262,8 @@ class Heads:
         """The heads that readers are shown after a look; `before` if nothing has changed."""
         kept = {family: before.heads[family] for family in ledger.open if family in before.heads}
         heads = {family: head for family, head in ledger.heads.items() if family not in ledger.open} | kept
-        shown = ShownHeads(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins, ledger.rewritten)
+        without = frozenset(ledger.heads.keys() - heads.keys())
+        shown = ShownHeads(heads, without, ledger.origins, ledger.losses, ledger.rewritten)
         return before if shown == before else shown
 
     def _first(self) -> ShownHeads:

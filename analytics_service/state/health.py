@@ -27,6 +27,7 @@ from analytics_service.store.ledger import (
     any_simulated,
     told_ahead,
 )
+from analytics_service.store.losses import Loss, told_losses
 from analytics_service.store.shards import Replica, told_away
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
@@ -132,10 +133,11 @@ class Status:
     """How everything is at an instant, as far as whoever made the record knows. What is unknown has its default.
 
     While the store cannot be reached, its data is as it was last, if memory still `answers`. `withheld` lists in plain
-    words the data that readers are not shown although the store has it. `doubts` are those of the last day, the newest
-    first; they are no faults, because nobody judges them. `reported` are the faults that whoever read the
-    store for operators lists; None means those of the ledger, which name no server. `replicas` are the servers of the
-    cluster. `sql` says where SQL can be used. `outdated` says why the schema is not current, if it is not.
+    words the data that readers are not shown although the store has it, and `losses` what it has lost. `doubts` are
+    those of the last day, the newest first; they are no faults, because nobody judges them. `reported` are the faults
+    that whoever read the store for operators lists; None means those of the ledger, which name no server. `replicas`
+    are the servers of the cluster. `sql` says where SQL can be used. `outdated` says why the schema is not current, if
+    it is not.
     """
 
     at: datetime
@@ -148,6 +150,7 @@ class Status:
     doubts: Sequence[Doubt] = ()
     origins: Sequence[Origin] = ()
     withheld: Sequence[str] = ()
+    losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
     reported: Sequence[str] | None = None
     read_at: datetime | None = None
     replicas: Sequence[Replica] = ()
@@ -205,6 +208,11 @@ class Status:
         return [f"no price is known of {named}: sums in USD and health that need one are null"] if lost else []
 
     @property
+    def lost(self) -> list[str]:
+        """What the store has lost, and what to do, in plain words."""
+        return told_losses(self.losses)
+
+    @property
     def faults(self) -> Sequence[str]:
         """What is wrong, in plain words."""
         if self.reported is not None:
@@ -221,7 +229,7 @@ class Status:
     @property
     def data_faults(self) -> list[str]:
         """What is wrong with the data, in plain words."""
-        return [*self.obstacles, *self.late(), *self.ahead, *self.unknown]
+        return [*self.obstacles, *self.lost, *self.late(), *self.ahead, *self.unknown]
 
     @property
     def simulated(self) -> bool:
@@ -296,6 +304,7 @@ class Monitor:
             disk=self._heads.disk,
             origins=tuple(sorted(ledger.origins, key=str)),
             withheld=_withheld(ledger, self._heads.shown().without),
+            losses=ledger.losses,
         )
 
     def obstacles(self) -> list[str]:

@@ -11,7 +11,7 @@ from analytics_service.state.heads import ShownHeads
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
-from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
+from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, changes_of, past_head, require_unchanged
 from analytics_service.store.observations import read_latest
 from analytics_service.store.schema import TABLES
 
@@ -48,7 +48,8 @@ class Moments:
             cached = self._heads.get((family, moment))
         if cached is not None and cached.is_current(newest):
             return cached
-        past = PastHead(family, at=NONE, last_observed_at=NONE, version=0, runs=0, rewrites=rewrites_of(newest))
+        rewrites, losses = changes_of(newest)
+        past = PastHead(family, at=NONE, last_observed_at=NONE, version=0, runs=0, rewrites=rewrites, losses=losses)
         if newest is not None:
             past = self._find(newest, moment, imported=IMPORTED in heads.origins)
             require_unchanged(self._store, newest)

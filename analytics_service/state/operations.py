@@ -69,7 +69,7 @@ def read_store(status: Status, store: Store, monitor: Monitor) -> Iterator[Statu
         reported=[
             *away,
             *(["no scheduler is running"] if is_idle else []),
-            *(ledger.data_faults if is_scheduled or ledger.origins else ledger.withheld),
+            *(ledger.data_faults if is_scheduled or ledger.origins else [*ledger.withheld, *ledger.lost]),
         ],
     )
 

@@ -43,7 +43,9 @@ from analytics_service.store.ledger import (
     read_state,
     require_unchanged,
 )
+from analytics_service.store.losses import Loss, require_kept
 from analytics_service.store.markets import (
+    LENDS,
     read_arrangements,
     read_config,
     read_contract,
@@ -114,6 +116,10 @@ class View:
     def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
         """A key that changes whenever any data of the families does."""
         return tuple(self.head(family) for family in families)
+
+    def losses(self, family: str) -> Sequence[Loss]:
+        """What the store has lost of a family (rule 8.19)."""
+        return self.heads.losses.get(family, ())
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
@@ -192,8 +198,13 @@ class View:
         else what the snapshots show."""
         lends = {asset_id: market.lend for asset_id, market in self.markets.items() if market.lend}
         stated = {asset_id: lend.interest_paid for asset_id, lend in lends.items() if lend.interest_paid is not None}
-        shown = {} if stated.keys() == lends.keys() else self._read("markets", self._shared.interest.read)
+        shown = {} if stated.keys() == lends.keys() else self._read("markets", self._interest)
         return {asset_id: stated.get(asset_id, shown.get(asset_id, 0)) for asset_id in lends}
+
+    def _interest(self, head: Head) -> dict[str, int]:
+        lost = (loss for loss in self.losses("markets") if loss.what == LENDS)
+        require_kept(lost, 0, head.at)
+        return self._shared.interest.read(head)
 
     @Part
     def supply(self) -> Supply:
@@ -431,12 +442,13 @@ class Views:
 
     def past(self, moment: Moment, families: Iterable[str]) -> PastView:
         """The view of these families as of a moment. Moments with the same snapshots have the same view."""
-        heads = self._moments.heads(self._heads.shown(), families, moment)
+        shown = self._heads.shown()
+        heads = self._moments.heads(shown, families, moment)
         key = tuple(heads.values())
         with self._lock:
             view = self._past.get(key)
             if view is None:
-                view = self._past[key] = PastView(self._store, ShownHeads(heads), self._shared)
+                view = self._past[key] = PastView(self._store, ShownHeads(heads, losses=shown.losses), self._shared)
         return view
 
     def shows(self, heads: tuple[Head, ...]) -> bool:

@@ -17,6 +17,7 @@ from analytics_service.store.deleting import delete_once
 from analytics_service.store.ledger import new_version
 from analytics_service.store.sql import named_query
 
+CELLS = "cell"
 QUARTER = 900
 # Limits of a statement that computes cells: rows, so that it does not take long; and seconds from its first to its last
 # day, because an insert may write to at most 100 partitions, and each month is a partition. It also reads days that
@@ -57,7 +58,7 @@ def compute_touched(store: Store, histories: Sequence[str], touched: Touched, af
     if touched.removed:
         cells = named_query("cells_of_observation", ())
         statement = named_query("drop_empty_cells", {"removed": touched.removed, "cells": cells})
-        delete_once(store, "cell", statement, touched.removed)
+        delete_once(store, CELLS, statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, after, newest, version=touched.version, removed=touched.removed)
 

@@ -109,6 +109,10 @@ class SnapshotTable:
         """Rows of a snapshot as a batch to insert, without `observed_at` and `version`."""
         return encoded(rows, self.columns)
 
+    def count(self, rows: Iterable[Row]) -> int:
+        """The rows that are stored of a snapshot: of several with the same key, one."""
+        return len({tuple(row.get(name) for name in self.key) for row in rows})
+
     def read(self, store: Store, at: int, only: str = "true", **parameters: str) -> Iterator[dict[str, Any]]:
         """The rows of a complete snapshot (unix second), as values of the domain, in the order of the key.
 

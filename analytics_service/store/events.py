@@ -14,6 +14,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.sql import MAX_ADDRESSES
 
 ACCOUNT_EVENTS = "account_event"
+EVENT_TABLES = ("event", ACCOUNT_EVENTS)
 _EVENT = columns_of(Event)
 COLUMNS: Columns = {**_EVENT, "uuid": Text("Version 5 UUID of the identity of the event")}
 _KEY = ["address", "at", "uuid"]

@@ -13,7 +13,7 @@ from operator import itemgetter
 from analytics_service.market.interest import Earned
 from analytics_service.market.share import Share
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, PastHead, nth_completed
+from analytics_service.store.ledger import Head, PastHead, changes_of, nth_completed
 
 # Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
 _SPAN = 20_000
@@ -29,8 +29,8 @@ class InterestPaid:
     def __init__(self, store: Store, span: int = _SPAN) -> None:
         self._store = store
         self._span = span
-        # A count of rewrites, any of which may change all sums, and the sums at some instants (unix seconds).
-        self._known: tuple[int, dict[int, _Sums]] = (0, {0: {}})
+        # Counts of rewrites and losses, which may change all sums, and the sums at some instants (unix seconds).
+        self._known: tuple[tuple[int, int], dict[int, _Sums]] = ((0, 0), {0: {}})
         # The newest head of these instants, unless it ends a span.
         self._newest = 0
         self._summing: Share[_Sums] = Share()
@@ -45,10 +45,10 @@ class InterestPaid:
 
     def _summed(self, head: Head) -> _Sums:
         """The sums for a head: those of the last known instant, plus the snapshots since."""
-        rewrites, sums = self._known
-        if rewrites != head.rewrites:
-            (_, sums), self._newest = (head.rewrites, {0: {}}), 0
-            self._known = (head.rewrites, sums)
+        changes, sums = self._known
+        if changes != changes_of(head):
+            (_, sums), self._newest = (changes_of(head), {0: {}}), 0
+            self._known = (changes_of(head), sums)
         # Another thread may drop what was the newest head.
         begin, earned = max((known for known in [*sums.items()] if known[0] <= head.at), key=itemgetter(0))
         while (end := self._end_of_span(begin, head.at)) is not None:
@@ -64,7 +64,7 @@ class InterestPaid:
         return earned
 
     def _until(self, head: Head, before: _Sums, begin: int, end: int) -> _Sums:
-        return self._summing.get((head.rewrites, end), partial(self._added, before, begin, end))
+        return self._summing.get((changes_of(head), end), partial(self._added, before, begin, end))
 
     def _end_of_span(self, begin: int, until: int) -> int | None:
         """The last instant of the span that begins after `begin`; None if the span does not end by `until`."""

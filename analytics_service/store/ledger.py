@@ -10,7 +10,9 @@ import polars as pl
 from analytics_service.errors import Superseded
 from analytics_service.market.instants import MINUTE, instant, shown
 from analytics_service.store.connection import Store
+from analytics_service.store.losses import Loss
 from analytics_service.store.shards import require_shards
+from analytics_service.store.sql import named_query
 
 LEDGER = "snapshot"
 REWRITES = "rewrite"
@@ -40,6 +42,8 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "files": pl.UInt64,
     "stated": pl.List(pl.String),
     "complete_until": pl.UInt32,
+    "tables": pl.List(pl.String),
+    "table_rows": pl.List(pl.UInt64),
 }
 _REWRITE = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
@@ -72,7 +76,7 @@ class Run:
     `simulated` says whether the rows are made up. `files` identifies the files
     of an import: a later import of the same files that ends at the same instant replaces the row. `stated` are the
     histories of loans whose values its source stated, and `complete_until` is up to when it has all events, 0 if it
-    does not say so.
+    does not say so. `tables` of snapshots have `table_rows` of the run.
     """
 
     family: str
@@ -87,6 +91,8 @@ class Run:
     files: int = 0
     stated: Sequence[str] = ()
     complete_until: int = 0
+    tables: Sequence[str] = ()
+    table_rows: Sequence[int] = ()
 
     @property
     def origin(self) -> Origin:
@@ -99,7 +105,8 @@ class Head:
     """The newest state of a family that readers may see. Instants are unix seconds.
 
     Equal heads mean equal data (rule 8.2): `version` is the greatest of all completed runs, `runs` counts them, and
-    `rewrites` counts those that changed history which readers had seen.
+    `rewrites` counts those that changed history which readers had seen. `losses` is the version of what the store is
+    known to have lost, 0 if it never lost anything (rule 8.19).
     """
 
     family: str
@@ -108,6 +115,7 @@ class Head:
     version: int
     runs: int
     rewrites: int = 0
+    losses: int = 0
 
     @property
     def instant(self) -> datetime:
@@ -127,7 +135,8 @@ class Head:
     def follows(self, other: "Head") -> bool:
         """Whether this is a later state of the family than `other`. A restored backup is later although its version is
         lower, because it counts as a rewrite."""
-        return (self.rewrites, self.version, self.runs) > (other.rewrites, other.version, other.runs)
+        own, others = ((head.rewrites, head.version, head.runs, head.losses) for head in (self, other))
+        return own > others
 
     def is_current(self, newest: "Head | None") -> bool:
         """Whether an answer made from this head may be shown while `newest` is the family's newest head."""
@@ -164,16 +173,16 @@ class PastHead(Head):
         """While the state is open, whether `newest` is still the head that it was read with; afterwards, whether the
         family was not rewritten.
 
-        Only a rewrite changes a state that a later snapshot has followed.
+        Only a rewrite, or a loss, changes a state that a later snapshot has followed.
         """
         if self.open_with is not None:
             return newest == self.open_with
-        return rewrites_of(newest) == self.rewrites
+        return changes_of(newest) == (self.rewrites, self.losses)
 
 
-def rewrites_of(head: Head | None) -> int:
-    """The rewrites that a head counts; -1 for a family without a head."""
-    return -1 if head is None else head.rewrites
+def changes_of(head: Head | None) -> tuple[int, int]:
+    """What a head counts that changes the past: rewrites and losses; -1 and 0 for a family without a head."""
+    return (-1, 0) if head is None else (head.rewrites, head.losses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +192,8 @@ class Ledger:
     `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are family and version of
     those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs. `rewritten` has
     the unix second of each family's last rewrite. `now` (unix second) is ClickHouse's, and `ahead` has the first
-    snapshot from the future of each family that has any (rule 8.16).
+    snapshot from the future of each family that has any (rule 8.16). `losses` are by family; "" has those that change
+    no answer.
     """
 
     heads: Mapping[str, Head]
@@ -193,6 +203,7 @@ class Ledger:
     rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
     now: int = field(default=0, compare=False)
     ahead: Mapping[str, int] = field(default_factory=dict)
+    losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
 
     @property
     def restore_is_silent(self) -> bool:
@@ -304,21 +315,29 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
         version=version or reaching,
         runs=0,
         rewrites=head.rewrites,
+        losses=head.losses,
         reaching=reaching,
         open_with=head if late else None,
     )
 
 
-def read_ledger(store: Store) -> Ledger:
-    """The newest state of each family, the unfinished rewrites, and the origins of the data."""
+def read_ledger(store: Store, *, losses: bool = False) -> Ledger:
+    """The newest state of each family, the unfinished rewrites, and the origins of the data; with `losses`, which a
+    schema of before does not have, for readers."""
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
     rewritten: dict[str, int] = {}
     unfinished: dict[str, list[int]] = {}
     silent: list[tuple[str, int]] = []
-    rows = store.frame("ledger")
-    for kind, family, version, runs, is_silent, at, last_observed_at, sources, _ in rows.iter_rows():
+    lost: dict[str, Sequence[Loss]] = {}
+    changed: dict[str, int] = {}
+    union = f"UNION ALL {named_query('stored_losses', ())}" if losses else ""
+    rows = store.frame("ledger", {"losses": union})
+    for kind, family, version, runs, is_silent, at, last_observed_at, sources, _, found in rows.iter_rows():
+        if kind == "loss":
+            lost[family], changed[family] = tuple(Loss(*loss.values()) for loss in found), version
+            continue
         if kind == "head":
             heads[family] = Head(family, at, last_observed_at, version, runs)
             origins.update(Origin(source["source"], source["simulated"]) for source in sources)
@@ -328,8 +347,12 @@ def read_ledger(store: Store) -> Ledger:
         if version:
             unfinished.setdefault(family, []).append(version)
             silent += [(family, version)] if is_silent else []
-    counted = {family: replace(head, rewrites=rewrites[family]) for family, head in heads.items()}
-    return Ledger(counted, unfinished, silent, frozenset(origins), rewritten, max(rows["now"], default=0))
+    counted = {
+        family: replace(head, rewrites=rewrites[family], losses=changed.get(family, 0))
+        for family, head in heads.items()
+    }
+    now = max(rows["now"], default=0)
+    return Ledger(counted, unfinished, silent, frozenset(origins), rewritten, now, losses=lost)
 
 
 def without_future(store: Store, ledger: Ledger) -> Ledger:
@@ -391,9 +414,11 @@ def require_unchanged(store: Store, *heads: Head) -> None:
 def oldest_change(store: Store, since: Head, head: Head) -> int | None:
     """The oldest instant (unix second) whose observations may differ between two heads of a family.
 
-    None when no run was completed in between. 0 when unsure: a run that began before `since` was read and ended after
-    it has a lower version, so only the count of runs shows it.
+    None when no run was completed in between. 0 when unsure: after a loss, and if a run that began before `since` was
+    read and ended after it has a lower version, so that only the count of runs shows it.
     """
+    if since.losses != head.losses:
+        return 0
     if (since.runs, since.version) == (head.runs, head.version):
         return None
     runs, oldest = store.frame("runs_since", family=head.family, after=since.version, until=head.version).row(0)

@@ -35,7 +35,8 @@ from analytics_service.store.histories import (
 from analytics_service.store.observations import KEY, NO_OBSERVATIONS, Values
 
 _KEY: Columns = {"asset_id": AssetId("Asset id")}
-_LEND = SnapshotTable("market_lend", "markets", {**_KEY, **columns_of(LendMarket)}, ("asset_id",))
+LENDS = "market_lend"
+_LEND = SnapshotTable(LENDS, "markets", {**_KEY, **columns_of(LendMarket)}, ("asset_id",))
 _COLLATERAL = SnapshotTable("market_collateral", "markets", {**_KEY, **columns_of(CollateralMarket)}, ("asset_id",))
 _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket)}, ("asset_id",))
 CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))

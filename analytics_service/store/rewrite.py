@@ -33,7 +33,7 @@ from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.corrections import HEARTBEAT_SECONDS, PUTTING_IN_PLACE, Correction, beating, in_turn
 from analytics_service.store.deleting import delete_once
-from analytics_service.store.events import ACCOUNT_EVENTS
+from analytics_service.store.events import EVENT_TABLES
 from analytics_service.store.histories import names_of
 from analytics_service.store.layout import named
 from analytics_service.store.ledger import (
@@ -65,8 +65,6 @@ log = logging.getLogger(__name__)
 _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
 # The kind of a run that is taken out begins with this in the staging table of the ledger.
 _TAKEN_OUT = "-"
-# Tables that a rewrite of loans changes, too: events of the past are shown as soon as they are there.
-_EVENTS = ("event", ACCOUNT_EVENTS)
 # Disk that a staged row needs, with its copy in the table, cells and merges.
 _BYTES_OF_ROW = 64
 # Readings of the ledger, a second apart, before the schema changes. A writer counts as silent after three seconds.
@@ -84,7 +82,8 @@ class Staging:
         self._queued = correction
         self._store = store
         self._suffix = f"_staging_{version}"
-        self._events = _EVENTS if family == "loans" else ()
+        # Events of the past are shown as soon as they are there.
+        self._events = EVENT_TABLES if family == "loans" else ()
         self._added = OBSERVATIONS + self._suffix
         self.removed = f"{self._added}_removed"
         # The tables that they are like.

@@ -8,7 +8,7 @@ from functools import cache
 
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
-from analytics_service.store.events import ACCOUNT_EVENTS
+from analytics_service.store.events import EVENT_TABLES
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.layout import Layout
 from analytics_service.store.shards import SHARDS, require_shards
@@ -21,7 +21,7 @@ TABLES: Mapping[str, Sequence[str]] = {
     "prices": (),
     "rates": (),
     "markets": ("market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
-    "loans": ("event", ACCOUNT_EVENTS),
+    "loans": EVENT_TABLES,
     "ptoken": ("ptoken_state", "ptoken_pool", "unlock_arrangement"),
     "positions": ("position", "position_digest", "position_summary"),
     "routes": ("swap_route",),

@@ -2,7 +2,7 @@
 -- sources of its runs? Finished rewrites are one row, with version 0; `at` is when the last was announced. The writer of a silent rewrite sent no heartbeat for
 -- three seconds, or the last one while the clock was ahead. Rewrites are read first: a head that has the runs of a finished
 -- rewrite may come with too low a count of rewrites, and is then refused, but never the other way round. `now` is the
--- time by this clock.
+-- time by this clock. `losses` are those of stored_losses, for readers.
 SELECT
     'rewrite' AS how,
     family,
@@ -12,12 +12,14 @@ SELECT
     max(announced_at) AS at,
     toDateTime(0, 'UTC') AS last_observed_at,
     [] AS sources,
-    toUInt32(now()) AS now
+    toUInt32(now()) AS now,
+    CAST([], 'Array(Tuple(what String, first_at DateTime(\'UTC\'), last_at DateTime(\'UTC\'), part String))') AS losses
 FROM rewrite AS r FINAL
 GROUP BY family, version
 
 UNION ALL
 
-SELECT 'head', family, version, runs, 0, at, last_observed_at, sources, toUInt32(now())
+SELECT 'head', family, version, runs, 0, at, last_observed_at, sources, toUInt32(now()), []
 FROM snapshot_head FINAL
+{losses}
 SETTINGS max_threads = 1

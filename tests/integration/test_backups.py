@@ -80,7 +80,7 @@ def test_a_restored_store_has_the_same_rows_in_every_table(
     with contents(simulated.settings) as before, contents(settings) as after:
         assert before.keys() == after.keys()
         for table in before:
-            assert before[table] or table in ("correction", "doubt"), table
+            assert before[table] or table in ("correction", "doubt", "loss"), table
             if table != "snapshot_head":
                 assert after[table] == before[table], table
     known, restored = read_ledger(simulated.store), read_ledger(store)

@@ -62,6 +62,7 @@ _BAD = {
     f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "46000+60x60",
     f'analytics_doubts{{what="jump",{_OF}}}': "1x60",
     f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "1x60",
+    f'analytics_data_losses{{family="markets",{_OF}}}': "2x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="skipped",{_OF}}}': "0+1x60",
     f'analytics_history_gaps{{family="prices",{_OF}}}': "3x60",
@@ -89,6 +90,7 @@ _GOOD = {
     f'analytics_price_age_seconds{{asset="native;a",symbol="A",{_OF}}}': "46800x60",
     f'analytics_doubts{{what="jump",{_OF}}}': "0x60",
     f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "0x60",
+    f'analytics_data_losses{{family="markets",{_OF}}}': "0x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="done",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "1x60",
     f'analytics_history_gaps{{family="prices",{_OF}}}': "0x60",
@@ -118,10 +120,10 @@ def accepted(program: str, *arguments: str) -> str:
 def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(printed("prometheus-rules"))
-    assert "SUCCESS: 21 rules found" in accepted("promtool", "check", "rules", str(rules))
+    assert "SUCCESS: 22 rules found" in accepted("promtool", "check", "rules", str(rules))
 
 
-@pytest.mark.parametrize(("series", "firing"), [(_BAD, 21), (_GOOD, 0)], ids=["bad", "good"])
+@pytest.mark.parametrize(("series", "firing"), [(_BAD, 22), (_GOOD, 0)], ids=["bad", "good"])
 def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
     tmp_path: Path, series: dict[str, str], firing: int
 ) -> None:

@@ -107,6 +107,10 @@ ALTER TABLE market_collateral;
 ALTER TABLE market_collateral;
 ALTER TABLE market_debt;
 ALTER TABLE market_debt;
+ALTER TABLE snapshot;
+ALTER TABLE snapshot;
+CREATE TABLE IF NOT EXISTS loss ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
 ALTER TABLE observation ON CLUSTER 'main';
 ALTER TABLE observation ON CLUSTER 'main';
 ALTER TABLE cell ON CLUSTER 'main';
@@ -308,6 +312,10 @@ ALTER TABLE market_collateral;
 ALTER TABLE market_collateral;
 ALTER TABLE market_debt;
 ALTER TABLE market_debt;
+ALTER TABLE snapshot;
+ALTER TABLE snapshot;
+CREATE TABLE IF NOT EXISTS loss ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', version);
 ALTER TABLE observation_local ON CLUSTER 'main';
 ALTER TABLE observation ON CLUSTER 'main';
 ALTER TABLE observation_local ON CLUSTER 'main';
@@ -494,6 +502,10 @@ ALTER TABLE market_collateral;
 ALTER TABLE market_collateral;
 ALTER TABLE market_debt;
 ALTER TABLE market_debt;
+ALTER TABLE snapshot;
+ALTER TABLE snapshot;
+CREATE TABLE IF NOT EXISTS loss
+ENGINE = ReplicatedReplacingMergeTree(version);
 ALTER TABLE observation;
 ALTER TABLE observation;
 ALTER TABLE cell;
@@ -662,6 +674,10 @@ ALTER TABLE market_collateral;
 ALTER TABLE market_collateral;
 ALTER TABLE market_debt;
 ALTER TABLE market_debt;
+ALTER TABLE snapshot;
+ALTER TABLE snapshot;
+CREATE TABLE IF NOT EXISTS loss
+ENGINE = ReplacingMergeTree(version);
 ALTER TABLE observation;
 ALTER TABLE observation;
 ALTER TABLE cell;

@@ -16,7 +16,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.job_runs import JobRun, Scheduler, recorded_intervals
-from analytics_service.store.ledger import NONE, Head, PastHead, require_unchanged, rewrites_of
+from analytics_service.store.ledger import NONE, Head, PastHead, changes_of, require_unchanged
 from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
 from tests.processes import PATIENCE, slack, until
@@ -343,15 +343,15 @@ def test_what_needs_no_reading_does_not_wait(heads: Heads, store: LedgerStore, t
     assert time.pauses == 0
 
 
-def test_what_later_snapshots_have_followed_is_changed_by_rewrites_only() -> None:
+def test_what_later_snapshots_have_followed_is_changed_by_rewrites_and_losses_only() -> None:
     """As long as jobs may be late for it, any snapshot may change it."""
     newest = Head("prices", NOON, NOON, version=5, runs=7, rewrites=2)
     closed = PastHead("prices", NOON - 60, NOON - 60, version=3, runs=0, rewrites=2)
     later = replace(newest, at=NOON + 60, runs=8)
-    seen = (newest, later, replace(later, rewrites=3), None)
-    assert [closed.is_current(head) for head in seen] == [True, True, False, False]
-    assert [replace(closed, open_with=newest).is_current(head) for head in seen] == [True, False, False, False]
-    nothing = PastHead("prices", 0, 0, 0, 0, rewrites_of(None))
+    seen = (newest, later, replace(later, rewrites=3), replace(later, losses=9), None)
+    assert [closed.is_current(head) for head in seen] == [True, True, False, False, False]
+    assert [replace(closed, open_with=newest).is_current(head) for head in seen] == [True, *[False] * 4]
+    nothing = PastHead("prices", 0, 0, 0, 0, *changes_of(None))
     assert (nothing.is_current(None), nothing.is_current(newest)) == (True, False)
 
 
@@ -364,9 +364,10 @@ def test_a_moment_is_settled_once_a_later_observation_has_followed_it_and_assets
     assert not replace(past, at=NONE).awaits_jobs_only(NOON - 31)
 
 
-def test_of_two_states_a_rewrite_a_version_or_a_run_more_is_the_later_one() -> None:
+def test_of_two_states_a_rewrite_a_version_a_run_or_a_loss_more_is_the_later_one() -> None:
     """A backup of an older version may be restored, which is a rewrite."""
     head = Head("prices", NOON, NOON, version=5, runs=7, rewrites=2)
     later = [replace(head, runs=8), replace(head, version=6), replace(head, version=4, runs=1, rewrites=3)]
-    assert [one.follows(head) for one in [*later, head]] == [True, True, True, False]
+    later.append(replace(head, losses=9))
+    assert [one.follows(head) for one in [*later, head]] == [*[True] * 4, False]
     assert not any(head.follows(one) for one in later)

@@ -67,6 +67,8 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "files": 0,
         "stated": [],
         "complete_until": 0,
+        "tables": [],
+        "table_rows": [],
     }
     assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"]
     assert [frame["version"].unique().to_list() for _, frame in store.inserts] == [[version]] * 3

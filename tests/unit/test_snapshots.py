@@ -4,7 +4,7 @@ import gzip
 import random
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -54,6 +54,9 @@ class Counted(SnapshotPath):
 
     def record(self, view: View, arguments: Mapping[str, Any]) -> None:
         """There is nothing to read."""
+
+    def require_kept(self, view: View, arguments: Mapping[str, Any], families: Sequence[str]) -> None:
+        """Nothing is lost."""
 
     def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
         if arguments["asset_ids"] == ["token;none"]:

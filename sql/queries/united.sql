@@ -1,0 +1,2 @@
+-- The rows of several queries.
+{queries}

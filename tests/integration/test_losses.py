@@ -1,0 +1,252 @@
+"""What the store has lost is missed: answers are what they were, or 503, and whoever looks is told (rule 8.19)."""
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import falcon.testing
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.sources.simulated import RICH_ADDRESS
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_ledger
+from analytics_service.store.loss_check import check
+from analytics_service.store.losses import Loss
+from jobs.again import plan, retake
+from jobs.registry import JOBS
+from tests import clickhouse
+from tests.doubles import FreshHeads
+from tests.integration.broken import break_parts, delete_broken, found_earlier, parts_of
+from tests.integration.conftest import Simulated
+from tests.integration.databases import copied
+from tests.integration.routes import (
+    CONTRACT,
+    COURSE,
+    HISTORIES,
+    NOON,
+    PRICES,
+    ROUTES,
+    STATES,
+    Client,
+    client_of,
+    expect_error,
+    get,
+)
+
+_TABLES = "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' ORDER BY name"
+_DAYS = "start=2025-01-01&end=2025-03-01T12:00:00Z&period=d"
+_RANGES = (
+    _DAYS,
+    f"{_DAYS}&agg=ohlc",
+    "start=2025-01-10&end=2025-01-12&period=h",
+    "start=2025-02-20&end=2025-02-22&period=h&agg=mean",
+    "start=2025-03-01T09:00:00Z&end=2025-03-01T12:00:00Z&period=min&interval=5",
+    "start=2025-03-01T11:30:00Z&end=2025-03-01T12:00:00Z&period=min&interval=15&agg=delta",
+)
+_MOMENTS = (NOON, NOON - 1800, NOON - 3600, NOON - 7200)
+_QUESTIONS = [
+    *((path, ROUTES[path].query) for path in STATES),
+    *((path, f"{ROUTES[path].query}&at={moment}".removeprefix("&")) for path in STATES for moment in _MOMENTS),
+    *((path, span) for path in HISTORIES for span in _RANGES),
+    (COURSE, f"metric=net-value&{_RANGES[4]}"),
+]
+# What every answer needs.
+_NEEDED = {"asset", "snapshot"}
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the simulated protocol, whose parts may be broken."""
+
+    settings: Settings
+    store: Store
+    own: clickhouse.Client
+
+    def lose(self, table: str, which: slice = slice(None), *, gone: bool = False) -> None:
+        break_parts(self.settings, self.own, table, parts_of(self.own, table)[which], gone=gone)
+
+    def client(self) -> Client:
+        return client_of(self.settings, self.store)
+
+    @property
+    def losses(self) -> Mapping[str, tuple[Loss, ...]]:
+        """What is known to be lost."""
+        return {family: tuple(lost) for family, lost in read_ledger(self.store, losses=True).losses.items() if lost}
+
+
+@contextmanager
+def copy_of(server: Settings, simulated: Simulated, name: str) -> Iterator[Copy]:
+    settings = replace(server, clickhouse_database=f"test_losses_{name}")
+    with copied(settings, simulated.store) as store, clickhouse.client(settings) as own:
+        yield Copy(settings, store, own)
+
+
+@pytest.fixture
+def copy(request: pytest.FixtureRequest, server: Settings, simulated: Simulated) -> Iterator[Copy]:
+    with copy_of(server, simulated, str(abs(hash(request.node.name)))) as made:
+        yield made
+
+
+def answer_of(client: Client, path: str, query: str) -> object:
+    """The answer: the message of a 503, else the body."""
+    answer = get(client, path, query)
+    return expect_error(answer, 503, "unavailable", "server") if answer.status_code == 503 else answer.json
+
+
+@pytest.mark.parametrize(
+    ("seed", "asked"),
+    [*((seed, 60) for seed in (1, 5, 9)), *(pytest.param(seed, 0, marks=pytest.mark.slow) for seed in range(20, 40))],
+)
+def test_answers_are_what_they_were_or_503_when_parts_are_lost(
+    seed: int, asked: int, server: Settings, simulated: Simulated, protocol: Client
+) -> None:
+    chosen = random.Random(seed)
+    with copy_of(server, simulated, f"random_{seed}") as copy:
+        tables = [name for (name,) in copy.own.query(_TABLES).result_rows if parts_of(copy.own, name)]
+        for table in chosen.sample([name for name in tables if name not in _NEEDED], 3):
+            parts = parts_of(copy.own, table)
+            lost = chosen.sample(parts, chosen.randint(1, len(parts)))
+            break_parts(copy.settings, copy.own, table, lost)
+        assert check(copy.store)
+        damaged = copy.client()
+        health = damaged.simulate_get("/api/v1/status/health").json["data"]
+        assert not health["healthy"]
+        assert any("lost" in fault for fault in health["faults"])
+        for path, query in chosen.sample(_QUESTIONS, asked) if asked else _QUESTIONS:
+            now = answer_of(damaged, path, query)
+            if isinstance(now, str):
+                assert now.startswith("The store has lost data that this answer needs: rows of "), (path, query)
+            else:
+                assert now == answer_of(protocol, path, query), (path, query, health["faults"])
+
+
+def test_a_store_that_is_whole_has_lost_nothing(copy: Copy) -> None:
+    assert not check(copy.store)
+    assert copy.losses == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "family", "path"),
+    [
+        ("observation", "prices", f"{PRICES}?{_RANGES[4]}"),
+        ("cell", "prices", f"{PRICES}?{_RANGES[4]}"),
+        ("market_lend", "markets", "/api/v1/markets"),
+        ("position", "positions", f"/api/v1/users/{RICH_ADDRESS}/wallet/balances"),
+        ("swap_route", "routes", f"/api/v1/swap/routes/all?{CONTRACT}"),
+    ],
+)
+def test_rows_without_a_trace_are_missed(table: str, family: str, path: str, copy: Copy) -> None:
+    """ClickHouse loads a table whose parts are gone as if it never had them."""
+    copy.lose(table, gone=True)
+    assert check(copy.store)
+    assert family in copy.losses
+    message = expect_error(copy.client().simulate_get(path), 503, "unavailable", "server")
+    assert message.startswith("The store has lost data that this answer needs: rows of ")
+
+
+@pytest.mark.parametrize(("table", "history"), [("asset", 503), ("snapshot", 200)])
+def test_what_every_answer_needs(table: str, history: int, copy: Copy) -> None:
+    """Histories do without the ledger."""
+    copy.lose(table)
+    assert check(copy.store)
+    client = copy.client()
+    states = [(path, ROUTES[path].query) for path in STATES[:3]] + [("/api/v1/markets", f"at={NOON - 1800}")]
+    assert {get(client, *each).status_code for each in states} == {503}
+    assert get(client, PRICES, _RANGES[4]).status_code == history
+    (fault,) = client.simulate_get("/api/v1/status/health").json["data"]["faults"]
+    assert f"rows of {table} are lost" in fault
+
+
+def test_a_value_is_not_carried_over_what_is_lost(copy: Copy) -> None:
+    """What was observed at 10:00 is lost, and the next values are of 11:00."""
+    hour = "toStartOfHour(observed_at) = '2025-03-01 10:00:00'"
+    copy.own.command(f"DELETE FROM observation WHERE history = 'tvl' AND {hour}")
+    assert check(copy.store)
+    assert copy.losses == {"markets": (Loss("tvl", NOON - 7200, NOON - 3601),)}
+    path = "/api/v1/markets/history/tvl"
+
+    def status(start: int, end: int, agg: str = "last") -> int:
+        return get(copy.client(), path, f"start={start}&end={end}&period=min&interval=15&agg={agg}").status_code
+
+    assert [status(NOON - 9000, NOON - 7201), status(NOON - 5400, NOON - 3601)] == [200, 503]
+    assert [status(NOON - 3600, NOON, agg) for agg in ("last", "mean", "ohlc", "delta")] == [200, 200, 200, 503]
+    other = get(copy.client(), "/api/v1/markets/history/net-tvl", f"start={NOON - 9000}&end={NOON}&period=h")
+    assert other.status_code == 200
+
+
+def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
+    """Also where a worker has kept answers, and an operator finds out as soon as anybody looks."""
+    client = client_of(copy.settings, copy.store, heads=FreshHeads)
+    asked = [("/api/v1/markets", ""), (PRICES, _RANGES[4]), ("/api/v1/markets", f"at={NOON - 3600}")]
+    before = [answer_of(client, *each) for each in asked]
+    copy.lose("market_lend")
+    copy.lose("cell")
+    found_earlier(copy.settings, copy.own)
+    assert check(copy.store)
+    assert [type(answer_of(client, *each)) for each in asked] == [str] * 3
+    operators = falcon.testing.TestClient(client.app.operators, headers={"Host": "localhost"})
+    assert 'analytics_data_losses{family="markets"}' in operators.simulate_get("/metrics").text
+    start, end = datetime.fromtimestamp(NOON - 7200, UTC), datetime.fromtimestamp(NOON, UTC)
+    for name in ("prices", "markets"):
+        for portion in plan(copy.store, name, start, end):
+            retake(JOBS[name], SimulatedSource("1"), copy.store, portion)
+    check(copy.store)
+    assert not {"prices", "markets"} & copy.losses.keys()
+    assert [answer_of(client, *each) for each in asked] == before
+
+
+def test_parts_that_nothing_counts_are_lost_until_they_are_deleted(copy: Copy) -> None:
+    copy.lose("event", slice(1))
+    assert check(copy.store)
+    ((loss,),) = copy.losses.values()
+    first, last = datetime(2025, 1, 1, tzinfo=UTC).timestamp(), datetime(2025, 2, 1, tzinfo=UTC).timestamp() - 1
+    assert (loss.what, loss.first, loss.last) == ("event", first, last)
+    path = "/api/v1/analytics/market/events"
+    assert get(copy.client(), path, "start=2025-01-31").status_code == 503
+    assert get(copy.client(), path, "start=2025-02-01").status_code == 200
+    delete_broken(copy.settings, copy.own)
+    assert not check(copy.store)
+    assert get(copy.client(), path, "start=2025-01-31").status_code == 200
+
+
+def test_snapshots_of_versions_that_did_not_count_rows(copy: Copy) -> None:
+    """The ledger does not tell how many there were, but a broken part does that there were some."""
+    copy.own.command("ALTER TABLE snapshot UPDATE tables = [], table_rows = [] WHERE true SETTINGS mutations_sync = 2")
+    assert not check(copy.store)
+    copy.lose("ptoken_pool")
+    assert check(copy.store)
+    assert copy.losses == {"ptoken": (Loss("ptoken_pool", NOON - 7200, NOON),)}
+
+
+def test_heads_are_made_again_from_the_ledger(copy: Copy) -> None:
+    before = answer_of(copy.client(), "/api/v1/markets", "")
+    copy.lose("snapshot_head")
+    assert check(copy.store)
+    assert answer_of(copy.client(), "/api/v1/markets", "") == before
+    assert [loss.what for loss in copy.losses[""]] == ["snapshot_head"]
+
+
+def test_a_part_whose_sources_are_still_there_is_not_lost(copy: Copy) -> None:
+    """ClickHouse keeps what a part was merged from for some minutes, and loads that instead. Later merges hide nothing,
+    and parts that come after a loss have the numbers of those that are lost."""
+    table, merge = "position_digest", "OPTIMIZE TABLE position_digest FINAL"
+    again = f"INSERT INTO {table} SELECT * FROM {table}"
+    copy.own.command(again)
+    copy.own.command(merge)
+    copy.lose(table)
+    assert len(parts_of(copy.own, table)) == 2
+    for _ in range(2):
+        assert not check(copy.store)
+        copy.own.command(merge)
+    copy.own.command(f"TRUNCATE TABLE {table}")
+    copy.own.command(f"INSERT INTO {table} (address) VALUES ('a')")
+    copy.lose(table)
+    for _ in range(2):
+        copy.own.command(f"INSERT INTO {table} (address) VALUES ('b')")
+        copy.own.command(merge)
+        assert check(copy.store)
+    assert [loss.what for loss in copy.losses[""]] == [table]
