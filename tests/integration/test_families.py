@@ -359,7 +359,7 @@ def test_a_completed_snapshot_is_left_alone(store: Store, client: Client) -> Non
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.DONE
     once = contents(client)
-    assert [name for name, rows in once.items() if not rows] == ["correction", "doubt", "job_run", "rewrite"]
+    assert [name for name, rows in once.items() if not rows] == ["correction", "doubt", "job_run", "loss", "rewrite"]
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.ALREADY_DONE
     assert contents(client) == once
