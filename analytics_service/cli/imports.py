@@ -12,7 +12,7 @@ from analytics_service.imports.assets_file import define_assets
 from analytics_service.imports.presets import PRESETS
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.misfits import listed
-from analytics_service.store.ledger import first_moment
+from analytics_service.store.ledger import first_moment, read_state
 
 
 @click.group("import")
@@ -41,10 +41,10 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as store:
         changed, corrected = define_assets(store, file)
-        first = first_moment(store, "markets") if corrected else None
+        first, head = (first_moment(store, "markets"), read_state(store, "markets")) if corrected else (None, None)
     click.echo(f"{changed:,} assets described anew in {store_location(settings)}.")
-    if first is not None:
-        span = f"--start {shown(instant(first))} --end now"
+    if first is not None and head is not None:
+        span = f"--start {shown(instant(first))} --end {shown(instant(head.newest))}"
         click.echo(
             f"The decimals of {listed(corrected)} are others now. `analytics-service jobs recompute {span}` computes "
             "again what was stored with them, and `analytics-service jobs backfill all --again "

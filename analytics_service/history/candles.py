@@ -150,7 +150,9 @@ def _mean(
     before = last(parts, ids, starts)
     bucket = layout(len(ids), len(ends))[1]
     start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))
-    end = pl.DataFrame([end.alias("end"), held["until"]]).select(pl.min_horizontal("end", "until")).to_series()
+    # What is observed after the end of a series, such as that a market is gone, ends its value.
+    ended = pl.max_horizontal(pl.min_horizontal("end", "until"), "second")
+    end = held.with_columns(end=end).select(ended).to_series()
     close = held["value"].cast(DECIMAL)
     frame = candles(parts, ids, begins, ["count", "seconds", "units", "rest"]).with_columns(
         close=close,

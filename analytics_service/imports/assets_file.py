@@ -26,18 +26,14 @@ _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 
 
 def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
-    """Describe the assets of a file as it does, with their links and kinds as they are. Returns how many differed, and
-    the symbols of those that had been described with other decimals.
+    """Describe the assets of a file as it does; what it does not say of them stays. Returns how many differed, and the
+    symbols of those that had been described with other decimals.
 
     ImportRefused names the first invalid line. SourceRefused when the store holds simulated data (rule 8.7).
     """
     registered = registered_assets(store)
-    assets = [
-        replace(asset, kind=stored.kind, origin_asset=stored.origin_asset, receipt_asset=stored.receipt_asset)
-        if (stored := registered.get(asset.id))
-        else asset
-        for asset in listed_assets(path, registered)
-    ]
+    listed = listed_assets(path, registered)
+    assets = [_with_stored(asset, registered[asset.id]) if asset.id in registered else asset for asset in listed]
     changed = changed_assets(store, assets)
     if changed.height:
         claim(store, read_claim(store), IMPORTED)
@@ -46,6 +42,19 @@ def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
     return changed.height, [
         asset.symbol for asset in described if asset.decimals_denom != registered[asset.id].decimals_denom
     ]
+
+
+def _with_stored(asset: Asset, stored: Asset) -> Asset:
+    """An asset of a file with what the file does not say of it. Without a name, its symbol stands for that."""
+    asset = replace(asset, kind=stored.kind, origin_asset=stored.origin_asset, receipt_asset=stored.receipt_asset)
+    if not stored.is_described:
+        return asset
+    return replace(
+        asset,
+        name=stored.name if asset.name == asset.symbol else asset.name,
+        symbol_denom=stored.symbol_denom,
+        decimals_display=min(stored.decimals_display, asset.decimals_denom),
+    )
 
 
 def registered_assets(store: Store | None) -> Mapping[str, Asset]:

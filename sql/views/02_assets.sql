@@ -117,7 +117,8 @@ least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTE
 ) AS moment,
 -- The snapshot that says how old a price is. Nothing says so of imported history alone.
 (SELECT max(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
-ended AS (SELECT asset_id FROM all_assets WHERE ended_at < instant),
+-- That snapshot says what has ended, too.
+ended AS (SELECT asset_id FROM all_assets WHERE ended_at < if(toUnixTimestamp(taken) > 0, taken, instant)),
 quoted AS
 (
     SELECT

@@ -10,6 +10,7 @@ AS WITH
     WHERE family = 'positions'
     HAVING NOT throwIf(min(at) > instant, 'This time is before the first snapshot of positions')
 ) AS known,
+(SELECT max(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS priced,
 (SELECT any(asset_id) FROM ptoken_state WHERE observed_at = ptoken.1 AND version = ptoken.2) AS ptoken_id,
 items AS
 (
@@ -44,7 +45,8 @@ amounts AS
         a.symbol AS symbol,
         in_units(amount, a.decimals) AS units,
         -- Risk goes on without what accounts have of an asset that ended, but nothing else is worth 0 because of that.
-        i.last.1 != 0 AND i.kind NOT IN ('collateral', 'debt', 'stake') AND ifNull(a.ended_at < instant, 0) AS has_ended
+        i.last.1 != 0 AND i.kind NOT IN ('collateral', 'debt', 'stake') AND
+            ifNull(a.ended_at < if(toUnixTimestamp(priced) > 0, priced, instant), 0) AS has_ended
     FROM items AS i
     LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
         ON c.asset_id = i.asset_id

@@ -63,11 +63,11 @@ quotes AS
 (
     SELECT k.asset_id AS asset_id, k.at AS at,
         multiIf(
-            o.asset_id IS NULL OR e.until < k.at, nan,
+            o.asset_id IS NULL OR e.until < ifNull(k.priced_at, k.at), nan,
             k.priced_at IS NOT NULL AND dateDiff('second', o.observed_at, k.priced_at) > {price_max_age}, inf,
             o.value) AS quote,
         redeemed_by_each(l.principal, l.receipt_supply, a.receipt_decimals - a.decimals) AS ratio,
-        l.asset_id IS NULL OR r.until < k.at AS redeems_nothing
+        l.asset_id IS NULL OR r.until < ifNull(k.priced_at, k.at) AS redeems_nothing
     FROM
     (
         SELECT origins.asset_id AS asset_id, m.at AS at, m.markets AS markets, m.priced_at AS priced_at

@@ -16,6 +16,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.schema import shipped
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
@@ -46,7 +47,7 @@ class Mistaken(HandMade):
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         decimals = 18 if ((at - NOON) // HOUR if self.remembers else self.hour) < 2 else 8
-        x = Asset(AssetGroup.TOKEN, "x", "X", "X", "x", decimals, 2)
+        x = Asset(AssetGroup.TOKEN, "x", "Ex", "X", "wx", decimals, 2)
         return [x, replace(x, group_key="u", name="U", symbol="U", symbol_denom="u", decimals_denom=6)]
 
     def markets(self, at: datetime) -> Sequence[Market]:
@@ -76,9 +77,13 @@ def test_after_decimals_are_corrected_all_says_the_same(
     file, last = tmp_path / "assets.csv", NOON + 3 * HOUR
     file.write_text("symbol,address,decimals\nX,x,8\n")
     said = CliRunner().invoke(cli, ["import", "assets", str(file)], env=settings.to_environment({})).output
-    span = "--start 2025-03-01T12:00:00Z --end now"
+    span = "--start 2025-03-01T12:00:00Z --end 2025-03-01T15:00:00Z"
     assert f"`analytics-service jobs recompute {span}`" in said
     assert f"`analytics-service jobs backfill all --again {span}`" in said
+    # The file says nothing of these.
+    described = read_assets(store)[X]
+    assert (described.decimals_denom, described.decimals_display) == (8, 2)
+    assert (described.name, described.symbol_denom) == ("Ex", "wx")
 
     def shown() -> dict[str, list[Any]]:
         """At each instant: what is lent and posted, and the debt that is liquidatable, in histories and with `at`."""

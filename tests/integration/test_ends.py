@@ -124,6 +124,25 @@ def test_a_mean_covers_the_time_up_to_the_end(ended: Ended) -> None:
         assert float(point["v"]) == pytest.approx(mean, abs=1e-6)
 
 
+def test_a_mean_of_deposits_goes_up_to_the_snapshot_that_lacks_them(ended: Ended) -> None:
+    """20 USD for an hour from 11:00 on, 40 USD for the next one; the snapshot at 13:00 has no such market."""
+    day = {"start": SECOND - 3600, "end": SECOND + 10_799, "period": "h", "interval": 4}
+    for fill in ("previous", "none", "last"):
+        client = client_of(*ended)
+        for agg, value in {"mean": "30", "min": "0", "max": "40"}.items():
+            (point,) = series(client, "markets/history/deposits", agg=agg, fill=fill, **day)
+            assert point["v"] == value, (agg, fill)
+
+
+def test_between_its_last_listing_and_the_next_snapshot_an_asset_goes_on(ended: Ended) -> None:
+    """In SQL as over HTTP, which show the newest snapshot."""
+    listed = ask(client_of(*ended), "assets/prices", at=SECOND + 1800)
+    assert [item["asset"]["id"] for item in listed] == [A.id, B.id]
+    with clickhouse.client(ended.settings) as client:
+        rows = client.query("SELECT asset_id FROM price_at(time = '2025-03-01 12:30:00') ORDER BY 1").result_rows
+    assert rows == [(A.id,), (B.id,)]
+
+
 def test_files_have_no_value_after_the_end(ended: Ended) -> None:
     client = client_of(*ended)
     text = client.simulate_get(
