@@ -67,7 +67,7 @@ class Mistaken(HandMade):
 DEBTOR = Position("0x" + "a" * 40, (Account(0, (Holding(X, 100 * 10**8),), (Holding(U, 760 * 10**6),)),))
 
 
-@pytest.mark.parametrize("remembers", [True, False])
+@pytest.mark.parametrize("remembers", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_after_decimals_are_corrected_all_says_the_same(
     settings: Settings, store: Store, tmp_path: Path, remembers: bool
 ) -> None:
