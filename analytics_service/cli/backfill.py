@@ -60,7 +60,7 @@ _PRICES = "prices"
     show_default=True,
     help="Time between snapshots, such as 15min or 1d; they are taken at its multiples since 1970.",
 )
-@click.option("--again", is_flag=True, help="Also take all snapshots of the range anew that are there already.")
+@click.option("--again", is_flag=True, help="Take those anew that are there already, and no others.")
 @click.option("--dry-run", is_flag=True, help="Say how much there is to take; stop there.")
 @data_dir_option
 @source_option
@@ -69,8 +69,8 @@ def jobs_backfill(
 ) -> None:
     """Take the snapshots of a range that are not there yet: of one family, or of all.
 
-    With --again those that are there are replaced by what the source says now, and so are all events of the range if
-    they are those of loans. Positions stay, and their risk is computed again. Without it all stay as they are.
+    With --again only those that are there are replaced by what the source says now, and so are all events of the range
+    if they are those of loans. Positions stay, and their risk is computed again. Without it all stay as they are.
     Of single families, take prices first: values of the others are made with those that are stored by then.
     DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
     as buckets of its history end. A family of whose past the source cannot tell keeps none of the others back.
@@ -92,7 +92,7 @@ def jobs_backfill(
     settings, end = load_job_settings(**overrides), min(end, now)
     names = [*JOBS] if name == _ALL else [name]
     with filled_store(settings, dry_run=dry_run) as store, closing(require_source(settings, store)) as source:
-        instants = runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
+        instants = [] if again else runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
         anew = {name: plan(store, name, start, end) for name in names if again}
         tasks = [_task(store, JOBS[name], instants, anew.get(name, ())) for name in names]
         click.echo(f"Snapshots come from {without_credentials(source.spec)}.")
@@ -116,7 +116,7 @@ def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What there is to take of a family: `missing` snapshots, and those of `portions` anew."""
+    """What there is to take of a family: `missing` snapshots, or those of `portions` anew."""
 
     job: Job
     missing: int
@@ -130,8 +130,8 @@ class _Task:
     @property
     def cost(self) -> str:
         """In words."""
-        anew = f", and {self.days.total():,} anew" if self.portions else ""
-        return f"{self.job.name}: {self.missing:,} snapshots to take{anew}."
+        count, anew = (self.days.total(), " anew") if self.portions else (self.missing, "")
+        return f"{self.job.name}: {count:,} snapshots to take{anew}."
 
 
 def _task(store: Store, job: Job, instants: Sequence[datetime], portions: Sequence[Portion]) -> _Task:
@@ -187,5 +187,5 @@ def _take(task: _Task, source: Source, store: Store, instants: Sequence[datetime
             bar.update(1)
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
             written = runner.backfill(job, source, store, instants, progress=bar.update)
-    there = f"{task.days.total()} taken anew" if task.portions else f"{len(instants) - written} were there already"
-    click.echo(f"{job.name}: {written} snapshots taken, {there}.")
+    taken = f"{written} snapshots taken, {len(instants) - written} were there already"
+    click.echo(f"{job.name}: {f'{task.days.total()} snapshots taken anew' if task.portions else taken}.")

@@ -10,9 +10,12 @@ import click
 from analytics_service.cli.context import load_settings, open_store, patient
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.errors import Lost
 from analytics_service.history.times import Edge
 from analytics_service.market.instants import MINUTE, instant, shown, unix_second
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import names_of
+from analytics_service.store.ledger import read_ledger
 from analytics_service.store.observations import read_next_prices
 from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for
 
@@ -36,7 +39,19 @@ def jobs_recompute(family: str | None, start: datetime, end: datetime, dry_run: 
     require_range(start, end)
     end = min(end, datetime.now(UTC))
     with open_store(patient(load_settings(**overrides))) as store:
+        _require_inputs(store, start, end)
         compute(store, day_by_day(store, [family] if family else FAMILIES, start, end), dry_run=dry_run)
+
+
+def _require_inputs(store: Store, start: datetime, end: datetime) -> None:
+    """Lost if the store has lost rows of the range that are not computed (rule 8.19)."""
+    for family, losses in read_ledger(store, losses=True).losses.items():
+        computed = names_of(family) if family in FAMILIES else ()
+        for loss in losses:
+            if family and loss.what not in computed and loss.overlaps(unix_second(start), unix_second(end)):
+                raise Lost(
+                    f"This would be computed without what is lost: {loss}. See `analytics-service status` first."
+                )
 
 
 def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False) -> None:

@@ -20,7 +20,14 @@ from analytics_service.store.cells import CELLS, QUARTER, floor
 from analytics_service.store.connection import Store
 from analytics_service.store.events import EVENT_TABLES
 from analytics_service.store.histories import HISTORIES, names_of
-from analytics_service.store.ledger import HEADS, Ledger, new_version, read_ledger, require_unchanged
+from analytics_service.store.ledger import (
+    HEADS,
+    Ledger,
+    first_moment,
+    new_version,
+    read_ledger,
+    require_unchanged,
+)
 from analytics_service.store.losses import FOREVER, LOSSES, Loss, told_losses
 from analytics_service.store.observations import OBSERVATIONS, read_series
 from analytics_service.store.positions import forget_digests
@@ -79,7 +86,7 @@ class BrokenPart:
 
     table: str
     partition: str
-    folder: str
+    name: str
     found_at: int
     restored: bool = False
 
@@ -315,9 +322,8 @@ def _broken_parts(store: Store) -> list[BrokenPart]:
 
 def _delete(store: Store, part: BrokenPart) -> None:
     """Delete a broken part that nobody needs: once others are merged, nobody could tell that its rows are there."""
-    name = part.folder.rpartition("/")[2]
     with suppress(AnalyticsError):
-        store.command(f"ALTER TABLE {part.table} DROP DETACHED PART '{name}' SETTINGS allow_drop_detached = 1")
+        store.command(f"ALTER TABLE {part.table} DROP DETACHED PART '{part.name}' SETTINGS allow_drop_detached = 1")
         log.info("A broken part of %s was deleted; ClickHouse still has its rows in other parts.", part.table)
 
 
@@ -329,8 +335,11 @@ def _uncounted(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> It
         elif part.table == OBSERVATIONS:
             yield from _uncounted_observations(store, ledger, part, broken)
         elif part.table != CELLS:
+            since, last = part.span
             for family in _families_of(part.table, ledger):
-                yield family, Loss(part.table, *part.span, part.folder)
+                # Of a table without months, nothing can be missing from before the first snapshot.
+                first = since or (first_moment(store, family) or 0 if family else 0)
+                yield family, Loss(part.table, first, last, part.name)
 
 
 def _families_of(table: str, ledger: Ledger) -> Sequence[str]:

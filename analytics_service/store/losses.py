@@ -3,23 +3,27 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from analytics_service.errors import Lost
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.store.events import EVENT_TABLES
 
 LOSSES = "loss"
 # The end of a loss that changes all later answers, unix seconds.
 FOREVER = TIME_LIMIT - 1
-# Families whose snapshots are not simply replaced: they are stored as changes, or made from events.
-_CHANGES = ("positions", "loans")
+# Tables whose rows come back only with all since: they are stored as changes, or made from events.
+_CHANGES = ("position", "position_summary", *EVENT_TABLES)
+# Families whose histories follow from tables of theirs.
+_COMPUTED = ("positions", "loans")
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
     """Rows of a history or table that are lost. Answers lack them from `first` to `last` (unix seconds, both included),
-    which is until all that they were of has later rows. `part` is the folder of a broken part whose rows nothing
-    counts, as ClickHouse names it; else empty."""
+    which is until all that they were of has later rows. `part` is the name of a broken part of the table whose rows
+    nothing counts; else empty."""
 
     what: str
     first: int
@@ -46,25 +50,37 @@ def told_losses(losses: Mapping[str, Sequence[Loss]]) -> list[str]:
     for family, found in sorted(losses.items()):
         for loss in found:
             # Several families may need a broken part, and several histories of a family lack the same time.
-            alike[loss.part or (family, loss.first, loss.last)].append((family, loss))
+            cause = (loss.what, loss.part) if loss.part else (family, loss.first, loss.last)
+            alike[family if loss.what in _CHANGES else cause].append((family, loss))
     return [_told(*map(dict.fromkeys, zip(*group, strict=True))) for group in alike.values()]
 
 
 def _told(families: Iterable[str], losses: Iterable[Loss]) -> str:
-    """Words about losses of the same time, or by the same part."""
-    (family, *others), (first, *_) = families, losses
+    """Words about losses of the same time, by the same part, or that end by the same remedy."""
+    (family, *others), (first, *_) = families, sorted(losses, key=attrgetter("first"))
     what = replace(first, what=", ".join(dict.fromkeys(loss.what for loss in losses)))
-    of, again = ("", "") if others or not family else (f"{family}: ", f"{_again(family, first)}, ")
-    end = f"; then delete the broken part {first.part}" if first.part else ""
-    return f"{of}{what}; {again}import again or restore a backup{end}"
+    broken = ", ".join(dict.fromkeys(f"detached/{loss.part} of {loss.what}" for loss in losses if loss.part))
+    remedies = [_remedy(family, first), f"delete {broken}" if broken else ""]
+    return f"{f'{family}: ' if family and not others else ''}{what}; {', then '.join(filter(None, remedies))}"
 
 
-def _again(family: str, loss: Loss) -> str:
-    start = shown(instant(loss.first))
-    span = f"{family} --start {start} --end {'now' if loss.last == FOREVER else shown(instant(loss.last))}"
-    if family in _CHANGES:
-        return f"run `analytics-service remove {family} --start {start}` and `analytics-service jobs backfill {span}`"
-    return f"run `analytics-service jobs backfill {span} --again`"
+def _remedy(family: str, loss: Loss) -> str:
+    """What brings rows back that answers need, or nothing."""
+    if not family:
+        return ""
+    start, end = (shown(instant(second)) for second in (loss.first, loss.last))
+    span = f"--start {start} --end {'now' if loss.last == FOREVER else end}"
+    command = f"jobs backfill {family} {span} --again"
+    if loss.what == "asset":
+        command = f"jobs backfill prices {span} --again"
+    elif loss.what == "snapshot":
+        command = f"jobs backfill all {span}"
+    elif loss.what in _CHANGES:
+        removal, command = f"remove {family} --start {start}", f"jobs backfill {family} --start {start} --end now"
+        return f"run `analytics-service {removal}` and `analytics-service {command}`, or restore a backup"
+    elif family in _COMPUTED:
+        command = f"jobs recompute {family} {span}"
+    return f"run `analytics-service {command}`, import again or restore a backup"
 
 
 def require_kept(losses: Iterable[Loss], first: int, last: int) -> None:

@@ -2,9 +2,9 @@
 -- still had those that they were merged from: then `restored` is true. Parts keep the numbers of their blocks of rows as
 -- they are merged, but numbers are given anew after a loss, so only parts from before count.
 SELECT
-    table AS name,
+    table AS table_name,
     assumeNotNull(d.partition_id) AS partition,
-    d.path AS folder,
+    d.name AS name,
     toUnixTimestamp(d.modification_time) AS found_at,
     sumIf(
         p.max_block_number - p.min_block_number + 1,
@@ -21,6 +21,6 @@ LEFT JOIN
 WHERE d.database = {database:String}
   AND startsWith(assumeNotNull(d.reason), 'broken')
   AND position(table, '_staging_') = 0
-GROUP BY name, partition, folder, found_at
-ORDER BY name, partition, folder
+GROUP BY table_name, partition, name, found_at
+ORDER BY table_name, partition, name
 SETTINGS join_use_nulls = 1

@@ -1,14 +1,19 @@
 """What the store has lost is missed: answers are what they were, or 503, and whoever looks is told (rule 8.19)."""
 
 import random
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import falcon.testing
 import pytest
+from click.testing import CliRunner
 
+from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -54,6 +59,7 @@ _QUESTIONS = [
     *((path, span) for path in HISTORIES for span in _RANGES),
     (COURSE, f"metric=net-value&{_RANGES[4]}"),
 ]
+RISK_HISTORY = "/api/v1/analytics/market/history/debt-at-risk"
 # What every answer needs.
 _NEEDED = {"asset", "snapshot"}
 
@@ -197,6 +203,37 @@ def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
     check(copy.store)
     assert not {"prices", "markets"} & copy.losses.keys()
     assert [answer_of(client, *each) for each in asked] == before
+
+
+@pytest.mark.parametrize("table", ["position", "asset", "market_lend"])
+def test_what_operators_are_told_brings_all_back(table: str, copy: Copy, tmp_path: Path) -> None:
+    """At the instants of the snapshots that there were, and without others."""
+    asked = [
+        *((path, f"{ROUTES[path].query}&at={at}".removeprefix("&")) for path in STATES[:6] for at in _MOMENTS[::2]),
+        (COURSE, f"metric=net-value&{_RANGES[4]}"),
+        (RISK_HISTORY, _RANGES[4]),
+    ]
+    before = [answer_of(copy.client(), *each) for each in asked]
+    copy.lose(table)
+    assert check(copy.store)
+    faults = copy.client().simulate_get("/api/v1/status/health").json["data"]["faults"]
+    commands = [shlex.split(command) for fault in faults for command in re.findall("`analytics-service (.*?)`", fault)]
+    environ = copy.settings.to_environment({})
+    # Nothing is computed from what is left.
+    span = ["--start", "2025-03-01", "--end", "2025-03-01"]
+    refused = CliRunner().invoke(cli, ["jobs", "recompute", *span], env=environ)
+    assert refused.exit_code != 0
+    assert f"rows of {table} are lost" in str(refused.output) + str(refused.exception)
+    for command in commands:
+        # Snapshots of the store are of each hour.
+        now = datetime.fromtimestamp(NOON, UTC).isoformat()
+        words = [now if word == "now" else word for word in command]
+        into = ["--into", str(tmp_path)] if command[0] == "remove" else []
+        done = CliRunner().invoke(cli, [*words, *into], env=environ, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    delete_broken(copy.settings, copy.own)
+    assert not check(copy.store)
+    assert [answer_of(copy.client(), *each) for each in asked] == before
 
 
 def test_parts_that_nothing_counts_are_lost_until_they_are_deleted(copy: Copy) -> None:

@@ -14,7 +14,7 @@ from jobs.losses import LossWatch
 from tests.doubles import FakeStore
 
 NINE, TEN = 1_740_819_600, 1_740_823_200
-PART = "data/store/1/detached/broken-on-start_all_1_1_1"
+PART = "broken-on-start_all_1_1_1"
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,41 @@ PART = "data/store/1/detached/broken-on-start_all_1_1_1"
             [
                 "positions: rows of position are lost from 2025-03-01T10:00:00Z on; run `analytics-service remove "
                 "positions --start 2025-03-01T10:00:00Z` and `analytics-service jobs backfill positions --start "
-                "2025-03-01T10:00:00Z --end now`, import again or restore a backup"
+                "2025-03-01T10:00:00Z --end now`, or restore a backup"
             ],
         ),
         (
-            {"prices": [Loss("asset", 0, FOREVER, PART)], "rates": [Loss("asset", 0, FOREVER, PART)]},
-            [f"rows of asset are lost; import again or restore a backup; then delete the broken part {PART}"],
+            {"prices": [Loss("asset", NINE, FOREVER, PART)], "rates": [Loss("asset", TEN, FOREVER, PART)]},
+            [
+                "rows of asset are lost from 2025-03-01T09:00:00Z on; run `analytics-service jobs backfill prices "
+                "--start 2025-03-01T09:00:00Z --end now --again`, import again or restore a backup, then delete "
+                f"detached/{PART} of asset"
+            ],
         ),
         (
             {"": [Loss("claim", 0, FOREVER, PART)]},
-            [f"rows of claim are lost; import again or restore a backup; then delete the broken part {PART}"],
+            [f"rows of claim are lost; delete detached/{PART} of claim"],
+        ),
+        (
+            {"positions": [Loss("debt_at_risk", NINE, TEN), Loss("bad_debt", NINE, TEN)]},
+            [
+                "positions: rows of debt_at_risk, bad_debt are lost between 2025-03-01T09:00:00Z and "
+                "2025-03-01T10:00:00Z; run `analytics-service jobs recompute positions --start 2025-03-01T09:00:00Z "
+                "--end 2025-03-01T10:00:00Z`, import again or restore a backup"
+            ],
+        ),
+        (
+            {"loans": [Loss("event", TEN, FOREVER, PART), Loss("account_event", NINE, FOREVER, PART)]},
+            [
+                "loans: rows of event, account_event are lost from 2025-03-01T09:00:00Z on; run `analytics-service "
+                "remove loans --start 2025-03-01T09:00:00Z` and `analytics-service jobs backfill loans --start "
+                "2025-03-01T09:00:00Z --end now`, or restore a backup, then delete "
+                f"detached/{PART} of event, detached/{PART} of account_event"
+            ],
         ),
         ({"rates": []}, []),
     ],
-    ids=["counted", "changes", "needed by all", "silent", "nothing"],
+    ids=["counted", "changes", "needed by all", "silent", "computed", "several parts", "nothing"],
 )
 def test_operators_are_told_what_is_lost_and_what_to_do(losses: dict[str, list[Loss]], told: list[str]) -> None:
     assert told_losses(losses) == told
