@@ -38,7 +38,7 @@ _AT_ONCE = 4
 _ROWS_AT_ONCE = 2_000_000
 # A price in cents moves at most ten from one observation to the next; `finer` units of 18 decimals are of chance.
 _INSERT = """
-INSERT INTO observation
+INSERT INTO observation (history, asset_id, observed_at, value, version)
 SELECT
     'price' AS history,
     concat('token;0x', leftPad(lower(hex(number)), 40, '0')) AS asset_id,
