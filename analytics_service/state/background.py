@@ -10,6 +10,7 @@ class Background:
     def __init__(self, name: str) -> None:
         self._name = name
         self._thread: threading.Thread | None = None
+        self._repeated_at = float("-inf")
 
     @property
     def is_busy(self) -> bool:
@@ -23,3 +24,9 @@ class Background:
             return
         self._thread = threading.Thread(target=work, name=self._name, daemon=True)
         self._thread.start()
+
+    def repeat(self, work: Callable[[], None], now: float, interval: float, *, in_background: bool) -> None:
+        """The same, unless it was repeated less than `interval` seconds before `now`, or is under way."""
+        if now >= self._repeated_at + interval and not self.is_busy:
+            self._repeated_at = now
+            self.do(work, in_background=in_background)

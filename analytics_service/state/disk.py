@@ -21,14 +21,11 @@ class DiskReader:
     def __init__(self, store: Store) -> None:
         self.newest: Disk | None = None
         self._store = store
-        self._began_at = float("-inf")
         self._background = Background("disk")
 
     def follow(self, now: float, *, in_background: bool) -> None:
         """Read it again, unless that was done a few seconds ago, or is under way."""
-        if now >= self._began_at + _INTERVAL and not self._background.is_busy:
-            self._began_at = now
-            self._background.do(self._read, in_background=in_background)
+        self._background.repeat(self._read, now, _INTERVAL, in_background=in_background)
 
     def _read(self) -> None:
         try:

@@ -22,7 +22,6 @@ class ReplicaReader:
     def __init__(self, store: Store) -> None:
         self.newest: Sequence[Replica] = ()
         self._store = store
-        self._began_at = float("-inf")
         self._background = Background("replicas")
 
     def follow(self, now: float, *, in_background: bool) -> None:
@@ -30,9 +29,8 @@ class ReplicaReader:
         if not self._store.layout.cluster:
             # Who probes them logs what changes.
             self.newest = read_replicas(self._store)
-        elif now >= self._began_at + _INTERVAL and not self._background.is_busy:
-            self._began_at = now
-            self._background.do(self._read, in_background=in_background)
+        else:
+            self._background.repeat(self._read, now, _INTERVAL, in_background=in_background)
 
     def _read(self) -> None:
         before = told_away(self.newest)
