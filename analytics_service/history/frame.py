@@ -15,7 +15,6 @@ _SERIES = 1 << 40
 _SECOND = _SERIES - 1
 _NO_VALUE, _NO_SECOND = pl.Series([None], dtype=pl.String), pl.Series([-1], dtype=pl.Int64)
 _COLUMNS = {
-    "first_at": pl.UInt32(),
     **dict.fromkeys(("open", "high", "low"), DECIMAL),
     "count": pl.UInt32(),
     "seconds": pl.UInt32(),
@@ -32,7 +31,6 @@ ROW_BYTES = 92 + _VIEW
 _AS_IT_IS = pl.QueryOptFlags.none()
 # How the rows of a bucket are summarized.
 _SUMMED = {
-    "first_at": pl.col("first_at").min(),
     "open": pl.col("open").drop_nulls().first(),
     "high": pl.col("high").max(),
     "low": pl.col("low").min(),
