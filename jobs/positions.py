@@ -18,7 +18,7 @@ import polars as pl
 from analytics_service.market.assets import linked, origins_of
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
-from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.misfits import Misfit
 from analytics_service.market.positions import Position, RiskTotals
 from analytics_service.market.risk import near_risk, risk_of
@@ -48,7 +48,6 @@ from analytics_service.store.runs import Overtaken
 from analytics_service.store.sql import MAX_ADDRESSES
 from jobs.snapshot import Addition, Batch, Snapshot
 
-_LATEST = TIME_LIMIT - 1
 # Items of snapshots before others that are written together: those of 100,000 accounts at five instants, which takes
 # some twenty seconds.
 _MOST_ITEMS = 2_000_000
@@ -60,7 +59,7 @@ _REPEATED = " comes more than once. Make one Position of all items of an address
 def collect(batch: Batch) -> list[Snapshot]:
     """The changes of positions up to the last instant, or, if there are later snapshots, up to each of the first
     instants. So of many that are all later, the others go before the last, together."""
-    newest = completed_before(batch.store, batch.family, _LATEST)
+    newest = completed_before(batch.store, batch.family, FOREVER)
     earlier = [at for at in batch.instants if newest is not None and unix_second(at) < newest]
     return _before_others(batch, earlier) if earlier else [_newest(batch, batch.instants[-1])]
 
@@ -90,7 +89,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]
     """Snapshots before the newest: the first of them, with a bounded number of items."""
     store, family, seconds = batch.store, batch.family, [*map(unix_second, instants)]
     first = completed_before(store, family, seconds[0]) or 0
-    last = nth_completed(store, family, 1, seconds[-1], _LATEST)
+    last = nth_completed(store, family, 1, seconds[-1], FOREVER)
     if last is None:
         raise Overtaken("Another process removes positions.")
     versions = versions_between(store, family, first, last)

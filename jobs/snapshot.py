@@ -16,7 +16,7 @@ from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.doubts import Doubt, Limits, doubts_among
 from analytics_service.market.instants import DAY, OLDEST, instant, shown, unix_second
-from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.listing import Definition, redefined
 from analytics_service.market.markets import SIDES, Market
 from analytics_service.market.misfits import Misfit
@@ -358,7 +358,7 @@ def _redefined(
     if newest is None or snapshots[0].at >= newest:
         return redefined(stored, listings, newest, store.price_max_age)
     first, last = unix_second(snapshots[0].at), unix_second(snapshots[-1].at)
-    following = nth_completed(store, beginning.family, 1, last, TIME_LIMIT - 1)
+    following = nth_completed(store, beginning.family, 1, last, FOREVER)
     others = {second for second in beginning.completed if first <= second <= last}
     others |= set() if following is None else {following}
     complete = {*map(instant, others)} - {snapshot.at for snapshot in snapshots}

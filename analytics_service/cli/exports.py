@@ -14,9 +14,10 @@ from analytics_service.cli.signals import explaining_stop
 from analytics_service.errors import ExportRefused
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, FORMATS, Export, ExportSummary, Selection
+from analytics_service.exports.writing import FORMATS, Export, ExportSummary, Selection
 from analytics_service.history.times import Edge
 from analytics_service.market.instants import EPOCH, instant, unix_second
+from analytics_service.market.kinds import FOREVER
 
 
 @click.command(epilog=TIMES)

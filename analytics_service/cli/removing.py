@@ -15,10 +15,10 @@ from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import Settings
 from analytics_service.errors import EntityNotFound, ParameterInvalid, RemovalRefused
 from analytics_service.exports.removing import Removal, Removed, count_removed, remove
-from analytics_service.exports.writing import FOREVER
 from analytics_service.history.times import Edge
 from analytics_service.market.assets import id_of
 from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, PRICES

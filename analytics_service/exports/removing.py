@@ -9,8 +9,9 @@ from pathlib import Path
 from analytics_service.config.files import NewFile
 from analytics_service.errors import RemovalRefused
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, FORMATS
+from analytics_service.exports.writing import FORMATS
 from analytics_service.market.instants import instant
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History, names_of
 from analytics_service.store.ledger import Run, completed_before, new_version, nth_completed, runs_of

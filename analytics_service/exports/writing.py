@@ -13,6 +13,7 @@ from analytics_service.errors import ExportFailed, StoreUnavailable, Superseded
 from analytics_service.exports.folder import ExportFolder, FileContent
 from analytics_service.exports.views import ExportedView
 from analytics_service.market.instants import instant, next_month
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import (
     MOST_AHEAD,
@@ -27,8 +28,6 @@ from analytics_service.store.rewrite import ledger_without_rewrites
 
 # ClickHouse's formats by the suffix of files.
 FORMATS = {"parquet": "Parquet", "csv": "CSVWithNames", "arrow": "Arrow"}
-# No instant is later: it is the greatest UInt32.
-FOREVER = 2**32 - 1
 _ATTEMPTS = 5
 
 

@@ -23,6 +23,8 @@ DECIMAL = pl.Decimal(38, DECIMALS)
 """The Polars type of prices, rates and ratios."""
 AMOUNT_LIMIT = 2**256
 TIME_LIMIT = 2**32
+# No instant is later: it is the greatest UInt32.
+FOREVER = TIME_LIMIT - 1
 # The APY of the greatest APR has 44 digits before the decimal point. At the lowest, all is lost within a year.
 RATE_LIMIT, LOWEST_RATE = Decimal(100), Decimal(-1)
 _WHOLE = re.compile(r"-?[0-9]+")

@@ -18,6 +18,7 @@ from analytics_service.http.answer import success
 from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored, named_ids
 from analytics_service.market.instants import instant, shown
+from analytics_service.market.kinds import FOREVER
 from analytics_service.present.shapes import Flags, Many, Node, Scope
 from analytics_service.present.tables import table_of
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
@@ -27,7 +28,7 @@ from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.events import EVENT_TABLES
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import PastHead
-from analytics_service.store.losses import FOREVER, require_kept
+from analytics_service.store.losses import require_kept
 
 # Today's date is always in the future.
 _TODAY_HINT = ". A date means its last second; give a time of day, or leave `at` out for the newest state"

@@ -17,7 +17,7 @@ from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventFilter, EventList, EventQuery
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price, Prices, known_prices
@@ -388,7 +388,7 @@ class PastView(View):
         if not isinstance(head, PastHead):
             assets = read_assets(self._store, head.version)
         else:
-            at = TIME_LIMIT - 1 if head.at == NONE else head.at
+            at = FOREVER if head.at == NONE else head.at
             assets = read_assets(self._store, head.version, head.reaching, at)
             present = read_assets(self._store)
             for asset_id, asset in assets.items():

@@ -9,7 +9,7 @@ import polars as pl
 from analytics_service.market.assets import Asset, id_key, split_id
 from analytics_service.market.fields import columns_of, record_of
 from analytics_service.market.instants import EPOCH, instant, unix_second
-from analytics_service.market.kinds import TIME_LIMIT, AssetId, Time
+from analytics_service.market.kinds import FOREVER, AssetId, Time
 from analytics_service.market.listing import Definition
 from analytics_service.store.columns import Columns, decoded, encoded_records
 from analytics_service.store.connection import Store
@@ -18,7 +18,7 @@ from analytics_service.store.ledger import completed_before
 # The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.
 ASSETS = "asset"
 ASSETS_FAMILY = "prices"
-_NEWEST, _LATEST = 2**64 - 1, TIME_LIMIT - 1
+_NEWEST = 2**64 - 1
 _LISTED = "Instant of the last snapshot in which its source listed it; in 2106 while it does; null if none did"
 _ENDED = "Instant after which the asset has no values any more; null while it goes on"
 COLUMNS: Columns = {
@@ -29,7 +29,7 @@ COLUMNS: Columns = {
 }
 
 
-def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0, at: int = _LATEST) -> dict[str, Asset]:
+def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0, at: int = FOREVER) -> dict[str, Asset]:
     """Every asset as defined at a version of the ledger and at an instant (unix second), by id, in the order of ids.
 
     Assets defined later, up to version `reaching`, are included with their first definition.
@@ -55,7 +55,7 @@ def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
 def present_frame(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
     """Definitions that count from the newest snapshot of prices on, as a batch for the table ASSETS, without
     `version`."""
-    newest = instant(completed_before(store, ASSETS_FAMILY, _LATEST) or 0) if assets else EPOCH
+    newest = instant(completed_before(store, ASSETS_FAMILY, FOREVER) or 0) if assets else EPOCH
     return asset_frame((newest, asset) for asset in assets)
 
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from analytics_service.errors import AnalyticsError, StoreFailure, Superseded
 from analytics_service.market.instants import DAY, NANOSECONDS, month_start, next_month, unix_second
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.cells import CELLS, QUARTER, floor
 from analytics_service.store.connection import Store
 from analytics_service.store.events import EVENT_TABLES
@@ -28,7 +29,7 @@ from analytics_service.store.ledger import (
     read_ledger,
     require_unchanged,
 )
-from analytics_service.store.losses import FOREVER, LOSSES, Loss, told_losses
+from analytics_service.store.losses import LOSSES, Loss, told_losses
 from analytics_service.store.observations import OBSERVATIONS, read_series
 from analytics_service.store.positions import forget_digests
 from analytics_service.store.rewrite import Recovery
@@ -49,7 +50,7 @@ _WIDTHS = {
 # Tables with rows for each snapshot, which the ledger counts; and those of them that are not stored by month.
 _UNCOUNTED = (*EVENT_TABLES, "position_digest")
 _COUNTED_TABLES = {name: family for family, names in TABLES.items() for name in names if name not in _UNCOUNTED}
-_CHANGES = ("position",)
+_NOT_BY_MONTH = ("position",)
 # Tables of which no answer lacks rows: what they are for is made again, or is about the past of the service itself.
 _SILENT = "position_digest", "snapshot_head", "rewrite", "claim", "schema_migration", "job_run", "correction", "doubt"
 # The partitions of the cells of days and months.
@@ -111,16 +112,17 @@ def check(store: Store) -> bool:
     """Find out what is lost, and record it for all readers. Returns whether to check again soon: something is lost, or
     was rewritten meanwhile. Of that stays what was known before.
     """
-    if any(part.table == HEADS for part in _broken_parts(store)):
+    broken = _broken_parts(store)
+    if any(part.table == HEADS for part in broken):
         _raise_heads(store)
     # Announcements may be lost, too.
     Recovery(store).look()
     ledger = read_ledger(store, losses=True)
     known = {family: [*losses] for family, losses in ledger.losses.items() if losses}
-    found = _found(store, ledger)
+    found = _found(store, ledger, broken)
     if _fresh(found, known):
         # A run that was completed meanwhile may look like a loss.
-        again = _found(store, ledger)
+        again = _found(store, ledger, broken)
         found = {family: [loss for loss in losses if loss in again.get(family, ())] for family, losses in found.items()}
     changed = [family for family in found.keys() | known.keys() if found.get(family, []) != known.get(family, [])]
     settled = {family: found.get(family, []) for family in sorted(changed) if _is_settled(store, ledger, family)}
@@ -169,9 +171,8 @@ def _stored(loss: Loss) -> dict[str, object]:
     return dict(zip(_LOSS, asdict(loss).values(), strict=True))
 
 
-def _found(store: Store, ledger: Ledger) -> Losses:
+def _found(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Losses:
     """All losses by family, in order."""
-    broken = _broken_parts(store)
     found: defaultdict[str, set[Loss]] = defaultdict(set)
     for family, loss in (*_differing(store, ledger), *_missing(store, ledger), *_uncounted(store, ledger, broken)):
         found[family].add(loss)
@@ -283,17 +284,17 @@ def _missing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
     if not ledger.heads:
         return
     newest = max(head.at for head in ledger.heads.values())
-    by_month = [name for name in _COUNTED_TABLES if name not in _CHANGES]
+    by_month = [name for name in _COUNTED_TABLES if name not in _NOT_BY_MONTH]
     first = store.frame("first_counted")["first"].item()
     spans = [(by_month, since, since + _AT_ONCE - 1) for since in range(first, newest + 1, _AT_ONCE)]
     found: defaultdict[str, list[int]] = defaultdict(list)
-    for names, since, last in [*spans, ([*_CHANGES], 0, FOREVER)]:
+    for names, since, last in [*spans, ([*_NOT_BY_MONTH], 0, FOREVER)]:
         queries = [named_query("missing_rows", {"table": name, "family": _COUNTED_TABLES[name]}) for name in names]
         rows = store.frame("united", {"queries": " UNION ALL ".join(queries)}, since=since, last=last)
         for _, what, at in rows.iter_rows():
             found[what].append(at)
     for what, seconds in found.items():
-        if what in _CHANGES:
+        if what in _NOT_BY_MONTH:
             # A row holds until the next one of its item.
             yield _COUNTED_TABLES[what], Loss(what, min(seconds), FOREVER)
         else:
@@ -330,7 +331,7 @@ def _delete(store: Store, part: BrokenPart) -> None:
 def _uncounted(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Iterator[tuple[str, Loss]]:
     """What broken parts may have had beyond what is compared."""
     for part in broken:
-        if part.table in _COUNTED_TABLES and part.table not in _CHANGES:
+        if part.table in _COUNTED_TABLES and part.table not in _NOT_BY_MONTH:
             yield from _uncounted_snapshots(store, part)
         elif part.table == OBSERVATIONS:
             yield from _uncounted_observations(store, ledger, part, broken)

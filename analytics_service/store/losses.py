@@ -7,12 +7,10 @@ from operator import attrgetter
 
 from analytics_service.errors import Lost
 from analytics_service.market.instants import instant, shown
-from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.events import EVENT_TABLES
 
 LOSSES = "loss"
-# The end of a loss that changes all later answers, unix seconds.
-FOREVER = TIME_LIMIT - 1
 # Tables whose rows come back only with all since: they are stored as changes, or made from events.
 _CHANGES = ("position", "position_summary", *EVENT_TABLES)
 # Families whose histories follow from tables of theirs.
@@ -22,8 +20,8 @@ _COMPUTED = ("positions", "loans")
 @dataclass(frozen=True, slots=True)
 class Loss:
     """Rows of a history or table that are lost. Answers lack them from `first` to `last` (unix seconds, both included),
-    which is until all that they were of has later rows. `part` is the name of a broken part of the table whose rows
-    nothing counts; else empty."""
+    which is until all that they were of has later rows, or FOREVER. `part` is the name of a broken part of the table
+    whose rows nothing counts; else empty."""
 
     what: str
     first: int

@@ -20,7 +20,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, Export, ExportSummary, Selection
+from analytics_service.exports.writing import Export, ExportSummary, Selection
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.spreadsheets import escaped
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES

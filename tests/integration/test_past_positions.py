@@ -13,8 +13,8 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.exports.removing import Removal, remove
-from analytics_service.exports.writing import FOREVER
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of

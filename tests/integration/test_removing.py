@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.exports.removing import Removal, remove
-from analytics_service.exports.writing import FOREVER
 from analytics_service.market.instants import DAY, shown, unix_second
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Balance, Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store

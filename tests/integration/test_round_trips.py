@@ -10,13 +10,14 @@ import pytest
 
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, FORMATS, Export, Selection
+from analytics_service.exports.writing import FORMATS, Export, Selection
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.presets import preset_of
 from analytics_service.imports.publishing import publish
 from analytics_service.imports.reading import HistoryRequest
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
 from tests.integration.conftest import Simulated

@@ -17,10 +17,11 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from analytics_service.config.settings import Settings
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FOREVER, Export, Selection
+from analytics_service.exports.writing import Export, Selection
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import FOREVER
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
 from analytics_service.market.prices import Price

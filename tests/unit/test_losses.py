@@ -6,10 +6,11 @@ import pytest
 
 from analytics_service.errors import Lost, StoreUnavailable
 from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import FOREVER
 from analytics_service.store.columns import SnapshotTable
 from analytics_service.store.connection import Store
 from analytics_service.store.loss_check import BrokenPart
-from analytics_service.store.losses import FOREVER, Loss, require_kept, told_losses
+from analytics_service.store.losses import Loss, require_kept, told_losses
 from jobs.losses import LossWatch
 from tests.doubles import FakeStore
 
