@@ -22,7 +22,16 @@ README = Path(__file__).parents[1] / "sql" / "README.md"
 DICTIONARY = README.with_name("DICTIONARY.md")
 # Bookkeeping of the service, without columns in the dictionary: researchers do not need them.
 _BOOKKEEPING = frozenset(
-    {"claim", "correction", "doubt", "job_run", "position_digest", "rewrite", "schema_migration", "snapshot_head"}
+    {
+        "claim",
+        "correction_progress",
+        "doubt",
+        "job_run",
+        "position_digest",
+        "rewrite",
+        "schema_migration",
+        "snapshot_head",
+    }
 )
 # So many tables must have a column with the same type and comment for it to be described in front of them.
 _SHARED_BY = 3

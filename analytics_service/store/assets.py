@@ -16,7 +16,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed_before
 
 # The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.
-ASSETS = "asset"
+ASSETS = "asset_definition"
 ASSETS_FAMILY = "prices"
 _NEWEST = 2**64 - 1
 _LISTED = "Instant of the last snapshot in which its source listed it; in 2106 while it does; null if none did"

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 1.0
 WAITING, STAGING, PUTTING_IN_PLACE, DONE, STOPPED = "waiting", "staging", "putting in place", "done", "stopped"
-_TABLE = "correction"
+_TABLE = "correction_progress"
 _SCHEMA = {
     "began_ns": pl.UInt64,
     "family": pl.String,
@@ -38,7 +38,7 @@ _SCHEMA = {
 
 @dataclass(slots=True)
 class Correction:
-    """A rewrite as others see it: a row of table `correction`."""
+    """A rewrite as others see it: a row of table `correction_progress`."""
 
     began_ns: int
     family: str

@@ -52,7 +52,16 @@ _UNCOUNTED = (*EVENT_TABLES, "position_digest")
 _COUNTED_TABLES = {name: family for family, names in TABLES.items() for name in names if name not in _UNCOUNTED}
 _NOT_BY_MONTH = ("position",)
 # Tables of which no answer lacks rows: what they are for is made again, or is about the past of the service itself.
-_SILENT = "position_digest", "snapshot_head", "rewrite", "claim", "schema_migration", "job_run", "correction", "doubt"
+_SILENT = (
+    "position_digest",
+    "snapshot_head",
+    "rewrite",
+    "claim",
+    "schema_migration",
+    "job_run",
+    "correction_progress",
+    "doubt",
+)
 # The partitions of the cells of days and months.
 _DAYS, _MONTHS = "2-0", "3-0"
 _LOSS = {"what": pl.String, "first_at": pl.UInt32, "last_at": pl.UInt32, "part": pl.String}

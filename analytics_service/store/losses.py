@@ -69,7 +69,7 @@ def _remedy(family: str, loss: Loss) -> str:
     start, end = (shown(instant(second)) for second in (loss.first, loss.last))
     span = f"--start {start} --end {'now' if loss.last == FOREVER else end}"
     command = f"jobs backfill {family} {span} --again"
-    if loss.what == "asset":
+    if loss.what == "asset_definition":
         command = f"jobs backfill prices {span} --again"
     elif loss.what == "snapshot":
         command = f"jobs backfill all {span}"

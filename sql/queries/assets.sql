@@ -7,7 +7,7 @@ SELECT
         if(a.ended_at = a.listed_until, last_listed, a.ended_at) AS ended_at),
     arrayFilter(s -> s != symbol, groupUniqArray(symbol) OVER (PARTITION BY id)) AS former_symbols,
     maxIf(a.listed_until, a.listed_until < toDateTime(4294967295)) OVER (PARTITION BY id) AS last_listed
-FROM asset AS a
+FROM asset_definition AS a
 WHERE version <= {reaching:UInt64}
 ORDER BY
     id,

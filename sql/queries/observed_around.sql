@@ -25,7 +25,7 @@ FROM
     FROM market_lend
     WHERE principal != 0 AND observed_at >= since AND observed_at <= until
       AND asset_id NOT IN
-        (SELECT id FROM asset GROUP BY id HAVING argMax(kind, (defined_at, version)) = 'protocol_receipt_token')
+        (SELECT id FROM asset_definition GROUP BY id HAVING argMax(kind, (defined_at, version)) = 'protocol_receipt_token')
 
     UNION ALL
 

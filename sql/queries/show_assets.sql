@@ -16,5 +16,5 @@ SELECT
     argMax(s.simulated, s.version)
 FROM snapshot AS s
 WHERE family = {family:String}
-  AND (SELECT max(version) FROM asset) > (SELECT max(version) FROM snapshot_head WHERE family = {family:String})
+  AND (SELECT max(version) FROM asset_definition) > (SELECT max(version) FROM snapshot_head WHERE family = {family:String})
 GROUP BY family

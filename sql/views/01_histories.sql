@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
 AS SELECT o.asset_id AS asset_id, a.symbol AS symbol, o.observed_at AS observed_at,
     toFloat64(o.value) AS {value}, o.value AS value_exact
 FROM observation AS o FINAL
-LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset GROUP BY id) AS a ON a.id = o.asset_id
+LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = o.asset_id
 WHERE o.history = '{name}' AND o.known
 SETTINGS join_use_nulls = 0
 COMMENT 'Every value of history {name}, with corrections applied; where a snapshot does not know it, there is a row in observation that is not known';

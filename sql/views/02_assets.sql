@@ -24,7 +24,7 @@ AS WITH defined AS
             (defined_at, version)) AS a,
         -- Of an asset that is not listed now, the latest instant counts that any run saw, not that of the last one.
         maxIf(listed_until, listed_until < toDateTime(4294967295)) AS last_listed
-    FROM asset
+    FROM asset_definition
     GROUP BY id
 ),
 linked AS

@@ -24,7 +24,7 @@ AS SELECT
     nullIf(toDateTime64(first_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS first_at,
     nullIf(toDateTime64(last_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS last_at,
     command
-FROM correction AS c FINAL
+FROM correction_progress AS c FINAL
 LEFT JOIN
 (
     SELECT family, version, max(announced_at) AS announced_at, max(finished) AS finished

@@ -31,7 +31,7 @@ SELECT
     d.before AS before_exact,
     CAST(d.before_at, 'Nullable(DateTime64(3, \'UTC\'))') AS before_at
 FROM listed AS d
-LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset GROUP BY id) AS a ON a.id = d.asset_id
+LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = d.asset_id
 WHERE (d.history, d.asset_id, d.observed_at, d.value) IN (SELECT history, asset_id, observed_at, value FROM stored)
   AND (d.before_at IS NULL
     OR (d.history, d.asset_id, assumeNotNull(d.before_at), assumeNotNull(d.before)) IN

@@ -105,7 +105,7 @@ ORDER BY ALL
 CONTENTS = {
     "prices": "SELECT asset_id, observed_at, value_exact FROM price ORDER BY ALL",
     "cells": CELLS.format(history="price"),
-    "assets": "SELECT * EXCEPT version FROM asset FINAL ORDER BY ALL",
+    "assets": "SELECT * EXCEPT version FROM asset_definition FINAL ORDER BY ALL",
     "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",
 }
 

@@ -97,7 +97,7 @@ TABLES = (
     "SELECT * EXCEPT version FROM cell FINAL WHERE toDate(cell) < '2025-03-01' ORDER BY ALL",
     "SELECT * EXCEPT version FROM event FINAL ORDER BY ALL",
     "SELECT * EXCEPT version FROM account_event FINAL ORDER BY ALL",
-    "SELECT id, argMax((symbol, name, decimals_denom, kind), version) FROM asset GROUP BY id ORDER BY id",
+    "SELECT id, argMax((symbol, name, decimals_denom, kind), version) FROM asset_definition GROUP BY id ORDER BY id",
 )
 SPAN = f"start={SECOND - 5 * DAY}&end={SECOND + 120}&period=h&interval=24"
 PATHS = (

@@ -122,7 +122,7 @@ def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
     # Now it is the former symbol of both.
     assert command("rename", "AAA", "CCC")[0] == 0
     assert prices(client, "AAA") == "query_parameter_invalid"
-    corrections = imports.query(settings, "SELECT what, stage, rows FROM correction FINAL ORDER BY began_ns")
+    corrections = imports.query(settings, "SELECT what, stage, rows FROM correction_progress FINAL ORDER BY began_ns")
     assert corrections == [
         ("import", "done", 3),
         ("rename", "done", 1),

@@ -46,7 +46,7 @@ def test_one_that_has_died_holds_up_nobody_and_counts_as_stopped(
 ) -> None:
     make_views(store)
     store.execute(
-        "INSERT INTO correction (began_ns, family, version, what, stage, heard_at) "
+        "INSERT INTO correction_progress (began_ns, family, version, what, stage, heard_at) "
         "VALUES (1, 'rates', 7, 'remove', 'staging', now64(3) - 4), (2, 'loans', 8, 'remove', 'waiting', now64(3) - 9)"
     )
     run(store, prices_file(tmp_path, [(IDS[0], LAST, "1")]))

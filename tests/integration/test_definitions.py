@@ -18,7 +18,6 @@ from analytics_service.market.markets import CollateralConfig, CollateralMarket,
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.schema import shipped
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
@@ -159,10 +158,8 @@ def test_a_rename_that_an_older_version_stored_is_kept(settings: Settings, store
     """Its definitions have no instant, so they count by their snapshots, until a backfill has others."""
     for day in (-1, 2):
         run_once(JOBS["prices"], Renamed(), store, RENAMED + day * DAY)
-    run("INSERT INTO asset SELECT * REPLACE (toDateTime(0) AS defined_at) FROM asset")
-    run("DELETE FROM asset WHERE defined_at > toDateTime(0)")
-    for statement in next(one for one in shipped() if one.name == "0023_definitions.sql").statements:
-        store.execute(statement)
+    run("INSERT INTO asset_definition SELECT * REPLACE (toDateTime(0) AS defined_at) FROM asset_definition")
+    run("DELETE FROM asset_definition WHERE defined_at > toDateTime(0)")
     client = client_of(settings, store, unix_second(RENAMED + 30 * DAY), FreshHeads)
 
     def symbols() -> dict[int, str]:

@@ -624,7 +624,7 @@ def test_the_log_of_queries_is_bounded(server: Settings) -> None:
 
 
 def test_a_backup_can_be_written_and_restored(server: Settings, store: Store) -> None:
-    store.insert("asset", pl.DataFrame({"id": ["token;0x1"]}))
+    store.insert("asset_definition", pl.DataFrame({"id": ["token;0x1"]}))
     file, copy = f"Disk('backups', '{store.database}.tar')", f"{store.database}_copy"
     store.execute(f"BACKUP DATABASE {store.database} TO {file}")
     store.execute(f"RESTORE DATABASE {store.database} AS {copy} FROM {file}")

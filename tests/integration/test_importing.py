@@ -225,7 +225,7 @@ def test_assets_are_registered_once_and_never_redefined(store: Store, settings: 
     assert list(registered) == list(IDS[:2])
     assert registered[IDS[0]] == Asset(AssetGroup.TOKEN, "0xa", "AAA", "AAA", "aaa", 18, 6)
     assert registered[IDS[1]] == mine
-    assert query(settings, "SELECT count() FROM asset") == [(2,)]
+    assert query(settings, "SELECT count() FROM asset_definition") == [(2,)]
 
 
 def test_prices_of_an_asset_that_is_stored_in_two_cases_are_kept_apart(

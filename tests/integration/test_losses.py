@@ -61,7 +61,7 @@ _QUESTIONS = [
 ]
 RISK_HISTORY = "/api/v1/analytics/market/history/debt-at-risk"
 # What every answer needs.
-_NEEDED = {"asset", "snapshot"}
+_NEEDED = {"asset_definition", "snapshot"}
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def test_rows_without_a_trace_are_missed(table: str, family: str, path: str, cop
     assert message.startswith("The store has lost data that this answer needs: rows of ")
 
 
-@pytest.mark.parametrize(("table", "history"), [("asset", 503), ("snapshot", 200)])
+@pytest.mark.parametrize(("table", "history"), [("asset_definition", 503), ("snapshot", 200)])
 def test_what_every_answer_needs(table: str, history: int, copy: Copy) -> None:
     """Histories do without the ledger."""
     copy.lose(table)
@@ -205,7 +205,7 @@ def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
     assert [answer_of(client, *each) for each in asked] == before
 
 
-@pytest.mark.parametrize("table", ["position", "asset", "market_lend"])
+@pytest.mark.parametrize("table", ["position", "asset_definition", "market_lend"])
 def test_what_operators_are_told_brings_all_back(table: str, copy: Copy, tmp_path: Path) -> None:
     """At the instants of the snapshots that there were, and without others."""
     asked = [

@@ -36,7 +36,7 @@ _TABLES = [
 ]
 _DECLARED = {
     **{table.name: table.columns for table in _TABLES},
-    "asset": assets.COLUMNS,
+    "asset_definition": assets.COLUMNS,
     "account_event": events.COLUMNS,
     "event": loans.EVENT,
     "position": positions.ITEM_COLUMNS,

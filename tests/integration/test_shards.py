@@ -157,10 +157,10 @@ def test_sizes_are_those_of_the_cluster_under_public_names(stores: Stores) -> No
             "SELECT sum(rows), sum(bytes_on_disk) FROM system.parts WHERE database = 'analytics' AND active AND table"
         )
         parts = [rows(stores.split, f"{sizes} = 'observation_local'", shard)[0] for shard in stores.shards]
-        copies = [rows(stores.split, f"{sizes} = 'asset_copy'", shard)[0] for shard in stores.shards]
+        copies = [rows(stores.split, f"{sizes} = 'asset_definition_copy'", shard)[0] for shard in stores.shards]
         assert SPLIT.keys() <= tables.keys()
         assert not any("_local" in name or "_staging" in name for name in tables)
-        split, copied = tables["observation"], tables["asset_copy"]
+        split, copied = tables["observation"], tables["asset_definition_copy"]
         return (split.rows, split.bytes, copied.rows, copied.bytes) == (
             *map(sum, zip(*parts, strict=True)),
             copies[0][0],

@@ -120,6 +120,15 @@ ALTER TABLE cell ON CLUSTER 'main';
 ALTER TABLE cell ON CLUSTER 'main';
 ALTER TABLE asset;
 ALTER TABLE asset;
+CREATE TABLE IF NOT EXISTS asset_definition ON CLUSTER 'main' AS asset
+ENGINE = ReplicatedReplacingMergeTree;
+INSERT INTO asset_definition SELECT * FROM asset;
+CREATE TABLE IF NOT EXISTS correction_progress ON CLUSTER 'main' AS correction
+ENGINE = ReplicatedReplacingMergeTree(heard_at);
+INSERT INTO correction_progress SELECT * FROM correction;
+ALTER TABLE doubt;
+DROP TABLE IF EXISTS asset ON CLUSTER 'main' SYNC;
+DROP TABLE IF EXISTS correction ON CLUSTER 'main' SYNC;
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
@@ -332,6 +341,15 @@ ALTER TABLE cell_local ON CLUSTER 'main';
 ALTER TABLE cell ON CLUSTER 'main';
 ALTER TABLE asset;
 ALTER TABLE asset;
+CREATE TABLE IF NOT EXISTS asset_definition ON CLUSTER 'main' AS asset
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
+INSERT INTO asset_definition SELECT * FROM asset;
+CREATE TABLE IF NOT EXISTS correction_progress ON CLUSTER 'main' AS correction
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', heard_at);
+INSERT INTO correction_progress SELECT * FROM correction;
+ALTER TABLE doubt;
+DROP TABLE IF EXISTS asset ON CLUSTER 'main' SYNC;
+DROP TABLE IF EXISTS correction ON CLUSTER 'main' SYNC;
 CREATE OR REPLACE VIEW price ON CLUSTER 'main';
 CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
 CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
@@ -515,6 +533,15 @@ ALTER TABLE cell;
 ALTER TABLE cell;
 ALTER TABLE asset;
 ALTER TABLE asset;
+CREATE TABLE IF NOT EXISTS asset_definition AS asset
+ENGINE = ReplicatedReplacingMergeTree;
+INSERT INTO asset_definition SELECT * FROM asset;
+CREATE TABLE IF NOT EXISTS correction_progress AS correction
+ENGINE = ReplicatedReplacingMergeTree(heard_at);
+INSERT INTO correction_progress SELECT * FROM correction;
+ALTER TABLE doubt;
+DROP TABLE IF EXISTS asset SYNC;
+DROP TABLE IF EXISTS correction SYNC;
 CREATE OR REPLACE VIEW price;
 CREATE OR REPLACE VIEW lend_rate;
 CREATE OR REPLACE VIEW borrow_rate;
@@ -687,6 +714,15 @@ ALTER TABLE cell;
 ALTER TABLE cell;
 ALTER TABLE asset;
 ALTER TABLE asset;
+CREATE TABLE IF NOT EXISTS asset_definition AS asset
+ENGINE = ReplacingMergeTree;
+INSERT INTO asset_definition SELECT * FROM asset;
+CREATE TABLE IF NOT EXISTS correction_progress AS correction
+ENGINE = ReplacingMergeTree(heard_at);
+INSERT INTO correction_progress SELECT * FROM correction;
+ALTER TABLE doubt;
+DROP TABLE IF EXISTS asset SYNC;
+DROP TABLE IF EXISTS correction SYNC;
 CREATE OR REPLACE VIEW price;
 CREATE OR REPLACE VIEW lend_rate;
 CREATE OR REPLACE VIEW borrow_rate;

@@ -38,11 +38,14 @@ PART = "broken-on-start_all_1_1_1"
             ],
         ),
         (
-            {"prices": [Loss("asset", NINE, FOREVER, PART)], "rates": [Loss("asset", TEN, FOREVER, PART)]},
+            {
+                "prices": [Loss("asset_definition", NINE, FOREVER, PART)],
+                "rates": [Loss("asset_definition", TEN, FOREVER, PART)],
+            },
             [
-                "rows of asset are lost from 2025-03-01T09:00:00Z on; run `analytics-service jobs backfill prices "
-                "--start 2025-03-01T09:00:00Z --end now --again`, import again or restore a backup, then delete "
-                f"detached/{PART} of asset"
+                "rows of asset_definition are lost from 2025-03-01T09:00:00Z on; run "
+                "`analytics-service jobs backfill prices --start 2025-03-01T09:00:00Z --end now --again`, "
+                f"import again or restore a backup, then delete detached/{PART} of asset_definition"
             ],
         ),
         (
@@ -101,7 +104,7 @@ def test_a_broken_part_has_rows_of_its_partition(partition: str, first: str, aft
 
 @pytest.mark.parametrize("partition", ["all", "2-0"])
 def test_a_part_of_a_table_without_months_has_rows_of_any_time(partition: str) -> None:
-    assert BrokenPart("asset", partition, PART, found_at=0).span == (0, FOREVER)
+    assert BrokenPart("asset_definition", partition, PART, found_at=0).span == (0, FOREVER)
 
 
 def test_rows_that_a_source_states_twice_count_once() -> None:

@@ -70,7 +70,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "tables": [],
         "table_rows": [],
     }
-    assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"]
+    assert [table for table, _ in store.inserts] == ["asset_definition", "observation", "snapshot"]
     assert [frame["version"].unique().to_list() for _, frame in store.inserts] == [[version]] * 3
 
 
@@ -160,7 +160,7 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     heard: list[int] = []
     assert backfill(PRICES, Steady("1"), store, multiples(NOON, NOON + 1000 * HOUR, HOUR), heard.append) == 1001
     assert heard == [500, 500, 1]
-    assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"] * 3
+    assert [table for table, _ in store.inserts] == ["asset_definition", "observation", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
     assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
