@@ -22,6 +22,12 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
     collateral_cap Nullable(Float64) COMMENT 'Largest total that may be posted, in standard units; null means no limit',
     borrow_cap Nullable(Float64) COMMENT 'Largest total that may be borrowed, in standard units; null means no limit',
     supply_cap Nullable(Float64) COMMENT 'Largest total that may be lent, in standard units; null means no limit, or that the source does not state it',
+    collateral_enabled Nullable(Bool) COMMENT 'Whether the asset counts as collateral; null without a collateral market',
+    borrow_enabled Nullable(Bool) COMMENT 'Whether the asset can be borrowed; null without a debt market',
+    borrow_halt_utilization Nullable(Float64) COMMENT 'Highest utilization at which new loans can be opened, a fraction',
+    interest_fee Nullable(Float64) COMMENT 'Part of the interest that the protocol keeps, a fraction',
+    min_discount Nullable(Float64) COMMENT 'Smallest discount of a liquidation, a fraction',
+    max_discount Nullable(Float64) COMMENT 'Largest discount of a liquidation, a fraction',
     paused Nullable(Bool) COMMENT 'Whether nothing can be done in one of the markets for now; null if the source does not state it',
     frozen Nullable(Bool) COMMENT 'Whether what is in one of the markets can only be taken out or paid back; null if the source does not state it'
 )
@@ -33,7 +39,9 @@ parts AS
         observed_at, version, l.asset_id AS asset_id, apr AS lend_apr, principal,
         redeemed_by_each(principal, receipt_supply, ifNull(a.receipt_decimals - a.decimals, 0)) AS redeemed,
         NULL AS borrow_apr, NULL AS owed, NULL AS owed_at_most, NULL AS posted, NULL AS posted_at_most,
-        NULL AS allowable, NULL AS liquidation, NULL AS quote, supply_cap AS lent_at_most, paused, frozen
+        NULL AS allowable, NULL AS liquidation, NULL AS quote, supply_cap AS lent_at_most, paused, frozen,
+        NULL AS can_secure, NULL AS least_discount, NULL AS largest_discount,
+        NULL AS can_borrow, NULL AS halted_at, NULL AS fee
     FROM market_lend AS l FINAL
     LEFT JOIN all_assets AS a ON a.asset_id = l.asset_id
 
@@ -41,20 +49,21 @@ parts AS
 
     SELECT
         observed_at, version, asset_id, NULL, NULL, NULL, apr, balance, borrow_cap, NULL, NULL, NULL, NULL, NULL, NULL,
-        paused, frozen
+        paused, frozen, NULL, NULL, NULL, enabled, borrow_halt_utilization, interest_fee
     FROM market_debt FINAL
 
     UNION ALL
 
     SELECT
         observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, balance, collateral_cap, allowable_ltv,
-        liquidation_ltv, NULL, NULL, paused, frozen
+        liquidation_ltv, NULL, NULL, paused, frozen, enabled, min_discount, max_discount, NULL, NULL, NULL
     FROM market_collateral FINAL
 
     UNION ALL
 
     SELECT
-        observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, price, NULL, NULL, NULL
+        observed_at, version, asset_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, price, NULL, NULL, NULL,
+        NULL, NULL, NULL, NULL, NULL, NULL
     FROM market_price FINAL
 ),
 -- What an asset costs and redeems says what its receipt token is worth, so each of its rows is also one of the token, and
@@ -77,6 +86,12 @@ merged AS
         anyIf(p.lent_at_most, own) AS lent_at_most,
         maxIf(p.paused, own) AS paused,
         maxIf(p.frozen, own) AS frozen,
+        anyIf(p.can_secure, own) AS can_secure,
+        anyIf(p.least_discount, own) AS least_discount,
+        anyIf(p.largest_discount, own) AS largest_discount,
+        anyIf(p.can_borrow, own) AS can_borrow,
+        anyIf(p.halted_at, own) AS halted_at,
+        anyIf(p.fee, own) AS fee,
         price_on_line(
             groupArrayInsertAt(nan, 5)(toFloat64(p.quote), toUInt8(ifNull(c.step, 1) - 1)),
             groupArrayInsertAt(nan, 5)(if(c.step > 1, p.redeemed, NULL), toUInt8(greatest(ifNull(c.step, 1), 2) - 2))) AS priced
@@ -115,6 +130,12 @@ SELECT
     in_units(m.posted_at_most, a.decimals) AS collateral_cap,
     in_units(m.owed_at_most, a.decimals) AS borrow_cap,
     in_units(m.lent_at_most, a.decimals) AS supply_cap,
+    m.can_secure AS collateral_enabled,
+    m.can_borrow AS borrow_enabled,
+    toFloat64(m.halted_at) AS borrow_halt_utilization,
+    toFloat64(m.fee) AS interest_fee,
+    toFloat64(m.least_discount) AS min_discount,
+    toFloat64(m.largest_discount) AS max_discount,
     m.paused AS paused,
     m.frozen AS frozen
 FROM merged AS m

@@ -3,7 +3,7 @@
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +22,14 @@ from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import FOREVER
-from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
+from analytics_service.market.markets import (
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    LendConfig,
+    LendMarket,
+    Market,
+)
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -34,7 +41,7 @@ from jobs.runner import run_once
 from tests import clickhouse
 from tests.integration.conftest import Run, Simulated, simulate
 from tests.integration.databases import database
-from tests.integration.handmade import CONFIG, NOON, HandMade, debt_market
+from tests.integration.handmade import CONFIG, MARKETS, NOON, HandMade, debt_market
 from tests.integration.imports import Progress
 from tests.integration.pages import commit
 from tests.integration.routes import Client, client_of
@@ -204,6 +211,32 @@ def test_markets_are_worth_what_their_histories_say_at_each_snapshot(simulated: 
     assert simulated.rows("SELECT * FROM market_now ORDER BY asset_id") == simulated.rows(
         f"SELECT * FROM market WHERE observed_at = {simulated.noon} ORDER BY asset_id"
     )
+
+
+@pytest.mark.usefixtures("views")
+def test_markets_have_all_of_their_terms(store: Store, settings: Settings) -> None:
+    """Each field that the records have, whichever they are. Caps of assets without decimals are in denom units."""
+    ids = [market.asset_id.partition(";") for market in MARKETS]
+    assets = [Asset(AssetGroup(group), key, key, key, key, 0, 2) for group, _, key in ids]
+    for name in ("prices", "markets"):
+        run_once(JOBS[name], HandMade(assets_=assets), store, NOON)
+    with clickhouse.client(settings) as own:
+        rows = {row["asset_id"]: row for row in own.query("SELECT * FROM market").named_results()}
+    for market in MARKETS:
+        stated: dict[str, list[Any]] = {}
+        for side, name, config in (
+            ("lend", "lend", LendConfig),
+            ("collateral", "collateral", CollateralConfig),
+            ("debt", "borrow", DebtConfig),
+        ):
+            of_side = getattr(market, side)
+            for field in fields(config):
+                column = f"{name}_enabled" if field.name == "enabled" else field.name
+                stated.setdefault(column, []).append(getattr(of_side.config, field.name) if of_side else None)
+        for column, values in stated.items():
+            # Each market of an asset may be paused or frozen by itself.
+            known = [value for value in values if value is not None]
+            assert rows[market.asset_id][column] == (near(max(known)) if known else None), (market.asset_id, column)
 
 
 @with_a_lost_price
