@@ -1,4 +1,4 @@
--- Where were scheduled snapshots of prices more than five minutes apart, in the last 30 days?
+-- What were the longest times between scheduled snapshots of prices, in the last 30 days? The ten longest.
 SELECT previous, at, dateDiff('second', previous, at) AS seconds
 FROM
 (
@@ -6,5 +6,6 @@ FROM
     FROM snapshot
     WHERE family = 'prices' AND kind = 'job' AND at BETWEEN now('UTC') - INTERVAL 30 DAY AND now('UTC')
 )
-WHERE seconds > 300
-ORDER BY at;
+WHERE at > previous
+ORDER BY seconds DESC, at
+LIMIT 10;
