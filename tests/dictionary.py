@@ -121,22 +121,34 @@ def _group(tables: Sequence[Table], described: Sequence[Column]) -> list[str]:
 
 
 def _views(views: Sequence[Table]) -> list[str]:
-    """Views of histories, which have all columns but one in common, and the others."""
-    names = {history.name for history in HISTORIES}
-    histories = [view for view in views if view.name in names]
-    shared = _frequent(histories, len(histories))
-    (meaning,) = {view.meaning.replace(view.name, "NAME") for view in histories}
-    lines = ["## Views of histories", "", f"{meaning}.", "", *map(_described, shared), ""]
-    lines += ["view | value | meaning", "---|---|---"]
-    for view in histories:
-        (value,) = [column for column in view.columns if column not in shared]
-        lines.append(f"{view.name} | {value.name} | {value.meaning}")
-    lines += ["", "## Other views"]
+    """Views of histories, which have all columns but one in common with others, and the rest."""
+    by_asset = {history.name for history in HISTORIES if history.by_asset}
+    alike = {
+        "Histories by asset": by_asset,
+        "Histories of the whole protocol": {history.name for history in HISTORIES} - by_asset,
+        "Means and candles": {f"{name}_{period}" for name in by_asset for period in ("hourly", "daily")},
+    }
+    lines: list[str] = []
+    for heading, names in alike.items():
+        lines += _alike(heading, [view for view in views if view.name in names])
+    lines += ["## Other views"]
     for view in views:
-        if view not in histories:
+        if view.name not in set().union(*alike.values()):
             lines += ["", f"### {view.name}", "", f"{view.meaning}.", *([""] if view.columns else [])]
             lines += map(_described, view.columns)
     return lines
+
+
+def _alike(heading: str, views: Sequence[Table]) -> list[str]:
+    """Views with the same columns but for one."""
+    shared = _frequent(views, len(views))
+    (meaning,) = {view.meaning.replace(view.name, "NAME") for view in views}
+    lines = [f"## {heading}", "", f"{meaning}.", "", *map(_described, shared), ""]
+    lines += ["view | its own column | meaning", "---|---|---"]
+    for view in views:
+        (own,) = [column for column in view.columns if column not in shared]
+        lines.append(f"{view.name} | {own.name} | {own.meaning}")
+    return [*lines, ""]
 
 
 def _frequent(tables: Sequence[Table], least: int) -> list[Column]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analytics_service.config.files import NewFile
 from analytics_service.errors import RemovalRefused
-from analytics_service.exports.views import exported_views
+from analytics_service.exports.views import ExportedView
 from analytics_service.exports.writing import FORMATS
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import FOREVER
@@ -22,6 +22,9 @@ from analytics_service.store.sql import named_query
 
 # Families whose snapshots are made from those before.
 _CHAINED = ("positions", "loans")
+# The columns of files, but for the history's own, with types in ClickHouse.
+_KEY = {"asset_id": "String", "symbol": "String", "observed_at": "DateTime64(3, 'UTC')"}
+_EXACT = {"value_exact": "Decimal(38, 18)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +134,11 @@ def _range(store: Store, removal: Removal, runs: Sequence[Run]) -> dict[str, obj
 
 
 def _write(store: Store, history: History, removed: Removed, staged: Staging, folder: Path, reporter: Reporter) -> Path:
-    """Write the staged observations of a history into a new file, as an export has them."""
-    (view,) = exported_views(store, [history.name])
-    kept = named_query("removed_rows", {"view": history.name, "removed": staged.removed})
-    parts = {**view.parts("csv"), "view": f"({kept})"}
+    """Write the staged observations of a history into a new file, as an export has them, with an empty asset id for the
+    total."""
+    names = {"history": history.name, "value": history.value, "removed": staged.removed}
+    view = ExportedView(history.name, {**_KEY, history.value: "Float64", **_EXACT}, history)
+    parts = {**view.parts("csv"), "view": f"({named_query('removed_rows', names)})"}
     path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")
     reporter.stage(f"Writing {path.name}", removed.observations[history])
     bounds = {"since": removed.first, "until": removed.last + 1}

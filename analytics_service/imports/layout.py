@@ -12,7 +12,7 @@ from analytics_service.imports.columnar import is_readable
 from analytics_service.imports.judging import may_be_percent
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
-from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, History
+from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, TOTALS, History
 
 # Names of columns, in lower case and without marks between words.
 TIMES = (
@@ -33,8 +33,10 @@ _INDEX = ("", "__index_level_0__", "unnamed:_0")
 _DISTINCT = tuple(name for name in _ASSETS if name != "id")
 # The columns of pages of history as the service writes them.
 _OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v"), ("t", "v"), ("t", "time", "v"))
-# The columns of the views of histories, and so of exports, before that of the value; and that of exact values after it.
+# The columns of the views of histories by asset, and so of exports, before that of the value; and that of exact values
+# after it. The view of totals has those of several histories.
 _VIEW, _EXACT = ("asset_id", "symbol", "observed_at"), "value_exact"
+_TOTALS = ("history", "observed_at", "usd")
 # Where a word begins in a name such as txHash.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # The columns of own pages of candles after those of the asset.
@@ -99,7 +101,7 @@ class TableFields:
     the field of the observations in each. The fields `same` must name the same asset in all rows. `candle` are the
     fields of open, high and low beside a close. Beside `opening`, times of opening, `time` has those of closing;
     without that, `begins` says that the name of `time` is one of those of opening, and `closes` that the value is a
-    close. The fields `quotes` say in what prices are.
+    close. The fields `quotes` say in what prices are. `history` is the field of names if rows are of several.
     """
 
     time: str
@@ -119,6 +121,7 @@ class TableFields:
     begins: bool = False
     closes: bool = False
     quotes: Sequence[str] = ()
+    history: str | None = None
 
 
 def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
@@ -131,7 +134,11 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
     names = [_normal(name) for name in table.columns]
     if choice.value is None and _EXACT in names:
         choice = replace(choice, value=_EXACT)
-    exported = tuple(name for name in names if name != _EXACT) == (*_VIEW, history.value)
+    columns = tuple(name for name in names if name != _EXACT)
+    if columns == _TOTALS and history not in TOTALS:
+        raise ImportRefused(f"{table.path} has totals, of which none is of {history.slug}.")
+    of_all = columns == _TOTALS or (history.by_asset is None and columns == ("observed_at", history.value))
+    exported = of_all or columns == (*_VIEW, history.value)
     is_candles = tuple(names[-len(_CANDLES) :]) == _CANDLES
     page = (*names[: -len(_CANDLES)], "v") in _OWN if is_candles else tuple(names) in _OWN
     own = exported or page
@@ -158,6 +165,7 @@ def lay_out(table: Table, preset: Preset, choice: ColumnChoice) -> TableFields:
         same=same, page=page, count=count, candle=candle, opening=opening,
         begins=not opening and time in _candidates(table, _OPENINGS), closes=value in _candidates(table, _CLOSES),
         quotes=[one for one in _candidates(table, _QUOTES) if history is PRICES and one not in (value, asset)],
+        history=table.fields[names.index("history")] if columns == _TOTALS else None,
     )  # fmt: skip
 
 

@@ -216,6 +216,8 @@ def _judged(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The good and the bad rows of columns of values, whose asset is named if all are of the same."""
     layout = file.layout
+    if layout.history is not None:
+        rows = rows.filter(pl.col(layout.history) == file.rules.preset.history.name)
     rows = rows.filter(~is_empty(fields.values()))
     if layout.count is not None:
         rows = rows.filter(pl.col(layout.count) != "0")

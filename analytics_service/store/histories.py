@@ -183,6 +183,9 @@ HISTORIES = (
     LIQUIDATABLE_DEBT,
     BAD_DEBT,
 )
+# Totals in USD that are observed, and histories by asset whose values add up to a total at each snapshot of markets.
+TOTALS = tuple(history for history in HISTORIES if history.value == "usd" and (history.total or not history.by_asset))
+SUMMED = (DEPOSITS, COLLATERAL, DEBT)
 
 
 def names_of(family: str) -> list[str]:

@@ -28,6 +28,7 @@ from analytics_service.store.histories import (
     DEPOSITS,
     LIQUIDATABLE_DEBT,
     NET_TVL,
+    SUMMED,
     TVL,
     UTILIZATION,
     History,
@@ -42,9 +43,8 @@ _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket
 CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
 _ORACLE = kinds.Price("USD per standard unit, as the oracle stated it last by then")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
-# The histories whose series add up to totals.
-_SUMMED = (DEPOSITS, COLLATERAL, DEBT)
-ADDING_UP = (TVL, *_SUMMED)
+# The totals, and what adds up to them.
+ADDING_UP = (TVL, *SUMMED)
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Prices) -> SnapshotRows:
@@ -153,7 +153,7 @@ def vanished(observed: pl.DataFrame) -> pl.DataFrame:
     """
     instants = observed["observed_at"].unique().sort()
     following = pl.DataFrame({"observed_at": instants, "next": instants.shift(-1)}).drop_nulls()
-    is_summed = pl.col("history").is_in([history.name for history in _SUMMED])
+    is_summed = pl.col("history").is_in([history.name for history in SUMMED])
     was_known = pl.col("value").is_not_null()
     is_ratio = (pl.col("history") == UTILIZATION.name) & was_known
     had = observed.filter((is_summed & pl.col("value").ne_missing(0)) | is_ratio)

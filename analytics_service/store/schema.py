@@ -1,7 +1,7 @@
 """The schema of this version, migrations and views, and what of it a database has."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -9,7 +9,7 @@ from functools import cache
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
 from analytics_service.store.events import EVENT_TABLES
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.histories import BORROW_RATES, HISTORIES, LEND_RATES, PRICES, SUMMED, TOTALS, History
 from analytics_service.store.layout import Layout
 from analytics_service.store.shards import SHARDS, require_shards
 from analytics_service.store.sql import created, dropped, filled, scripts, statements, without_comments
@@ -29,9 +29,33 @@ TABLES: Mapping[str, Sequence[str]] = {
 # Scripts that make several views, with what they put in place of {placeholders} for each.
 # Scripts of these are parts of views.
 _SHARED = "00_"
+# What means and candles are made of: an hour of quarters, a day of itself.
+_HOURLY = {
+    "suffix": "hourly", "unit": "hour", "width": "quarter", "begin": "toStartOfHour(cell)", "seconds": "3600",
+    "type": "DateTime64(3, 'UTC')", "label": "toDateTime64(second, 3, 'UTC')", "meaning": "Begin of the UTC hour",
+}  # fmt: skip
+_DAILY = {
+    "suffix": "daily", "unit": "day", "width": "day", "begin": "cell", "seconds": "86400",
+    "type": "Date32", "label": "toDate32(toDateTime(second, 'UTC'))", "meaning": "The UTC day",
+}  # fmt: skip
+
+
+def _of_each(histories: Iterable[History]) -> list[dict[str, str]]:
+    return [{"name": history.name, "value": history.value, "meaning": history.meaning} for history in histories]
+
+
+def _quoted(histories: Iterable[History]) -> str:
+    return ", ".join(f"'{history.name}'" for history in histories)
+
+
 _EACH: Mapping[str, list[dict[str, str]]] = {
-    "01_histories": [
-        {"name": history.name, "value": history.value, "meaning": history.meaning} for history in HISTORIES
+    "01_histories": _of_each(history for history in HISTORIES if history.by_asset),
+    "11_protocol": _of_each(history for history in HISTORIES if not history.by_asset),
+    "12_totals": [{"stored": _quoted(TOTALS), "summed": _quoted(SUMMED)}],
+    "13_candles": [
+        {**unit, "name": f"{history.name}_{unit['suffix']}", "history": history.name, "family": history.family}
+        for history in (PRICES, LEND_RATES, BORROW_RATES)
+        for unit in (_HOURLY, _DAILY)
     ],
     "04_markets": [
         {"name": "market_now", "period": "family", "when": "the newest snapshot"},

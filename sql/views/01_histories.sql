@@ -1,9 +1,10 @@
--- A view for each history. A condition on asset_id and observed_at reads no more rows of the view than of the table.
+-- A view for each history by asset. A condition on asset_id and observed_at reads no more rows of the view than of the
+-- table.
 
 CREATE OR REPLACE VIEW {name}{on_cluster}
 (
-    asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
-    symbol LowCardinality(String) COMMENT 'Symbol of the asset, as it is defined now; empty for the total',
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    symbol LowCardinality(String) COMMENT 'Symbol of the asset, as it is defined now',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the observation, whole seconds',
     {value} Float64 COMMENT '{meaning}',
     value_exact Decimal(38, 18) COMMENT 'The same value, exact: convert it with toDecimal256 before you multiply or divide'
@@ -12,6 +13,6 @@ AS SELECT o.asset_id AS asset_id, a.symbol AS symbol, o.observed_at AS observed_
     toFloat64(o.value) AS {value}, o.value AS value_exact
 FROM observation AS o FINAL
 LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = o.asset_id
-WHERE o.history = '{name}' AND o.known
+WHERE o.history = '{name}' AND o.asset_id != '' AND o.known
 SETTINGS join_use_nulls = 0
-COMMENT 'Every value of history {name}, with corrections applied; where a snapshot does not know it, there is a row in observation that is not known';
+COMMENT 'Every value of history {name} of each asset, with corrections applied; where a snapshot does not know it, there is a row in observation that is not known';

@@ -170,7 +170,8 @@ def test_what_an_indexer_was_away_for_comes_when_it_is_back(store: Store, settin
     source.complete = NOON + 4 * HOUR
     run_once(JOB, source, store, NOON + 4 * HOUR)
     with clickhouse.client(settings) as own:
-        rows = own.query("SELECT observed_at, usd FROM loans_originated WHERE asset_id = '' ORDER BY ALL").result_rows
+        total = "SELECT observed_at, usd FROM totals WHERE history = 'loans_originated' ORDER BY ALL"
+        rows = own.query(total).result_rows
     assert [usd for _, usd in rows] == [0, 10, 20, 30, 40]
     assert [at for at, _ in rows[1:]] == [each.at for each in events]
 

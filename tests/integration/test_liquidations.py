@@ -69,7 +69,10 @@ def stored(settings: Settings) -> dict[int, Sums]:
     """The liquidations observed at each second by asset id, read as a researcher would."""
     found: dict[int, Sums] = {}
     with clickhouse.client(settings) as own:
-        query = "SELECT toUnixTimestamp(observed_at), asset_id, value_exact FROM liquidations"
+        query = (
+            "SELECT toUnixTimestamp(observed_at), asset_id, value_exact FROM liquidations UNION ALL "
+            "SELECT toUnixTimestamp(observed_at), '', value_exact FROM totals WHERE history = 'liquidations'"
+        )
         for at, asset_id, usd in own.query(query).result_rows:
             found.setdefault(at, {})[asset_id] = usd
     return found

@@ -69,24 +69,28 @@ def test_a_page_of_any_history_answers_the_same_elsewhere(
 def test_an_export_of_any_history_has_the_same_rows_elsewhere(
     simulated: Simulated, tmp_path: Path, histories: Sequence[History]
 ) -> None:
-    """Of assets and totals. Files are read as they are, from a folder for each history; what is read does not depend on
-    the format, so the rows of one are written."""
-    views = exported_views(simulated.store, [history.slug for history in histories])
+    """Of assets and totals. Files are read as they are, from a folder for each history, and one for all totals; what is
+    read does not depend on the format, so the rows of one are written."""
+    views = exported_views(simulated.store, [*(history.slug for history in histories), "totals"])
     for suffix in FORMATS:
         done = Export(simulated.store, ExportFolder(tmp_path / suffix), Selection(0, FOREVER, suffix), Progress())
         for view in views:
             done.add(view)
     settings = replace(simulated.settings, clickhouse_database="test_export_trip")
     with database(settings) as store:
-        for history in histories:
-            paths = {suffix: expanded([str(tmp_path / suffix / history.name)]) for suffix in FORMATS}
+        both = [(history, history.name) for history in histories]
+        both += [(history, "totals") for history in histories if history.by_asset and history.total]
+        for history, view in both:
+            paths = {suffix: expanded([str(tmp_path / suffix / view)]) for suffix in FORMATS}
             requests = [HistoryRequest(preset_of(history), files, new_assets=True) for files in paths.values()]
             read = [load_history(None, request, LATER, Progress(), keep_rejected=False) for request in requests]
             assert len({tuple(content.rows.iter_rows()) for content in read}) == 1, history
             bring(store, history, *paths["csv"])
-            expected = simulated.rows(f"SELECT * FROM {history.name} ORDER BY ALL")
+            where = f"WHERE history = '{history.name}'" if view == "totals" else ""
+            query = f"SELECT * FROM {view} {where} ORDER BY ALL"
+            expected = simulated.rows(query)
             assert expected, history
-            assert Simulated(settings, store).rows(f"SELECT * FROM {history.name} ORDER BY ALL") == expected
+            assert Simulated(settings, store).rows(query) == expected
 
 
 def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:

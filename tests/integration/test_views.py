@@ -49,7 +49,7 @@ from tests.integration.routes import Client, client_of
 # Views of the present, and those as of an instant with the same columns.
 _AS_OF = {"price_now": "price_at", "position_now": "position_at", "account": "account_at"}
 # Readers of Parquet, Arrow and CSV have these types of their own.
-_TYPES = {"String", "Bool", "UInt8", "UInt32", "UInt64", "Float64", "Decimal(38, 18)", "DateTime64(3, 'UTC')"}
+_TYPES = {"String", "Bool", "UInt8", "UInt32", "UInt64", "Float64", "Decimal(38, 18)", "DateTime64(3, 'UTC')", "Date32"}
 _COLUMNS = """
 SELECT c.table AS view, groupArray((c.name, c.type)) AS columns
 FROM system.columns AS c
@@ -384,6 +384,8 @@ def test_every_view_has_types_that_readers_of_files_know_and_no_rows_in_an_empty
                 assert frame.schema[name] == pl.Decimal(38, 18), (view, name)
             if "DateTime64" in kind:
                 assert frame.schema[name] == pl.Datetime("ms", "UTC"), (view, name)
+            if "Date32" in kind:
+                assert frame.schema[name] == pl.Date, (view, name)
 
 
 @pytest.fixture

@@ -157,3 +157,12 @@ def test_rows_of_a_view_need_no_options(tmp_path: Path) -> None:
     assert rows_of(named)[0][2] == Decimal("1.4999999999999998")
     loans = rates.replace("apr", "usd") + '"","",2024-01-01T00:00:00.000Z,7\n'
     assert rows_of(loaded(written(tmp_path, loans), history=histories.LOANS)) == [("", SECOND, Decimal(7)), ETH]
+
+
+def test_of_totals_of_several_histories_those_are_read_that_are_asked_for(tmp_path: Path) -> None:
+    both = "history,observed_at,usd,value_exact\ntvl,2024-01-01T00:00:00.000Z,7,7\n"
+    totals = written(tmp_path, both + "loans_originated,2024-01-01T00:00:00.000Z,8.5,8.5\n")
+    assert rows_of(loaded(totals, history=histories.TVL)) == [("", SECOND, Decimal(7))]
+    assert rows_of(loaded(totals, history=histories.LOANS)) == [("", SECOND, Decimal("8.5"))]
+    with pytest.raises(ImportRefused, match="has totals, of which none is of deposits"):
+        loaded(totals, history=histories.DEPOSITS)

@@ -1,0 +1,32 @@
+-- Totals over all assets.
+
+CREATE OR REPLACE VIEW totals{on_cluster}
+(
+    history LowCardinality(String) COMMENT 'Name of the history, such as debt_usd',
+    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the observation, whole seconds',
+    usd Float64 COMMENT 'The total, in USD',
+    value_exact Decimal(38, 18) COMMENT 'The same value, exact: convert it with toDecimal256 before you multiply or divide'
+)
+AS SELECT t.history AS history, t.observed_at AS observed_at, toFloat64(t.total) AS usd, t.total AS value_exact
+FROM
+(
+    SELECT history, observed_at, value AS total
+    FROM observation FINAL
+    WHERE history IN ({stored}) AND asset_id = '' AND known
+
+    UNION ALL
+
+    -- A snapshot of markets has a row of each asset that has, or just had, such a value, known or not. At other instants
+    -- there may be imported values of some assets. What does not fit into 38 digits is no more known over HTTP.
+    SELECT history, observed_at, toDecimal128(sum(toDecimal256(value, 18)) AS exact, 18) AS total
+    FROM observation FINAL
+    WHERE history IN ({summed}) AND observed_at IN
+    (
+        SELECT at
+        FROM snapshot
+        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= now('UTC') + INTERVAL 60 SECOND
+    )
+    GROUP BY history, observed_at
+    HAVING min(known) AND exact < toDecimal256(100000000000000000000, 18)
+) AS t
+COMMENT 'Every total over all assets in USD, with corrections applied: such as tvl and debt_usd; there is no row where a part is unknown';

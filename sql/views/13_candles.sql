@@ -1,0 +1,86 @@
+-- Means and candles by the hour and the day, of histories whose values hold until the next one: those of the HTTP service.
+-- A condition on asset_id reads the cells of these assets only; one on time reads all.
+
+CREATE OR REPLACE VIEW {name}{on_cluster}
+(
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    symbol String COMMENT 'Symbol of the asset, as it is defined now',
+    {unit} {type} COMMENT '{meaning}',
+    mean Float64 COMMENT 'Mean weighted by the time that each value held, from the first observation of the asset on; seconds in which no value is known do not count',
+    open Nullable(Float64) COMMENT 'First value observed; without any, this, high, low and close are the value before, carried on',
+    high Nullable(Float64) COMMENT 'Greatest value observed',
+    low Nullable(Float64) COMMENT 'Least value observed',
+    close Nullable(Float64) COMMENT 'Value at the end; null if it is not known any more',
+    observations UInt64 COMMENT 'Number of values observed; 0 where the value before is carried on'
+)
+AS WITH
+-- Cells that end later are not closed (rule 8.11).
+(
+    SELECT toUInt32(least(max(last_observed_at), now('UTC'))) + 1
+    FROM snapshot
+    WHERE family = '{family}' AND kind IN ('job', 'backfill', 'import')
+      AND (at <= now('UTC') + INTERVAL 60 SECOND OR kind = 'import')
+) AS reached,
+toUInt32(intDiv(ifNull(reached, 0), {seconds}) * {seconds}) AS closed,
+cells AS
+(
+    SELECT
+        asset_id, toUInt32({begin}) AS begin, toUInt32(first_at) AS first, toUInt32(last_at) AS last, count, known,
+        open, high, low, toDecimal256(close, 18) AS value,
+        leadInFrame(toUInt32(first_at), 1, closed) OVER near AS next,
+        if(next < begin + {seconds}, known * (next - last), 0) AS seconds_after,
+        -- What was observed before the {unit} holds until its first observation.
+        lagInFrame(toUInt32(last_at), 1, 0) OVER near < begin AS is_first,
+        is_first * (lagInFrame(known, 1, false) OVER near) * (first - begin) AS seconds_before,
+        seconds + seconds_after + seconds_before AS held,
+        area + value * seconds_after + (lagInFrame(value) OVER near) * seconds_before AS held_area
+    FROM cell FINAL
+    WHERE history = '{history}' AND width = '{width}' AND {begin} < toDateTime(closed, 'UTC')
+    WINDOW near AS (PARTITION BY asset_id ORDER BY cell ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)
+),
+buckets AS
+(
+    SELECT
+        asset_id,
+        begin,
+        sum(count) AS observed,
+        argMinIf(open, first, count > 0) AS opening,
+        maxIf(high, count > 0) AS greatest,
+        minIf(low, count > 0) AS smallest,
+        argMax(value, first) AS closing,
+        argMax(known, first) AS is_known,
+        max(last) AS last_at,
+        intDiv(max(next), {seconds}) * {seconds} AS next_begin,
+        sum(held) AS seconds,
+        sum(held_area) AS area
+    FROM cells
+    GROUP BY asset_id, begin
+)
+SELECT
+    b.asset_id AS asset_id,
+    b.symbol AS symbol,
+    {label} AS {unit},
+    toFloat64(if(second = b.begin AND b.seconds > 0, b.area / greatest(b.seconds, 1), b.closing)) AS mean,
+    multiIf(second = b.begin AND b.observed > 0, toFloat64(b.opening), b.is_known, toFloat64(b.closing), NULL) AS open,
+    multiIf(second = b.begin AND b.observed > 0, toFloat64(b.greatest), b.is_known, toFloat64(b.closing), NULL) AS high,
+    multiIf(second = b.begin AND b.observed > 0, toFloat64(b.smallest), b.is_known, toFloat64(b.closing), NULL) AS low,
+    if(b.is_known, toFloat64(b.closing), NULL) AS close,
+    if(second = b.begin, b.observed, 0) AS observations
+FROM
+(
+    SELECT
+        u.* EXCEPT (seconds, area),
+        a.symbol AS symbol,
+        -- An asset that has ended has no values any more.
+        ifNull(toUnixTimestamp(a.ended_at) + 1, 4294967296) AS until,
+        is_known * greatest(least(begin + {seconds}, until) - last_at, 0) AS tail,
+        u.seconds + tail AS seconds,
+        u.area + closing * tail AS area,
+        range(begin, least(next_begin, until), {seconds}) AS begins
+    FROM buckets AS u
+    LEFT JOIN all_assets AS a ON a.asset_id = u.asset_id
+) AS b
+ARRAY JOIN begins AS second
+WHERE b.is_known OR second = b.begin AND b.seconds > 0
+SETTINGS join_use_nulls = 0
+COMMENT 'A row of each asset and period, from its first value to the last period that is over, also where nothing was observed: so a plain mean of means is weighted by time';
