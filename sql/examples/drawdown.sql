@@ -1,12 +1,11 @@
 -- What was the drawdown of each asset in the last 90 days? The largest fall from an earlier peak, as a fraction of it.
-SELECT asset_id, symbol, round(max(fall), 6) AS drawdown, argMax(observed_at, fall) AS lowest_at
+-- By the price at the end of each hour; one without a price has that of the hour before.
+SELECT asset_id, symbol, round(max(fall), 6) AS drawdown, argMax(hour, fall) AS lowest_in
 FROM
 (
-    SELECT asset_id, symbol, observed_at,
-        max(p.price) OVER (PARTITION BY asset_id ORDER BY observed_at) AS peak,
-        1 - p.price / peak AS fall
-    FROM price AS p
-    WHERE observed_at >= now('UTC') - INTERVAL 90 DAY
+    SELECT *, max(close) OVER (PARTITION BY asset_id ORDER BY hour) AS peak, 1 - close / peak AS fall
+    FROM price_hourly
+    WHERE hour >= now('UTC') - INTERVAL 90 DAY
 )
 WHERE peak > 0
 GROUP BY asset_id, symbol

@@ -1,12 +1,11 @@
 -- How do the daily returns of assets correlate? Log returns of 90 days, for each pair of assets whose prices move.
+-- Of UTC days that are over and have a price, as has the day before.
 WITH returns AS
 (
-    SELECT asset_id, symbol, toDate(observed_at) AS day, argMax(p.price, p.observed_at) AS close,
-        lagInFrame((close, day)) OVER (PARTITION BY asset_id ORDER BY day) AS earlier,
+    SELECT *, lagInFrame((close, day)) OVER (PARTITION BY asset_id ORDER BY day) AS earlier,
         if(earlier.2 = day - 1 AND close > 0 AND earlier.1 > 0, log(close / earlier.1), NULL) AS change
-    FROM price AS p
-    WHERE observed_at >= toStartOfDay(now('UTC')) - INTERVAL 90 DAY AND observed_at < toStartOfDay(now('UTC'))
-    GROUP BY asset_id, symbol, day
+    FROM price_daily
+    WHERE day >= toDate(now('UTC')) - 90 AND observations > 0
 )
 SELECT a.asset_id AS asset_id, a.symbol AS symbol, b.asset_id AS other_id, b.symbol AS other_symbol,
     count(a.change + b.change) AS days, round(corr(a.change, b.change), 4) AS correlation

@@ -39,7 +39,7 @@ EXAMPLES = {script.stem: script.read_text("utf-8") for script in scripts("exampl
 MOST_LINES = 15
 # A Thursday. Clocks of New York changed on 2024-11-03 and on 2025-03-09.
 NOW = datetime(2025, 4, 10, 12, 20, tzinfo=UTC)
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
 MIDNIGHT = NOW.replace(hour=0, minute=0)
 YEAR = 365 * 86_400
 CENT = 0.01
@@ -88,6 +88,8 @@ def usd(asset_id: str, at: datetime) -> Decimal:
 PRICES = [Price(asset_id, at, usd(asset_id, at)) for at in priced_at() for asset_id in (A, B)]
 PRICES.append(Price(OLD, MIDNIGHT - 60 * DAY, Decimal(3)))
 PRICES_AT = grouped(PRICES, lambda price: price.observed_at)
+# The end of the last hour that is over by the prices.
+OVER = max(PRICES_AT).replace(minute=0)
 # Other prices at first, which a backfill corrects; but it does not have the last one.
 ALONE = Price(A, priced_at()[-30] + timedelta(minutes=5), Decimal(2))
 PRICES.append(ALONE)
@@ -313,7 +315,8 @@ def month_of(at: datetime) -> date:
 
 
 def test_volatility_is_the_deviation_of_returns_between_hours_that_follow_each_other(ask: Ask) -> None:
-    closes = last_prices(lambda at: at.replace(minute=0), NOW - 7 * DAY)
+    """Of whole hours: the last price is in one that is not over."""
+    closes = last_prices(lambda at: at.replace(minute=0), NOW - 7 * DAY + timedelta(minutes=40), OVER)
     expected = {}
     for asset_id in (A, B):
         returns = [
@@ -326,16 +329,18 @@ def test_volatility_is_the_deviation_of_returns_between_hours_that_follow_each_o
 
 
 def test_a_drawdown_is_the_largest_fall_from_what_came_before(ask: Ask) -> None:
+    """Of what has had one price for 60 days there is none."""
     expected = {}
-    for asset_id, prices in grouped(PRICES, lambda price: price.asset_id).items():
-        since = sorted(
-            (price for price in prices if price.observed_at >= NOW - 90 * DAY), key=lambda price: price.observed_at
-        )
-        falls = [
-            (1 - float(low.usd / max(price.usd for price in since[: n + 1])), low.observed_at)
-            for n, low in enumerate(since)
-        ]
-        expected[(asset_id,)] = near(*max(falls, key=lambda fall: fall[0]))
+    for asset_id in (A, B, OLD):
+        peak, largest = Decimal(0), (-1.0, NOW)
+        first = NOW - 90 * DAY + timedelta(minutes=40)
+        for hour in (first + HOUR * number for number in range(90 * 24)):
+            price = price_by(asset_id, hour + HOUR - SECOND) if hour < OVER else None
+            if price:
+                peak = max(peak, price.usd)
+                largest = max(largest, (float(1 - price.usd / peak), hour), key=lambda fall: fall[0])
+        expected[(asset_id,)] = near(*largest)
+    assert expected[(OLD,)] == (0, MIDNIGHT - 60 * DAY)
     assert keyed(ask("drawdown"), "asset_id") == expected
 
 
@@ -381,19 +386,23 @@ def test_loans_are_at_the_last_price_by_their_second(ask: Ask) -> None:
 
 
 def test_rates_of_a_month_weigh_as_long_as_they_held(ask: Ask) -> None:
-    expected = {}
-    for month, instants in grouped(MARKETS_AT, month_of).items():
-        end = (month.replace(day=28) + 4 * DAY).replace(day=1)
-        until = min(datetime(end.year, end.month, 1, tzinfo=UTC), NOW)
+    """The mean of its days, of which the first begins with the first rate, and one has the last rate before it."""
+    by_month = defaultdict(list)
+    for number in range(70):
+        day = MARKETS_AT[0].replace(hour=0) + DAY * number
+        inside = [at for at in MARKETS_AT if day <= at < day + DAY]
+        before = [at for at in MARKETS_AT if at < day][-1:]
+        held = [(max(at, day), at) for at in (*before, *inside)]
         for asset_id in (A, B, C):
             area = sum(
-                market_of(asset_id, at).lend.apr * int((later - at).total_seconds())
-                for at, later in pairwise([*instants, until])
+                market_of(asset_id, at).lend.apr * int((later - since).total_seconds())
+                for (since, at), (later, _) in pairwise([*held, (day + DAY, day)])
             )
-            mean = area / int((until - instants[0]).total_seconds())
-            expected[month, asset_id] = (pytest.approx(float(mean), abs=0.000001),)
-    assert keyed(ask("monthly_lend_rates"), "month", "asset_id") == expected
-    assert len(expected) == 3 * 4
+            by_month[month_of(day), asset_id].append(area / int((day + DAY - held[0][0]).total_seconds()))
+    assert keyed(ask("monthly_lend_rates"), "month", "asset_id") == {
+        key: (pytest.approx(float(sum(means) / len(means)), abs=0.000001),) for key, means in by_month.items()
+    }
+    assert len(by_month) == 4 * 3
 
 
 def health(one: Account, at: datetime) -> Fraction | None:
@@ -508,9 +517,14 @@ def test_gaps_are_the_longest_between_snapshots_of_the_schedule(ask: Ask) -> Non
 
 
 def test_local_days_follow_the_clocks_of_their_zone(ask: Ask) -> None:
+    """A day without a price has that of the day before."""
     zone = ZoneInfo("America/New_York")
     today = NOW.astimezone(zone).date()
-    closes = last_prices(lambda at: at.astimezone(zone).date(), NOW - 400 * DAY)
+    days = [today - DAY * number for number in range(365, 0, -1)]
+    ends = {day: datetime.combine(day + DAY, datetime.min.time(), zone).astimezone(UTC) for day in days}
     assert keyed(ask("local_days"), "day", "asset_id") == {
-        (day, asset_id): near(close) for (asset_id, day), close in closes.items() if today - 365 * DAY <= day < today
+        (day, asset_id): near(price.usd)
+        for day, end in ends.items()
+        for asset_id in (A, B, OLD)
+        if (price := price_by(asset_id, end - SECOND))
     }
