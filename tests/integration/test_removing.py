@@ -3,6 +3,7 @@
 import random
 from contextlib import closing
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from click.testing import CliRunner, Result
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.exports.removing import Removal, remove
+from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import DAY, shown, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Balance, Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import PRICES
+from analytics_service.store.histories import LOANS, PRICES
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.positions import read_items
 from jobs.registry import JOBS
@@ -25,6 +27,7 @@ from tests.doubles import Silent, Statement, WatchedStore
 from tests.integration.databases import make_views
 from tests.integration.handmade import HandMade
 from tests.integration.imports import IDS, NOW, contents, observations, prices_file, query, run
+from tests.integration.test_round_trips import bring
 
 HOUR = timedelta(hours=1)
 LAST = unix_second(NOW)
@@ -68,6 +71,26 @@ def test_the_file_of_what_is_removed_brings_it_back_exactly(
     for file in tmp_path.glob("price-*.csv"):
         run(store, file)
     assert {name: rows for name, rows in contents(settings).items() if name not in kept} == before
+
+
+def test_the_file_of_a_history_has_its_total_too(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """Loans of two assets, of 2 and 3 USD."""
+    loans = [
+        Event(name, Action.BORROW, name, "0x" + "a" * 40, NOW - hours * HOUR, 1, Decimal(usd))
+        for name, hours, usd in ((IDS[0], 2, 2), (IDS[1], 1, 3))
+    ]
+    run_once(JOBS["loans"], HandMade(events_=loans), store, NOW)
+    columns, where = "asset_id, toUnixTimestamp(observed_at), value", "history = 'loans_originated'"
+    sums = f"SELECT {columns} FROM observation FINAL WHERE {where} ORDER BY ALL"
+    before = query(settings, sums)
+    assert [row for row in before if row[2]] == [
+        *(("", LAST - 7200, 2), ("", LAST - 3600, 5)),
+        *((IDS[0], LAST - 7200, 2), (IDS[1], LAST - 3600, 3)),
+    ]
+    assert removed(settings, tmp_path, "loans-originated", "--start", "2020-01-01").exit_code == 0
+    assert query(settings, sums) == []
+    bring(store, LOANS, *tmp_path.glob("loans-originated-*.csv"))
+    assert query(settings, sums) == before
 
 
 def test_files_never_replace_others(store: Store, settings: Settings, tmp_path: Path) -> None:
