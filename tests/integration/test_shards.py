@@ -139,7 +139,10 @@ def test_every_route_answers_the_same_from_one_server_and_from_three(stores: Sto
         f"position_at(time = toDateTime64({NOON}, 3, 'UTC'))",
         *(
             pytest.param(view, marks=pytest.mark.slow)
-            for view in ("account", "events", "market_now", f"account_history(address = '{RICH_ADDRESS}')")
+            for view in (
+                *("account", "events", "market_now", "price_hourly", "totals"),
+                f"account_history(address = '{RICH_ADDRESS}')",
+            )
         ),
     ],
 )
