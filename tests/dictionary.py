@@ -38,8 +38,10 @@ _SHARED_BY = 3
 # The page says once that all tables are read with FINAL.
 _ADVICE = re.compile(r"(;|, and) query with FINAL.*")
 _PLAIN = re.compile(r"LowCardinality\((\w+)\)|DateTime\('UTC'\)")
+# ClickHouse tells the columns of a view with parameters in its statement only.
+_DECLARED = re.compile(r"`(\w+)` (\S+|\S+\(.*?\)) COMMENT '((?:[^'\\]|\\.)*)'[,)]")
 _COLUMNS = """
-SELECT t.name, t.engine = 'View', t.comment, c.name, c.type, c.comment
+SELECT t.name, t.engine = 'View', t.comment, t.create_table_query, c.name, c.type, c.comment
 FROM system.tables AS t
 LEFT JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
 WHERE t.database = currentDatabase() AND t.engine != 'MaterializedView'
@@ -87,9 +89,19 @@ def _tables(settings: Settings) -> list[Table]:
     with client(settings) as own:
         rows = own.query(_COLUMNS).result_rows
     return [
-        Table(name, bool(is_view), _ADVICE.sub("", meaning), [Column(*row[3:]) for row in columns if row[3]])
-        for (name, is_view, meaning), columns in groupby(rows, itemgetter(0, 1, 2))
+        Table(
+            name,
+            bool(is_view),
+            _ADVICE.sub("", meaning),
+            [Column(*row[4:]) for row in columns if row[4]] or _declared(statement),
+        )
+        for (name, is_view, meaning, statement), columns in groupby(rows, itemgetter(0, 1, 2, 3))
     ]
+
+
+def _declared(statement: str) -> list[Column]:
+    """The columns that a statement declares."""
+    return [Column(name, kind, text.replace("\\", "")) for name, kind, text in _DECLARED.findall(statement)]
 
 
 def _dictionary(tables: Sequence[Table]) -> list[str]:

@@ -179,7 +179,7 @@ class LedgerStore(Store):
         if query == "applied_migrations":
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
-        if query in ("assets", "disk_space", "doubts", "replicas"):
+        if query in ("assets", "disk_space", "anomalies", "replicas"):
             return pl.DataFrame()
         if query == "shards":
             return pl.DataFrame([self.shards], schema=["shards", "recorded"], orient="row")

@@ -105,7 +105,7 @@ def _doubts(status: Status) -> Iterator[str]:
     if not status.doubts:
         return
     yield ""
-    yield f"In doubt    {len(status.doubts):,} of the last day; `SELECT * FROM doubts` shows all"
+    yield f"In doubt    {len(status.doubts):,} of the last day; `SELECT * FROM anomalies` shows all"
     for doubt in status.doubts[:MOST_DOUBTS]:
         yield f"            {doubt.words}"
 

@@ -44,7 +44,7 @@ _PRICES = Field(
 _DOUBTS_LAST_DAY = Field(
     "doubts_last_day",
     NUMBER,
-    "Values of the last day that are in doubt. They are no faults; the view `doubts` lists them.",
+    "Values of the last day that are in doubt. They are no faults; the view `anomalies` lists them.",
     lambda status: len(status.doubts),
 )
 STATUS = Shape.of(

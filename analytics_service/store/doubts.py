@@ -6,7 +6,6 @@ import polars as pl
 
 from analytics_service.market.doubts import Doubt
 from analytics_service.market.fields import columns_of, record_of
-from analytics_service.market.instants import instant, shown
 from analytics_service.store.columns import decoded, encoded_records
 from analytics_service.store.connection import Store
 
@@ -21,5 +20,5 @@ def doubt_frame(doubts: Sequence[Doubt]) -> pl.DataFrame:
 
 def read_doubts(store: Store, since: int) -> list[Doubt]:
     """The values since a unix second that are in doubt and were not corrected, the newest first."""
-    rows = store.frame("doubts", time=shown(instant(since))).iter_rows(named=True)
+    rows = store.frame("anomalies", time=str(since)).iter_rows(named=True)
     return [record_of(Doubt, decoded(row, _COLUMNS), symbol=row["symbol"]) for row in rows]

@@ -1,4 +1,6 @@
 -- What the views calculate with, in place of {functions}.
+-- The instant of a snapshot; null if there was none.
+(second -> CAST(nullIf(toUnixTimestamp(second), 0), 'Nullable(DateTime64(3, \'UTC\'))')) AS instant_of,
 -- An amount in standard units.
 ((amount, decimals) -> toFloat64(amount) / exp10(decimals)) AS in_units,
 -- The amount behind shares of a balance, rounded down as the service does where 256 bits hold the product.

@@ -1,6 +1,4 @@
--- The runs that position_at and account_at read, in place of {runs}. Before the first snapshot they raise. Snapshots from
--- the future are passed over until their time has come (rule 8.16).
-least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTERVAL 60 SECOND) AS instant,
+-- The runs that position_at and account_at read, in place of {runs}, after {instant}. Before the first snapshot they raise.
 (
     SELECT maxIf((at, version), at <= instant)
     FROM snapshot

@@ -101,8 +101,7 @@ COMMENT 'Every asset, and what receipt tokens redeem in the end, step by step';
 CREATE OR REPLACE VIEW price_at{on_cluster}
 AS WITH
 {functions},
--- Snapshots from the future are passed over until their time has come (rule 8.16).
-least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTERVAL 60 SECOND) AS instant,
+{instant},
 (
     SELECT max((at, version))
     FROM snapshot
@@ -116,9 +115,9 @@ least(parseDateTime64BestEffort({time:String}, 3, 'UTC'), now64(3, 'UTC') + INTE
     HAVING NOT throwIf(min(first_observed_at) > instant, 'This time is before the first price')
 ) AS moment,
 -- The snapshot that says how old a price is. Nothing says so of imported history alone.
-(SELECT max(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
+(SELECT maxOrNull(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
 -- That snapshot says what has ended, too.
-ended AS (SELECT asset_id FROM all_assets WHERE ended_at < if(toUnixTimestamp(taken) > 0, taken, instant)),
+ended AS (SELECT asset_id FROM all_assets WHERE ended_at < ifNull(taken, instant)),
 quoted AS
 (
     SELECT
@@ -179,10 +178,12 @@ SELECT
     if(isFinite(p.price), p.price, NULL) AS price,
     toDateTime64(times[base], 3, 'UTC') AS observed_at,
     toBool(base > 1) AS follows,
-    toString(line[base]) AS priced_by
+    toString(line[base]) AS priced_by,
+    instant_of(markets.1) AS markets_at,
+    instant_of(taken) AS prices_at
 FROM priced AS p
 SETTINGS join_use_nulls = 0
-COMMENT 'The price of each asset as of an instant: FROM price_at(time = \'2026-03-01 12:00:00\')';
+COMMENT 'The price of each asset as of an instant, with the columns of price_now: FROM price_at(time = \'2026-03-01T12:00:00Z\')';
 
 CREATE OR REPLACE VIEW price_now{on_cluster}
 (
@@ -191,8 +192,9 @@ CREATE OR REPLACE VIEW price_now{on_cluster}
     price Nullable(Float64) COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote; null if the asset lost its price, because that is too old',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one',
     follows Bool COMMENT 'Whether the price follows from that of the origin of a receipt token',
-    priced_by String COMMENT 'Id of the asset whose price it is or follows, which is what a receipt token of a receipt token redeems in the end'
+    priced_by String COMMENT 'Id of the asset whose price it is or follows, which is what a receipt token of a receipt token redeems in the end',
+    {snapshot_columns}
 )
-AS SELECT asset_id, symbol, price, observed_at, follows, priced_by
-FROM price_at(time = '2106-01-01')
+AS SELECT *
+FROM price_at(time = toUnixTimestamp(now() + INTERVAL 60 SECOND))
 COMMENT 'The present price of each asset that has or had one; price_at has the same columns';

@@ -1,8 +1,23 @@
 -- Borrow accounts, and the addresses behind them.
 
 CREATE OR REPLACE VIEW account_item_at{on_cluster}
+(
+    address String COMMENT 'Address of the user, in lower case',
+    account_index UInt32 COMMENT 'Index of the account among those of the address',
+    kind String COMMENT 'Kind of item: collateral, debt, account (with neither) or stake',
+    asset_id String COMMENT 'Asset id, of a stake that of the protocol token',
+    unpriced UInt8 COMMENT 'Whether its value is unknown',
+    weight Float64 COMMENT 'Liquidation LTV of collateral, or the part of a stake that counts',
+    largest_boost Float64 COMMENT 'The most that stakes add to health',
+    value Float64 COMMENT 'USD value: 0 if it never had a price, not a number if that is lost',
+    weighted Float64 COMMENT 'The value times the weight',
+    stake_ratio Float64 COMMENT 'The part of the collateral that weighted stakes must be worth for the largest boost',
+    positions_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
+    {snapshot_columns}
+)
 AS WITH
 {functions},
+{instant},
 {runs},
 (
     SELECT (toFloat64(any(staking_health_modifier)), toFloat64(any(stake_collateral_ratio)))
@@ -14,14 +29,17 @@ SELECT
     i.account_index AS account_index,
     i.kind AS kind,
     i.asset_id AS asset_id,
-    i.usd IS NULL AND ifNull(i.units != 0, 1) AS unpriced,
+    i.usd IS NULL AND i.units != 0 AS unpriced,
     ifNull(multiIf(kind = 'collateral', ifNull(i.liquidation_ltv, toFloat64(c.liquidation_ltv)), kind = 'stake', toFloat64(s.health_weight), 0), 0)
         AS weight,
     assumeNotNull(rules.1) AS largest_boost,
     -- Of stakes that add nothing to health, a lost price does not matter.
     summand(i.usd, i.lost AND (kind != 'stake' OR weight * largest_boost != 0)) AS value,
     value * weight AS weighted,
-    assumeNotNull(rules.2) AS stake_ratio
+    assumeNotNull(rules.2) AS stake_ratio,
+    i.positions_at AS positions_at,
+    i.markets_at AS markets_at,
+    i.prices_at AS prices_at
 FROM position_at(time = {time:String}) AS i
 LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
     ON c.asset_id = i.asset_id
@@ -37,28 +55,26 @@ AS WITH
 SELECT
     address,
     account_index,
-    {account}
-FROM account_item_at(time = {time:String})
+    {account},
+    any(i.positions_at) AS positions_at,
+    any(i.markets_at) AS markets_at,
+    any(i.prices_at) AS prices_at
+FROM account_item_at(time = {time:String}) AS i
 GROUP BY address, account_index
 HAVING countIf(kind != 'stake') > 0
 SETTINGS join_use_nulls = 1
-COMMENT 'Every borrow account at an instant: FROM account_at(time = \'2026-03-01 12:00:00\')';
+COMMENT 'Every borrow account at an instant, with the columns of account: FROM account_at(time = \'2026-03-01T12:00:00Z\')';
 
 CREATE OR REPLACE VIEW account{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
     account_index UInt32 COMMENT 'Index of the account among those of the address',
-    collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral; null, as is all that follows from it, if a price in it is lost',
-    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null if a debt has no price',
-    ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction; null without collateral',
-    health Nullable(Float64) COMMENT 'Health: if round(health, 12) < 1 the account can be liquidated; null without debt, or if a price that it needs is unknown',
-    base Nullable(Float64) COMMENT 'The part of health from collateral: its value times the liquidation LTV, divided by the debt; null where health is',
-    boost Nullable(Float64) COMMENT 'The part of health from staked protocol token; null where health is',
-    unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price, where one that never had any counts as nothing; if the account owes, also of stakes that lost theirs',
-    unpriced_debts UInt64 COMMENT 'Number of debts without a price'
+    {account_columns},
+    positions_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
+    {snapshot_columns}
 )
-AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced_collaterals, unpriced_debts
-FROM account_at(time = '2106-01-01')
+AS SELECT *
+FROM account_at(time = toUnixTimestamp(now() + INTERVAL 60 SECOND))
 COMMENT 'Every borrow account now; account_at has the same columns';
 
 CREATE OR REPLACE VIEW borrower{on_cluster}
@@ -108,7 +124,7 @@ SELECT
     countIf(p.unknown) AS unpriced
 FROM
 (
-    SELECT i.address AS address, i.kind AS kind, i.usd IS NULL AND ifNull(i.units != 0, 1) AS unknown,
+    SELECT i.address AS address, i.kind AS kind, i.usd IS NULL AND i.units != 0 AS unknown,
         summand(i.usd, i.lost) AS usd
     FROM position_now AS i
     WHERE kind NOT IN ('account', 'lend_collateralized')

@@ -26,10 +26,25 @@ WHERE a.health IS NOT NULL
 COMMENT 'Every borrow account that owes debt now and whose health is known; in a follower, of the followed addresses only';
 
 CREATE OR REPLACE VIEW risk_ladder{on_cluster}
+(
+    change Float64 COMMENT 'Change of the price as a fraction, from -0.95 to 1 in steps of 0.05; 0 is the price as it was',
+    price Float64 COMMENT 'USD per standard unit, after the change, of the asset, or of what it redeems if it follows that',
+    accounts UInt64 COMMENT 'Number of accounts that can be liquidated at this price',
+    collateral_usd Float64 COMMENT 'USD value of the collateral of these accounts at this price',
+    debt_usd Float64 COMMENT 'USD value of the debt of these accounts at this price, with interest',
+    bad_debt_usd Float64 COMMENT 'USD value by which the debt of all accounts exceeds their collateral at this price',
+    positions_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
+    {snapshot_columns}
+)
 AS WITH
 {functions},
 (SELECT groupArray((asset_id, priced_by, price)) FROM price_at(time = {time:String})) AS prices,
-(SELECT any(origin_id) FROM all_assets WHERE asset_id = {asset_id:String}) AS origin,
+(
+    SELECT any(origin_id)
+    FROM all_assets
+    WHERE asset_id = {asset_id:String}
+    HAVING NOT throwIf(count() = 0, concat('There is no asset \'', {asset_id:String}, '\': the view assets has all ids'))
+) AS origin,
 -- What the asset stands for: of a token without a price, what its origin does.
 arrayFirst(p -> p.1 = if(arrayExists(o -> o.1 = {asset_id:String}, prices), {asset_id:String}, origin), prices).2 AS stands_for,
 arrayFirst(p -> p.1 = stands_for, prices).3 AS quoted,
@@ -42,11 +57,14 @@ accounts AS
         (sumIf(weighted, kind = 'collateral' AND NOT moves), sumIf(weighted, kind = 'collateral' AND moves)) AS secured,
         (sumIf(weighted, kind = 'stake' AND NOT moves), sumIf(weighted, kind = 'stake' AND moves)) AS staked,
         any(largest_boost) AS largest_boost,
-        any(stake_ratio) AS stake_ratio
-    FROM (SELECT *, has(moving, asset_id) AS moves FROM account_item_at(time = {time:String}))
+        any(stake_ratio) AS stake_ratio,
+        any(i.positions_at) AS positions_at,
+        any(i.markets_at) AS markets_at,
+        any(i.prices_at) AS prices_at
+    FROM (SELECT *, has(moving, asset_id) AS moves FROM account_item_at(time = {time:String})) AS i
     GROUP BY address, account_index
     -- What is not a number has lost its price.
-    HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0 
+    HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0
         AND NOT isNaN(collaterals.1 + collaterals.2 + staked.1 + staked.2)
 ),
 stressed AS
@@ -57,19 +75,25 @@ stressed AS
         collaterals.1 + collaterals.2 * percent / 100 AS collateral,
         (secured.1 + secured.2 * percent / 100) / debt AS base,
         boosted(staked.1 + staked.2 * percent / 100, collateral, stake_ratio, largest_boost) AS boost,
-        round(base + boost, 12) < 1 AS is_liquidatable
+        round(base + boost, 12) < 1 AS is_liquidatable,
+        positions_at,
+        markets_at,
+        prices_at
     FROM accounts
     WHERE quoted IS NOT NULL
 )
 SELECT
     (toInt16(s.percent) - 100) / 100 AS change,
-    quoted * s.percent / 100 AS price,
+    assumeNotNull(quoted) * s.percent / 100 AS price,
     countIf(is_liquidatable) AS accounts,
     sumIf(collateral, is_liquidatable) AS collateral_usd,
     sumIf(debt, is_liquidatable) AS debt_usd,
-    sumIf(debt - collateral, debt > collateral) AS bad_debt_usd
+    sumIf(debt - collateral, debt > collateral) AS bad_debt_usd,
+    any(s.positions_at) AS positions_at,
+    any(s.markets_at) AS markets_at,
+    any(s.prices_at) AS prices_at
 FROM stressed AS s
 GROUP BY s.percent
 ORDER BY change
 SETTINGS join_use_nulls = 0
-COMMENT 'What could be liquidated at prices of an asset, or of what a receipt token redeems, from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only (columns change, price, accounts, collateral_usd, debt_usd and bad_debt_usd): FROM risk_ladder(asset_id = \'native;uatom\', time = now())';
+COMMENT 'What could be liquidated at prices of an asset, or of what a receipt token redeems, from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only: FROM risk_ladder(asset_id = \'native;uatom\', time = toUnixTimestamp(now()))';

@@ -1,6 +1,13 @@
 -- The past of borrow accounts.
 
 CREATE OR REPLACE VIEW account_history{on_cluster}
+(
+    address String COMMENT 'Address of the user, in lower case',
+    account_index UInt32 COMMENT 'Index of the account among those of the address',
+    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
+    {account_columns},
+    {snapshot_columns}
+)
 AS WITH
 {functions},
 changes AS
@@ -37,7 +44,7 @@ moments AS
 items AS
 (
     SELECT s.at AS at, s.kind AS kind, s.account_index AS account_index, s.asset_id AS asset_id, s.pool AS pool,
-        s.markets AS markets, s.ptoken AS ptoken, c.amount AS amount, c.liquidation_ltv AS liquidation_ltv
+        s.markets AS markets, s.ptoken AS ptoken, s.priced_at AS priced_at, c.amount AS amount, c.liquidation_ltv AS liquidation_ltv
     FROM
     (
         SELECT k.*, m.*
@@ -108,18 +115,20 @@ valued AS
             kind = 'collateral', behind(i.amount, ifNull(c.balance, 0), ifNull(c.shares, 0)),
             kind = 'debt', behind(i.amount, ifNull(d.balance, 0), ifNull(d.shares, 0)),
             kind = 'stake', toFloat64(i.amount),
-            NULL) AS held,
-        in_units(held, a.decimals) AS units,
+            0) AS held,
+        in_units(held, ifNull(a.decimals, 0)) AS units,
         if(isFinite(p.price), units * p.price, NULL) AS usd,
         ifNull(units != 0 AND isInfinite(p.price), 0) AS lost,
-        usd IS NULL AND ifNull(units != 0, 1) AS unpriced,
+        usd IS NULL AND units != 0 AS unpriced,
         ifNull(multiIf(kind = 'collateral', toFloat64(ifNull(i.liquidation_ltv, c.liquidation_ltv)), kind = 'stake', toFloat64(s.health_weight), 0), 0)
             AS weight,
         toFloat64(g.staking_health_modifier) AS largest_boost,
         -- Of stakes that add nothing to health, a lost price does not matter.
         summand(usd, lost AND (kind != 'stake' OR weight * largest_boost != 0)) AS value,
         value * weight AS weighted,
-        toFloat64(g.stake_collateral_ratio) AS stake_ratio
+        toFloat64(g.stake_collateral_ratio) AS stake_ratio,
+        i.markets.1 AS markets_at,
+        i.priced_at AS prices_at
     FROM items AS i
     LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes)) AS c
         ON c.asset_id = i.asset_id AND c.observed_at = i.markets.1 AND c.version = i.markets.2
@@ -136,9 +145,11 @@ SELECT
     lower({address:String}) AS address,
     account_index,
     toDateTime64(at, 3, 'UTC') AS observed_at,
-    {account}
-FROM valued
+    {account},
+    any(instant_of(v.markets_at)) AS markets_at,
+    any(instant_of(v.prices_at)) AS prices_at
+FROM valued AS v
 GROUP BY account_index, at
 HAVING countIf(kind != 'stake') > 0
 SETTINGS join_use_nulls = 1
-COMMENT 'The borrow accounts of an address at each snapshot of positions, with the columns of account and observed_at: FROM account_history(address = \'0x...\')';
+COMMENT 'The borrow accounts of an address at each snapshot of positions: FROM account_history(address = \'0x...\')';

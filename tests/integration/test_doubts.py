@@ -32,7 +32,7 @@ MINUTE = timedelta(minutes=1)
 ONE, TWO = "native;one", "native;two"
 DOUBTS = """
 SELECT dateDiff('minute', toDateTime('2025-03-01 12:00:00', 'UTC'), observed_at), what, history, symbol, value, before
-FROM doubts
+FROM anomalies
 ORDER BY observed_at, history, symbol
 """
 
@@ -134,7 +134,7 @@ def test_operators_are_told_of_doubts_and_of_the_age_of_each_price(settings: Set
         document = operators.simulate_get("/operations").json["data"]
         gauges = samples(operators.simulate_get("/metrics").text)
         # However many ask, the store is asked once for the newest snapshots.
-        assert (watched.queries["doubts"], watched.queries["last_rows"]) == (1, 1)
+        assert (watched.queries["anomalies"], watched.queries["last_rows"]) == (1, 1)
     one = {"asset_id": ONE, "symbol": "ONE", "newest": "2025-02-28T11:00:00Z", "age_seconds": 90_030, "known": False}
     two = {"asset_id": TWO, "symbol": "TWO", "newest": "2025-03-01T12:00:00Z", "age_seconds": 30, "known": True}
     assert health["prices"] == document["prices"] == [one, two]

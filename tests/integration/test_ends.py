@@ -139,7 +139,7 @@ def test_between_its_last_listing_and_the_next_snapshot_an_asset_goes_on(ended: 
     listed = ask(client_of(*ended), "assets/prices", at=SECOND + 1800)
     assert [item["asset"]["id"] for item in listed] == [A.id, B.id]
     with clickhouse.client(ended.settings) as client:
-        rows = client.query("SELECT asset_id FROM price_at(time = '2025-03-01 12:30:00') ORDER BY 1").result_rows
+        rows = client.query("SELECT asset_id FROM price_at(time = '2025-03-01T12:30:00Z') ORDER BY 1").result_rows
     assert rows == [(A.id,), (B.id,)]
 
 
@@ -171,8 +171,8 @@ def test_an_ended_asset_is_in_no_list_of_the_present(ended: Ended) -> None:
         "assets": [A.id],
         "all_assets": [A.id, B.id],
         "price_now": [A.id],
-        f"price_at(time = '{NOON:%Y-%m-%d %H:%M:%S}')": [A.id, B.id],
-        f"price_at(time = '{NOON + HOUR:%Y-%m-%d %H:%M:%S}')": [A.id],
+        f"price_at(time = '{NOON:%FT%TZ}')": [A.id, B.id],
+        f"price_at(time = '{NOON + HOUR:%FT%TZ}')": [A.id],
     }
     with clickhouse.client(ended.settings) as client:
         for view, ids in views.items():

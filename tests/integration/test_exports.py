@@ -315,7 +315,7 @@ def test_all_are_the_rows_of_every_view_but_those_that_take_parameters(simulated
     for row in simulated.rows(COLUMNS):
         columns.setdefault(row["table"], []).extend([row["name"]] if row["is_number"] else [])
     # Nothing is in doubt, no day is over, and an empty view has no file.
-    for view in ("doubts", "price_daily", "lend_rate_daily", "borrow_rate_daily"):
+    for view in ("anomalies", "price_daily", "lend_rate_daily", "borrow_rate_daily"):
         columns.pop(view)
     export(simulated.store, tmp_path, "all")
     assert {path.stem if path.is_file() else path.name for path in tmp_path.iterdir()} == {*columns, "export"}

@@ -277,7 +277,7 @@ def test_the_schema_has_the_types_and_meanings_that_records_declare(table: str, 
     made = run(
         f"SELECT name, type, comment FROM system.columns WHERE database = currentDatabase() AND table = '{table}'"
     )
-    plain = {name: (re.sub(r"LowCardinality\((.*)\)", r"\1", kind), meaning) for name, kind, meaning in made}
+    plain = {name: (_plain(kind), meaning) for name, kind, meaning in made}
     own = {name: value for name, value in plain.items() if name not in _OF_RUNS}
     assert own == {
         name: (f"Nullable({kind.sql})" if kind.nullable and kind.nothing is None else kind.sql, kind.meaning)
@@ -285,10 +285,37 @@ def test_the_schema_has_the_types_and_meanings_that_records_declare(table: str, 
     }
 
 
+def _plain(kind: str) -> str:
+    return re.sub(r"LowCardinality\((.*)\)", r"\1", kind)
+
+
 @pytest.mark.usefixtures("views")
 def test_the_dictionary_is_that_of_the_schema(settings: Settings) -> None:
     """`python -m tests.dictionary` writes it."""
     assert dictionary(settings) == DICTIONARY.read_text("utf-8")
+
+
+@pytest.mark.usefixtures("views")
+def test_the_dictionary_has_every_column_of_views_with_parameters(run: Run, store: Store) -> None:
+    """Or says whose columns they are. What such a view declares does not change what it has."""
+    store.execute("INSERT INTO asset_definition (id) VALUES ('x')")
+    page = DICTIONARY.read_text("utf-8")
+    described = {
+        heading: re.findall(r"(?m)^- `(\w+)` (.*?): ", text)
+        for heading, text in re.findall(r"(?ms)^### (\w+)\n(.*?)(?=^##|\Z)", page)
+    }
+    for view, arguments in {
+        "price_at": "time = 0",
+        "position_at": "time = 0",
+        "account_at": "time = 0",
+        "account_item_at": "time = 0",
+        "anomalies_since": "time = 0",
+        "account_history": "address = 'x'",
+        "risk_ladder": "asset_id = 'x', time = 0",
+    }.items():
+        columns = [(name, _plain(kind)) for name, kind, *_ in run(f"DESCRIBE {view}({arguments})")]
+        like = re.search(rf"(?m)^### {view}\n\n.*, with the columns of (\w+)", page)
+        assert described[like[1] if like else view] == columns
 
 
 def test_the_page_for_researchers_has_all_examples() -> None:

@@ -456,7 +456,7 @@ def test_receipt_tokens_fall_with_their_asset(asked: Asked) -> None:
         assert (ladder["asset_info"]["asset"]["id"], ladder["price"]) == (of("NEST"), "1.5")
         fallen, before = (D(step["debt_value"]) for step in ladder["steps"])
         assert fallen - before == 10
-        at = f"asset_id = '{of(symbol)}', time = '{instant_of(HOURS[-1]):%F %T}'"
+        at = f"asset_id = '{of(symbol)}', time = '{instant_of(HOURS[-1]):%FT%TZ}'"
         rows = asked.rows(f"SELECT price, debt_usd FROM risk_ladder({at}) WHERE change IN (-0.55, -0.5)")
         assert [row["price"] for row in rows] == [pytest.approx(0.675), pytest.approx(0.75)]
         assert rows[0]["debt_usd"] - rows[1]["debt_usd"] == pytest.approx(10)
@@ -579,8 +579,8 @@ OTHERS = sorted({*view_names()} - {*LISTED} - {history.name for history in HISTO
 
 @pytest.mark.parametrize("views", [[*LISTED], pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["listed", "others"])
 def test_extremes_leave_out_no_row_of_any_view(asked: Asked, views: Sequence[str]) -> None:
-    at = f"time = '{instant_of(HOURS[-1]):%F %T}'"
-    arguments = {"price_at": at, "position_at": at, "account_at": at, "account_item_at": at, "doubts_since": at}
+    at = f"time = '{instant_of(HOURS[-1]):%FT%TZ}'"
+    arguments = {"price_at": at, "position_at": at, "account_at": at, "account_item_at": at, "anomalies_since": at}
     arguments["risk_ladder"] = f"asset_id = '{of('CHEAP')}', {at}"
     arguments["account_history"] = f"address = '{address('gift')}'"
     called = {view: f"{view}({arguments[view]})" if view in arguments else view for view in views}
@@ -589,7 +589,7 @@ def test_extremes_leave_out_no_row_of_any_view(asked: Asked, views: Sequence[str
     rows = asked.rows(" UNION ALL ".join(select.format(*item) for item in called.items()))
     counts = {row["view"]: row["n"] for row in rows}
     assert counts.items() >= {view: LISTED[view] for view in views if view in LISTED}.items()
-    assert {view for view, count in counts.items() if not count} <= {"corrections", "doubts_since"}
+    assert {view for view, count in counts.items() if not count} <= {"corrections", "anomalies_since"}
 
 
 @pytest.mark.slow

@@ -95,9 +95,9 @@ def test_own_ltvs_count_from_the_snapshot_that_states_them(
     assert run(at_risk) == [(15_000,), (0,)]
     assert [recompute(store, portion) for portion in day_by_day(store, ("positions",), NOON, later)] == [0]
     assert run("SELECT health FROM account") == [(pytest.approx(1.24, rel=1e-12),)]
-    assert run(f"SELECT health FROM account_at(time = '{NOON:%F %T}')") == [(pytest.approx(16 / 15, rel=1e-12),)]
+    assert run(f"SELECT health FROM account_at(time = '{NOON:%FT%TZ}')") == [(pytest.approx(16 / 15, rel=1e-12),)]
     assert run("SELECT allowable_ltv, liquidation_ltv FROM position_now WHERE kind = 'collateral'") == [(0.9, 0.93)]
-    ladder = f"SELECT accounts FROM risk_ladder(asset_id = '{E}', time = '{later:%F %T}')"
+    ladder = f"SELECT accounts FROM risk_ladder(asset_id = '{E}', time = '{later:%FT%TZ}')"
     assert run(f"{ladder} WHERE change IN (-0.2, -0.15) ORDER BY change") == [(1,), (0,)]
 
 

@@ -4,7 +4,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -275,7 +275,7 @@ def test_the_present_is_also_the_state_as_of_an_instant(simulated: Simulated) ->
         with clickhouse.client(simulated.settings) as own:
             present, past = (
                 own.query(f"SELECT * FROM {view} ORDER BY {key}")
-                for view in (now, f"{then}(time = '2025-03-01 12:00:00')")
+                for view in (now, f"{then}(time = '2025-03-01T12:00:00Z')")
             )
         assert present.column_names == past.column_names
         assert [kind.name for kind in present.column_types] == [kind.name for kind in past.column_types]
@@ -287,12 +287,12 @@ def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: near(value) if isinstance(value, float) else value for key, value in row.items()} for row in rows]
 
 
-EARLY = "time = '2025-03-01 09:59:59'"
+EARLY = "time = '2025-03-01T09:59:59Z'"
 
 
 @pytest.mark.parametrize(
     "view",
-    ["price_at({})", "position_at({})", "account_at({})", "risk_ladder(asset_id = 'x', {})"],
+    ["price_at({})", "position_at({})", "account_at({})", f"risk_ladder(asset_id = '{ID_OF['ETH']}', {{}})"],
 )
 def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: str) -> None:
     """Which of several families is named depends on ClickHouse."""
@@ -300,10 +300,77 @@ def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: 
         simulated.rows(f"SELECT * FROM {view.format(EARLY)}")
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        "1740828600",
+        "1740828600.5",
+        "'2025-03-01T11:30:00Z'",
+        "'2025-03-01 06:30:00.123-05:00'",
+        "'2025-03-01T17:00+0530'",
+        "toUnixTimestamp('2025-03-01 20:30:00', 'Asia/Tokyo')",
+        "toUnixTimestamp(toDateTime('2025-03-01 06:30:00', 'America/New_York'))",
+    ],
+)
+def test_an_instant_is_the_same_in_all_zones(simulated: Simulated, time: str) -> None:
+    """Half past eleven, between the snapshots of ten, eleven and twelve o'clock."""
+    sql = f"SELECT DISTINCT prices_at FROM price_at(time = {time}) SETTINGS session_timezone = 'Asia/Tokyo'"
+    assert simulated.rows(sql) == [{"prices_at": NOON - timedelta(hours=1)}]
+
+
+_NO_INSTANT = r"must be unix seconds, such as toUnixTimestamp\(.*\), or text with Z or an offset"
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        ("now()", rf"time is \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d, but {_NO_INSTANT}"),
+        ("now('America/New_York')", _NO_INSTANT),
+        ("toDateTime64('2025-03-01 12:00:00', 3, 'Asia/Tokyo')", _NO_INSTANT),
+        ("today()", _NO_INSTANT),
+        ("'2025-03-01 11:30:00'", f"time is 2025-03-01 11:30:00, but {_NO_INSTANT}"),
+        ("'2025-03-01T25:30:00Z'", _NO_INSTANT),
+        ("'2025-02-30T11:30:00Z'", _NO_INSTANT),
+        ("toUnixTimestamp64Milli(now64(3))", _NO_INSTANT),
+        ("-1", _NO_INSTANT),
+        ("NULL", _NO_INSTANT),
+        ("toUnixTimestamp(now()) + 120", r"time is \d{10}, which is in the future"),
+        ("'2270-01-01T00:00:00Z'", "time is 2270-01-01T00:00:00Z, which is in the future"),
+    ],
+)
+def test_what_is_no_instant_or_in_the_future_is_refused(simulated: Simulated, time: str, message: str) -> None:
+    with pytest.raises(DatabaseError, match=message):
+        simulated.rows(f"SELECT count() FROM price_at(time = {time})")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "position_at({})",
+        "account_at({})",
+        "account_item_at({})",
+        "anomalies_since({})",
+        f"risk_ladder(asset_id = '{ID_OF['ETH']}', {{}})",
+    ],
+)
+def test_every_view_as_of_an_instant_refuses_the_same(simulated: Simulated, view: str) -> None:
+    for time, message in (("now()", _NO_INSTANT), ("toUnixTimestamp(now()) + 120", "is in the future")):
+        with pytest.raises(DatabaseError, match=message):
+            simulated.rows(f"SELECT count() FROM {view.format(f'time = {time}')}")
+
+
+@pytest.mark.usefixtures("views")
+def test_the_present_includes_a_snapshot_of_the_next_minute(run: Run, store: Store) -> None:
+    """ClickHouse's clock may be behind that of the jobs."""
+    ahead = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=40)
+    commit(store, {"token;a": [(unix_second(ahead), Decimal(1))]}, kind="job")
+    assert run("SELECT price, prices_at FROM price_now") == [(1, ahead)]
+
+
 @with_a_lost_price
 def test_prices_as_of_an_instant_include_those_of_receipt_tokens(simulated: Simulated, protocol: Client) -> None:
     for at in (simulated.noon - 1800, simulated.noon):
-        viewed = simulated.rows(f"SELECT asset_id, price FROM price_at(time = toDateTime64({at}, 3, 'UTC'))")
+        viewed = simulated.rows(f"SELECT asset_id, price FROM price_at(time = {at})")
         markets = data(protocol, "/markets", f"at={at}&with_value=true")["borrow"]["collaterals"]["contents"]
         values = {_id(market): market["state"]["extra"]["value"] for market in markets}
         stated = {asset_id: value and near(value["price"]) for asset_id, value in values.items()}
@@ -350,7 +417,7 @@ def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client
     priced = simulated.rows(quoted)
     for asset_id in [row["asset_id"] for row in priced[::10]]:
         stated = data(protocol, "/analytics/market/risk/ladder", f"asset_id={asset_id}")["steps"]
-        rows = simulated.rows(f"SELECT * FROM risk_ladder(asset_id = '{asset_id}', time = now())")
+        rows = simulated.rows(f"SELECT * FROM risk_ladder(asset_id = '{asset_id}', time = toUnixTimestamp(now()))")
         assert len(rows) == len(stated) == 40
         for row, step in zip(rows, stated, strict=True):
             assert row["accounts"] == step["accounts"]
@@ -359,7 +426,8 @@ def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client
             assert [row[column] for column in columns] == [near(step[field]) for field in fields]
             fallen += step["accounts"]
     assert fallen > 100
-    assert simulated.rows("SELECT * FROM risk_ladder(asset_id = 'ETH', time = now())") == []
+    with pytest.raises(DatabaseError, match="There is no asset 'ETH': the view assets has all ids"):
+        simulated.rows("SELECT * FROM risk_ladder(asset_id = 'ETH', time = toUnixTimestamp(now()))")
 
 
 @pytest.mark.usefixtures("views")
@@ -439,16 +507,16 @@ def protocol_by_hand(store: Store) -> Store:
 @pytest.mark.usefixtures("views", "protocol_by_hand")
 def test_values_by_hand(run: Run) -> None:
     """3 of 6 shares of 9 units are 4.5 units; a third of a unit, rounded down, has 24 digits; 1 receipt token of 2
-    redeems 1.5 units."""
+    redeems 1.5 units. Nobody knows the decimals of what is not defined."""
     items = run("SELECT kind, symbol, units, usd FROM position_now ORDER BY address, kind, symbol")
     assert items == [
-        ("account", "", None, None),
+        ("account", "", 0, None),
         ("collateral", "FINE", 4.5, 9),
         ("collateral", "PLAIN", 1.5e18, None),
         ("debt", "FINE", near(1 / 3), near(2 / 3)),
         ("stake", "FINE", near(0.09), near(0.18)),
         ("lend_held", "FINE", 1.5, 3),
-        ("wallet", "", None, None),
+        ("wallet", "", near(2**256), None),
         ("wallet", "RECEIPT", 1, 3),
     ]
     # Of the stake a quarter counts, 0.045 USD; 0.45, a twentieth of the collateral, would give the boost of 0.1. Health
@@ -465,6 +533,34 @@ def test_values_by_hand(run: Run) -> None:
         # The receipt token in the wallet counts once.
         (0, 3, 0, 0, 0, 3, 1),
     ]
+
+
+@pytest.mark.usefixtures("views", "protocol_by_hand")
+def test_answers_say_which_snapshots_they_come_from(run: Run, store: Store) -> None:
+    """Markets have one more, a minute after noon, prices two, and positions none."""
+    minute = timedelta(minutes=1)
+    markets, prices = (NOON + minute, NOON + 2 * minute)
+    source = HandMade(assets_=(asset("FINE", 24), asset("PLAIN", 6)), prices_={"token;fine": Decimal(2)})
+    run_once(JOBS["markets"], source, store, markets)
+    run_once(JOBS["prices"], source, store, prices)
+    run_once(JOBS["prices"], source, store, prices + minute)
+    time = f"time = '{prices + minute / 2:%FT%TZ}'"
+    assert run(f"SELECT DISTINCT markets_at, prices_at FROM price_at({time})") == [(markets, prices)]
+    for view in (f"position_at({time})", f"account_at({time})"):
+        assert run(f"SELECT DISTINCT positions_at, markets_at, prices_at FROM {view}") == [(NOON, markets, prices)]
+    snapshots = "SELECT DISTINCT observed_at, markets_at, prices_at"
+    assert run(f"{snapshots} FROM account_history(address = '{_ONE}')") == [(NOON, NOON, NOON)]
+
+
+@pytest.mark.usefixtures("views", "protocol_by_hand")
+def test_a_ladder_says_which_snapshots_it_comes_from(run: Run, store: Store) -> None:
+    """PLAIN has no price, and so no ladder."""
+    later = NOON + timedelta(minutes=1)
+    run_once(JOBS["prices"], HandMade(prices_={"token;fine": Decimal(2)}), store, later)
+    ladder = "SELECT count(), any(positions_at), any(markets_at), any(prices_at) FROM risk_ladder(asset_id = '{}', {})"
+    time = f"time = {unix_second(later)}"
+    assert run(ladder.format("token;fine", time)) == [(40, NOON, NOON, later)]
+    assert run(ladder.format("token;plain", time))[0][0] == 0
 
 
 @pytest.fixture
@@ -535,7 +631,7 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
     prices = run("SELECT symbol, price FROM price_now ORDER BY symbol")
     assert prices == [("DUST", None), ("FINE", 2), ("GONE", None), ("RGONE", None)]
     # A second earlier they were just young enough.
-    assert run(f"SELECT count(price) FROM price_at(time = '{NOON + timedelta(days=1):%F %T}')") == [(3,)]
+    assert run(f"SELECT count(price) FROM price_at(time = '{NOON + timedelta(days=1):%FT%TZ}')") == [(3,)]
     assert run(_ACCOUNTS) == [
         (None, 2, None, None, None, None, 1, 0),
         (2, None, None, None, None, None, 0, 1),
@@ -555,7 +651,7 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
         (0, 0, None, None, None, None, 6),
         (None, None, 0, 0, 0, None, 2),
     ]
-    ladder = "SELECT DISTINCT accounts FROM risk_ladder(asset_id = 'token;{}', time = now())"
+    ladder = "SELECT DISTINCT accounts FROM risk_ladder(asset_id = 'token;{}', time = toUnixTimestamp(now()))"
     assert run(ladder.format("fine")) == [(1,)]
     assert run(ladder.format("gone")) == []
     # What is not listed for so long ends. In accounts it then counts as nothing; elsewhere nobody knows its value.
@@ -581,7 +677,8 @@ def test_no_imported_price_is_too_old(run: Run, store: Store) -> None:
     """Without a snapshot of prices nothing says that one is missing."""
     second = int(NOON.timestamp())
     commit(store, {"token;a": [(second, Decimal(1))], "token;b": [(second + 10**6, Decimal(2))]}, kind="import")
-    assert run("SELECT price FROM price_now ORDER BY asset_id") == [(1,), (2,)]
+    prices = run("SELECT price, markets_at, prices_at FROM price_now ORDER BY asset_id")
+    assert prices == [(1, None, None), (2, None, None)]
 
 
 @pytest.mark.usefixtures("views")

@@ -159,7 +159,7 @@ def test_late_prices_are_shown_or_else_the_oldest_and_the_newest_doubts() -> Non
     unscheduled = [replace(STATUS.families[0], interval=None)]
     assert oldest(replace(STATUS, families=unscheduled)) == late[:1]
     lines = as_text(STATUS).splitlines()
-    at = lines.index("In doubt    11 of the last day; `SELECT * FROM doubts` shows all")
+    at = lines.index("In doubt    11 of the last day; `SELECT * FROM anomalies` shows all")
     assert lines[at + 1 : at + 11] == ["            price of AAA at 2026-03-01T12:00:00Z is 0"] * 10
     assert len(json.loads(as_json(STATUS))["doubts"]) == 10
     assert "In doubt" not in as_text(replace(STATUS, doubts=[]))

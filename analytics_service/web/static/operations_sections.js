@@ -82,7 +82,7 @@ function doubts({ doubts: newest, doubts_last_day: all }) {
     { title: "Before, at", cell: (one) => time(one.before_at) },
   ];
   const command = h("code", {}, "analytics-service remove");
-  const hint = ["Right values need nothing; ", command, " takes wrong ones out. The view ", h("code", {}, "doubts"), " lists all."];
+  const hint = ["Right values need nothing; ", command, " takes wrong ones out. The view ", h("code", {}, "anomalies"), " lists all."];
   return [h("p", {}, says), table("The newest values that may be wrong", columns, newest), h("p", { class: "soft" }, hint)];
 }
 

@@ -1,12 +1,13 @@
 -- Values that may be wrong.
 
-CREATE OR REPLACE VIEW doubts_since{on_cluster}
+CREATE OR REPLACE VIEW anomalies_since{on_cluster}
 AS WITH
+{instant},
 listed AS
 (
     SELECT history, asset_id, observed_at, what, value, before_at, before
     FROM doubt FINAL
-    WHERE observed_at >= parseDateTime64BestEffort({time:String}, 3, 'UTC')
+    WHERE observed_at >= instant
 ),
 stored AS
 (
@@ -37,9 +38,9 @@ WHERE (d.history, d.asset_id, d.observed_at, d.value) IN (SELECT history, asset_
     OR (d.history, d.asset_id, assumeNotNull(d.before_at), assumeNotNull(d.before)) IN
        (SELECT history, asset_id, observed_at, value FROM stored))
 SETTINGS join_use_nulls = 0
-COMMENT 'Values since an instant that may be wrong: FROM doubts_since(time = \'2026-03-01\'); doubts has the same columns';
+COMMENT 'Values since an instant that may be wrong, with the columns of anomalies: FROM anomalies_since(time = \'2026-03-01T00:00:00Z\')';
 
-CREATE OR REPLACE VIEW doubts{on_cluster}
+CREATE OR REPLACE VIEW anomalies{on_cluster}
 (
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the value',
     what String COMMENT 'zero (a price of 0), jump (of a price, beyond ANALYTICS_PRICE_JUMP), or fall (of a total, by more than half)',
@@ -53,5 +54,5 @@ CREATE OR REPLACE VIEW doubts{on_cluster}
     before_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant of that value'
 )
 AS SELECT observed_at, what, history, asset_id, symbol, value, value_exact, before, before_exact, before_at
-FROM doubts_since(time = '1970-01-01')
+FROM anomalies_since(time = 0)
 COMMENT 'Values of snapshots that may be wrong; those that were corrected, or the value before, are gone';

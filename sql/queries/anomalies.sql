@@ -8,6 +8,6 @@ SELECT
     value_exact AS value,
     toUnixTimestamp(before_at) AS before_at,
     before_exact AS before
-FROM doubts_since(time = {time:String})
+FROM anomalies_since(time = {time:String})
 ORDER BY observed_at DESC, history, asset_id
 LIMIT 10000
