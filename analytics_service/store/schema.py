@@ -214,4 +214,10 @@ def _each_statement() -> Iterator[str]:
     for script in all_scripts[len(parts) :]:
         for statement in statements(script.read_text("utf-8")):
             for placeholders in _EACH.get(script.stem, [{}]):
-                yield filled(statement, {**placeholders, **shared})
+                yield _with_parts(statement, {**placeholders, **shared})
+
+
+def _with_parts(statement: str, parts: Mapping[str, str]) -> str:
+    """A statement with its parts, and theirs."""
+    whole = filled(statement, parts)
+    return whole if whole == statement else _with_parts(whole, parts)

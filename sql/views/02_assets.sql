@@ -27,31 +27,29 @@ AS WITH defined AS
     FROM asset_definition
     GROUP BY id
 ),
-linked AS
+-- Receipt tokens by origin, and decimals by asset: a query executes scalars once, however often it reads this view.
 (
-    SELECT d.id AS id, d.a AS a, d.last_listed AS last_listed, if(d.a.6 != '', d.a.6, r.receipt) AS receipt
-    FROM defined AS d
-    LEFT JOIN
+    SELECT (groupArray(origin), groupArray(receipt))
+    FROM
     (
         SELECT a.5 AS origin, min(id) AS receipt
         FROM defined
         WHERE a.3 = 'protocol_receipt_token' AND a.5 != ''
         GROUP BY origin
-    ) AS r ON r.origin = d.id
-)
+    )
+) AS receipts,
+(SELECT (groupArray(id), groupArray(a.4)) FROM defined WHERE a.8) AS described
 SELECT
-    d.id AS asset_id,
-    d.a.1 AS symbol,
-    d.a.2 AS name,
-    d.a.3 AS kind,
-    d.a.4 AS decimals,
-    d.a.5 AS origin_id,
-    d.receipt AS receipt_id,
-    if(t.a.8, t.a.4, d.a.4) AS receipt_decimals,
-    CAST(if(d.a.7 = d.a.9, d.last_listed, d.a.7), 'Nullable(DateTime64(3, \'UTC\'))') AS ended_at
-FROM linked AS d
-LEFT JOIN defined AS t ON t.id = d.receipt
-SETTINGS join_use_nulls = 0
+    id AS asset_id,
+    a.1 AS symbol,
+    a.2 AS name,
+    a.3 AS kind,
+    a.4 AS decimals,
+    a.5 AS origin_id,
+    if(a.6 != '', a.6, transform(id, receipts.1, receipts.2, '')) AS receipt_id,
+    transform(receipt_id, described.1, described.2, a.4) AS receipt_decimals,
+    CAST(if(a.7 = a.9, last_listed, a.7), 'Nullable(DateTime64(3, \'UTC\'))') AS ended_at
+FROM defined
 COMMENT 'Every asset that there is or was, as it is defined now';
 
 CREATE OR REPLACE VIEW assets{on_cluster}
@@ -107,82 +105,9 @@ AS WITH
     FROM snapshot
     WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= instant
 ) AS markets,
--- Later observations are of runs that have not ended, and cells after this one are not closed.
-(
-    SELECT toDateTime(least(instant, max(last_observed_at)), 'UTC')
-    FROM snapshot
-    WHERE family = 'prices' AND kind != 'assets'
-    HAVING NOT throwIf(min(first_observed_at) > instant, 'This time is before the first price')
-) AS moment,
--- The snapshot that says how old a price is. Nothing says so of imported history alone.
-(SELECT maxOrNull(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
--- That snapshot says what has ended, too.
-ended AS (SELECT asset_id FROM all_assets WHERE ended_at < ifNull(taken, instant)),
-quoted AS
-(
-    SELECT
-        asset_id,
-        max(last_at) AS observed_at,
-        if(dateDiff('second', observed_at, taken) > {price_max_age}, NULL, toFloat64(argMax(value, last_at))) AS price
-    FROM
-    (
-        SELECT asset_id, last_at, close AS value
-        FROM cell FINAL
-        WHERE history = 'price'
-          AND (width = 'month' AND cell < toStartOfMonth(moment)
-            OR width = 'day' AND cell >= toStartOfMonth(moment) AND cell < toStartOfDay(moment)
-            OR width = 'quarter' AND cell >= toStartOfDay(moment) AND cell < toStartOfFifteenMinutes(moment))
-
-        UNION ALL
-
-        SELECT asset_id, observed_at, value
-        FROM observation FINAL
-        WHERE history = 'price' AND observed_at >= toStartOfFifteenMinutes(moment) AND observed_at <= moment
-    )
-    WHERE asset_id NOT IN (SELECT asset_id FROM ended)
-    GROUP BY asset_id
-),
-redeemed AS
-(
-    SELECT l.asset_id AS asset_id,
-        redeemed_by_each(l.principal, l.receipt_supply, a.receipt_decimals - a.decimals) AS ratio
-    FROM (SELECT * FROM market_lend FINAL WHERE observed_at = markets.1 AND version = markets.2) AS l
-    INNER JOIN all_assets AS a ON a.asset_id = l.asset_id
-    WHERE a.receipt_id NOT IN (SELECT asset_id FROM ended)
-),
--- The quotes on the line of each asset, and what each asset on it redeems of the next.
-priced AS
-(
-    SELECT
-        a.asset_id AS asset_id,
-        any(a.symbol) AS symbol,
-        groupArrayInsertAt('', 5)(a.origin_id, toUInt8(step - 1)) AS line,
-        groupArrayInsertAt(nan, 5)(if(q.asset_id = '', nan, ifNull(q.price, inf)), toUInt8(step - 1)) AS quotes,
-        groupArrayInsertAt(toDateTime('1970-01-01', 'UTC'), 5)(q.observed_at, toUInt8(step - 1)) AS times,
-        groupArrayInsertAt(nan, 5)(if(step = 1 OR r.asset_id = '', NULL, r.ratio), toUInt8(greatest(step, 2) - 2)) AS ratios,
-        price_on_line(quotes, ratios) AS price,
-        -- The first on the line with a quote, or else the first that has lost it.
-        coalesce(
-            nullIf(arrayFirstIndex(quote -> isFinite(quote), quotes), 0),
-            arrayFirstIndex(quote -> isInfinite(quote), quotes)) AS base
-    FROM asset_line AS a
-    LEFT JOIN quoted AS q ON q.asset_id = a.origin_id
-    LEFT JOIN redeemed AS r ON r.asset_id = a.origin_id
-    WHERE a.asset_id NOT IN (SELECT asset_id FROM ended)
-    GROUP BY asset_id
-    HAVING NOT isNaN(price)
-)
-SELECT
-    toString(p.asset_id) AS asset_id,
-    toString(p.symbol) AS symbol,
-    if(isFinite(p.price), p.price, NULL) AS price,
-    toDateTime64(times[base], 3, 'UTC') AS observed_at,
-    toBool(base > 1) AS follows,
-    toString(line[base]) AS priced_by,
-    instant_of(markets.1) AS markets_at,
-    instant_of(taken) AS prices_at
-FROM priced AS p
-SETTINGS join_use_nulls = 0
+{prices}
+SELECT *
+FROM prices
 COMMENT 'The price of each asset as of an instant, with the columns of price_now: FROM price_at(time = \'2026-03-01T12:00:00Z\')';
 
 CREATE OR REPLACE VIEW price_now{on_cluster}

@@ -17,8 +17,7 @@ CREATE OR REPLACE VIEW account_item_at{on_cluster}
 )
 AS WITH
 {functions},
-{instant},
-{runs},
+{positions},
 (
     SELECT (toFloat64(any(staking_health_modifier)), toFloat64(any(stake_collateral_ratio)))
     FROM market_config
@@ -30,7 +29,7 @@ SELECT
     i.kind AS kind,
     i.asset_id AS asset_id,
     i.usd IS NULL AND i.units != 0 AS unpriced,
-    ifNull(multiIf(kind = 'collateral', ifNull(i.liquidation_ltv, toFloat64(c.liquidation_ltv)), kind = 'stake', toFloat64(s.health_weight), 0), 0)
+    ifNull(multiIf(kind = 'collateral', ifNull(i.liquidation_ltv, i.market_ltv), kind = 'stake', toFloat64(s.health_weight), 0), 0)
         AS weight,
     assumeNotNull(rules.1) AS largest_boost,
     -- Of stakes that add nothing to health, a lost price does not matter.
@@ -40,9 +39,7 @@ SELECT
     i.positions_at AS positions_at,
     i.markets_at AS markets_at,
     i.prices_at AS prices_at
-FROM position_at(time = {time:String}) AS i
-LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
-    ON c.asset_id = i.asset_id
+FROM positions AS i
 LEFT JOIN (SELECT * FROM ptoken_pool FINAL WHERE observed_at = ptoken.1 AND version = ptoken.2) AS s
     ON s.pool = i.pool
 WHERE i.kind IN ('collateral', 'debt', 'account', 'stake')

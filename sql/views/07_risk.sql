@@ -38,17 +38,23 @@ CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 )
 AS WITH
 {functions},
-(SELECT groupArray((asset_id, priced_by, price)) FROM price_at(time = {time:String})) AS prices,
 (
     SELECT any(origin_id)
     FROM all_assets
     WHERE asset_id = {asset_id:String}
     HAVING NOT throwIf(count() = 0, concat('There is no asset \'', {asset_id:String}, '\': the view assets has all ids'))
 ) AS origin,
--- What the asset stands for: of a token without a price, what its origin does.
-arrayFirst(p -> p.1 = if(arrayExists(o -> o.1 = {asset_id:String}, prices), {asset_id:String}, origin), prices).2 AS stands_for,
-arrayFirst(p -> p.1 = stands_for, prices).3 AS quoted,
-arrayMap(p -> p.1, arrayFilter(p -> p.2 = stands_for, prices)) AS moving,
+-- What the asset stands for: of a token without a price, what its origin does. What follows its price moves with it.
+asked AS
+(
+    SELECT
+        groupArray((asset_id, priced_by, price)) AS prices,
+        arrayFirst(p -> p.1 = if(arrayExists(o -> o.1 = {asset_id:String}, prices), {asset_id:String}, origin), prices).2 AS stands_for,
+        arrayFirst(p -> p.1 = stands_for, prices).3 AS quoted,
+        arrayMap(p -> p.1, arrayFilter(p -> p.2 = stands_for, prices)) AS moving
+    FROM price_at(time = {time:String})
+    HAVING quoted IS NOT NULL
+),
 accounts AS
 (
     SELECT
@@ -58,10 +64,16 @@ accounts AS
         (sumIf(weighted, kind = 'stake' AND NOT moves), sumIf(weighted, kind = 'stake' AND moves)) AS staked,
         any(largest_boost) AS largest_boost,
         any(stake_ratio) AS stake_ratio,
+        any(assumeNotNull(i.quoted)) AS quoted,
         any(i.positions_at) AS positions_at,
         any(i.markets_at) AS markets_at,
         any(i.prices_at) AS prices_at
-    FROM (SELECT *, has(moving, asset_id) AS moves FROM account_item_at(time = {time:String})) AS i
+    FROM
+    (
+        SELECT *, has(a.moving, i.asset_id) AS moves
+        FROM account_item_at(time = {time:String}) AS i
+        CROSS JOIN (SELECT moving, quoted FROM asked) AS a
+    ) AS i
     GROUP BY address, account_index
     -- What is not a number has lost its price.
     HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0
@@ -76,15 +88,15 @@ stressed AS
         (secured.1 + secured.2 * percent / 100) / debt AS base,
         boosted(staked.1 + staked.2 * percent / 100, collateral, stake_ratio, largest_boost) AS boost,
         round(base + boost, 12) < 1 AS is_liquidatable,
+        quoted,
         positions_at,
         markets_at,
         prices_at
     FROM accounts
-    WHERE quoted IS NOT NULL
 )
 SELECT
     (toInt16(s.percent) - 100) / 100 AS change,
-    assumeNotNull(quoted) * s.percent / 100 AS price,
+    any(s.quoted) * s.percent / 100 AS price,
     countIf(is_liquidatable) AS accounts,
     sumIf(collateral, is_liquidatable) AS collateral_usd,
     sumIf(debt, is_liquidatable) AS debt_usd,

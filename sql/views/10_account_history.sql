@@ -57,40 +57,35 @@ items AS
     WHERE NOT c.closed
 ),
 tokens AS (SELECT DISTINCT observed_at, version, asset_id FROM ptoken_state),
--- Positions are of all shards, and a subquery of them is executed once.
-lines AS
-(
-    SELECT asset_id, step, origin_id
-    FROM asset_line
-    WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes) OR asset_id IN (SELECT asset_id FROM tokens)
-),
-ended AS (SELECT asset_id, toDateTime(ended_at, 'UTC') AS until FROM all_assets WHERE ended_at IS NOT NULL),
+-- Positions are of all shards, and this is executed once.
+(SELECT groupUniqArray(asset_id) FROM (SELECT asset_id FROM changes UNION ALL SELECT asset_id FROM tokens)) AS asset_ids,
+lines AS (SELECT asset_id, step, origin_id FROM asset_line WHERE has(asset_ids, asset_id)),
+(SELECT groupUniqArray(origin_id) FROM lines) AS origin_ids,
 -- The quote of each asset on a line: not a number if there is none, infinite if it is too old.
 quotes AS
 (
     SELECT k.asset_id AS asset_id, k.at AS at,
         multiIf(
-            o.asset_id IS NULL OR e.until < ifNull(k.priced_at, k.at), nan,
+            o.asset_id IS NULL OR a.ended_at < ifNull(k.priced_at, k.at), nan,
             k.priced_at IS NOT NULL AND dateDiff('second', o.observed_at, k.priced_at) > {price_max_age}, inf,
             o.value) AS quote,
         redeemed_by_each(l.principal, l.receipt_supply, a.receipt_decimals - a.decimals) AS ratio,
-        l.asset_id IS NULL OR r.until < ifNull(k.priced_at, k.at) AS redeems_nothing
+        l.asset_id IS NULL OR r.ended_at < ifNull(k.priced_at, k.at) AS redeems_nothing
     FROM
     (
         SELECT origins.asset_id AS asset_id, m.at AS at, m.markets AS markets, m.priced_at AS priced_at
-        FROM (SELECT DISTINCT origin_id AS asset_id FROM lines) AS origins
+        FROM (SELECT arrayJoin(origin_ids) AS asset_id) AS origins
         CROSS JOIN moments AS m
     ) AS k
     ASOF LEFT JOIN
     (
         SELECT toString(asset_id) AS asset_id, observed_at, toFloat64(value) AS value
         FROM observation FINAL
-        WHERE history = 'price' AND asset_id GLOBAL IN (SELECT origin_id FROM lines)
+        WHERE history = 'price' AND asset_id IN (SELECT arrayJoin(origin_ids))
     ) AS o ON o.asset_id = k.asset_id AND k.at >= o.observed_at
     LEFT JOIN all_assets AS a ON a.asset_id = k.asset_id
-    LEFT JOIN ended AS e ON e.asset_id = k.asset_id
-    LEFT JOIN ended AS r ON r.asset_id = a.receipt_id
-    LEFT JOIN (SELECT * FROM market_lend FINAL WHERE asset_id GLOBAL IN (SELECT origin_id FROM lines)) AS l
+    LEFT JOIN all_assets AS r ON r.asset_id = a.receipt_id
+    LEFT JOIN (SELECT * FROM market_lend FINAL WHERE has(origin_ids, asset_id)) AS l
         ON l.asset_id = k.asset_id AND l.observed_at = k.markets.1 AND l.version = k.markets.2
 ),
 prices AS
@@ -130,9 +125,9 @@ valued AS
         i.markets.1 AS markets_at,
         i.priced_at AS prices_at
     FROM items AS i
-    LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes)) AS c
+    LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE has(asset_ids, asset_id)) AS c
         ON c.asset_id = i.asset_id AND c.observed_at = i.markets.1 AND c.version = i.markets.2
-    LEFT JOIN (SELECT * FROM market_debt FINAL WHERE asset_id GLOBAL IN (SELECT asset_id FROM changes)) AS d
+    LEFT JOIN (SELECT * FROM market_debt FINAL WHERE has(asset_ids, asset_id)) AS d
         ON d.asset_id = i.asset_id AND d.observed_at = i.markets.1 AND d.version = i.markets.2
     LEFT JOIN (SELECT * FROM market_config FINAL) AS g ON g.observed_at = i.markets.1 AND g.version = i.markets.2
     LEFT JOIN tokens AS t ON t.observed_at = i.ptoken.1 AND t.version = i.ptoken.2
