@@ -1,5 +1,9 @@
--- Tables that others have replaced.
+-- Tables and views that others have replaced.
 
 DROP TABLE IF EXISTS asset{on_cluster} SYNC;
 
 DROP TABLE IF EXISTS correction{on_cluster} SYNC;
+
+DROP VIEW IF EXISTS doubts{on_cluster};
+
+DROP VIEW IF EXISTS doubts_since{on_cluster};
