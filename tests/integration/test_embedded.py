@@ -628,7 +628,7 @@ def test_a_backup_can_be_written_and_restored(server: Settings, store: Store) ->
     file, copy = f"Disk('backups', '{store.database}.tar')", f"{store.database}_copy"
     store.execute(f"BACKUP DATABASE {store.database} TO {file}")
     store.execute(f"RESTORE DATABASE {store.database} AS {copy} FROM {file}")
-    sql = f"SELECT id FROM {copy}.asset"
+    sql = f"SELECT id FROM {copy}.asset_definition"
     assert asked(str(server.clickhouse_url), sql, "analytics", server.clickhouse_password) == (200, "token;0x1\n")
     assert (server.data_dir / "clickhouse" / "data" / "backups" / f"{store.database}.tar").is_file()
     store.execute(f"DROP DATABASE {copy} SYNC", in_database=False)
