@@ -8,6 +8,7 @@ CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher{on_cluster};
 ALTER SETTINGS PROFILE analytics_researcher{on_cluster} SETTINGS
     max_threads = {threads} MAX {threads},
     max_execution_time = 300 MIN 1 MAX 300,
+    join_use_nulls = 1,
     {fixed};
 
 CREATE USER IF NOT EXISTS {user}{on_cluster} IDENTIFIED WITH sha256_hash BY '{hash}'

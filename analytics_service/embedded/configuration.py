@@ -119,6 +119,7 @@ _USERS = """\
             <profile>default</profile>
             <max_threads>{threads}</max_threads>
             <max_execution_time>{seconds}</max_execution_time>
+            <join_use_nulls>1</join_use_nulls>
             {limits}
             <constraints>
                 <max_threads><max>{threads}</max></max_threads>

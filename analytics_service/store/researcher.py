@@ -16,6 +16,9 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
     Together they have `memory` bytes of memory, and as much disk for temporary files.
     """
     return {
+        # They only read, as their grants say, and may change settings. Whose query can write goes on without a client.
+        "readonly": 2,
+        "cancel_http_readonly_queries_on_client_close": 1,
         # The service's queries have priority 1.
         "priority": 2,
         "os_thread_priority": None,

@@ -18,10 +18,11 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import polars as pl
 import pytest
+import urllib3
 from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_service.config.settings import Settings
@@ -377,6 +378,7 @@ REFUSED = [
     *((user, sql, code) for user in ("analytics", "researcher") for sql, code in _FILES),
     *(("researcher", sql, 497) for sql in _WRITES),
     *(("researcher", f"SELECT 1 SETTINGS {setting}", 452) for setting in _LIMITS),
+    ("researcher", "SET readonly = 0", 164),
 ]
 
 
@@ -384,7 +386,8 @@ REFUSED = [
 def test_users_get_to_nothing_outside_and_researchers_write_nothing_and_keep_to_their_limits(
     server: Settings, database: str, user: str, sql: str, code: int
 ) -> None:
-    """42: the function takes no argument. 452: the setting may not be changed, or not to that. 497: access denied."""
+    """42: the function takes no argument. 164: who only reads cannot change that. 452: the setting may not be changed,
+    or not to that. 497: access denied."""
     password = read_password(server.data_dir / (PASSWORD if user == "analytics" else RESEARCHER_PASSWORD))
     _, body = asked(str(server.clickhouse_url), sql.replace("{database}", database), user, password)
     assert body.startswith(f"Code: {code}."), body
@@ -427,6 +430,21 @@ def test_researchers_read_everything_and_bring_data_along(server: Settings, data
     assert researched(server, "SELECT currentDatabase(), getSetting('priority')") == (200, "analytics\t2\n")
     assert researched(server, f"SELECT a + b FROM {database}.shown, values('b UInt8', 1) AS mine") == (200, "8\n")
     assert researched(server, "SELECT count() > 0 FROM system.processes") == (200, "1\n")
+    path, content = "/?query=SELECT+sum(a)+FROM+mine&mine_structure=a+UInt8", {"mine": ("mine", "1\n2\n")}
+    password = read_password(server.data_dir / RESEARCHER_PASSWORD)
+    headers = {"X-ClickHouse-User": "researcher", "X-ClickHouse-Key": password}
+    assert urllib3.request("POST", f"{server.clickhouse_url}{path}", fields=content, headers=headers).data == b"3\n"
+
+
+@pytest.mark.usefixtures("database")
+def test_researchers_set_what_their_clients_set_within_the_limits(server: Settings) -> None:
+    rows = "values('a UInt8', 1) AS mine LEFT JOIN values('b UInt8', 2) AS other ON b = a"
+    sql = f"SELECT b, getSetting('max_execution_time') FROM {rows}"
+    assert researched(server, sql) == (200, "\\N\t300\n")
+    taken = "max_execution_time = 1, max_threads = 1, join_use_nulls = 0, readonly = 2"
+    assert researched(server, f"{sql} SETTINGS {taken}") == (200, "0\t1\n")
+    _, body = researched(server, "SELECT 1 SETTINGS max_execution_time = 0")
+    assert "Setting max_execution_time shouldn't be less than 1." in body
 
 
 @pytest.mark.usefixtures("database")
@@ -462,6 +480,23 @@ def test_researchers_have_four_queries_at_a_time_and_the_service_is_answered(ser
     refused = [body for status, body in answers if status != 200]
     assert len(refused) == 8
     assert all(body.startswith("Code: 202.") for body in refused), refused
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_queries_whose_clients_have_gone_leave_room_for_others(server: Settings, method: str) -> None:
+    """A query whose client stays may take ten times as long as this waits."""
+    url, password = urlsplit(str(server.clickhouse_url)), read_password(server.data_dir / RESEARCHER_PASSWORD)
+    headers = {"X-ClickHouse-User": "researcher", "X-ClickHouse-Key": password}
+    endless = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
+    with ExitStack() as clients:
+        for _ in range(4):
+            connection = clients.enter_context(closing(http.client.HTTPConnection(url.netloc, timeout=10)))
+            connection.request(method, "/?query=SELECT+1", headers=headers)
+            connection.getresponse().read()
+            connection.request(method, f"/?query={quote(endless)}", headers=headers)
+        until(lambda: researched(server, "SELECT 1")[1].startswith("Code: 202."), seconds=30)
+    until(lambda: researched(server, "SELECT 1") == (200, "1\n"), seconds=30)
 
 
 @pytest.mark.usefixtures("database")

@@ -23,7 +23,7 @@ from analytics_service.processes.watch import running
 from analytics_service.run.welcome import sql_addresses
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
-from analytics_service.store.researcher import make_researcher, researcher_grants, researcher_script
+from analytics_service.store.researcher import fixed_settings, make_researcher, researcher_grants, researcher_script
 from analytics_service.store.server import RESEARCHER_PASSWORD, read_password, read_running
 from tests.clickhouse import hello
 from tests.dictionary import README
@@ -115,9 +115,10 @@ def test_a_researcher_may_do_nothing_else(server_of_ones_own: Settings, sql: str
 def test_clickhouse_understands_every_statement_that_makes_a_researcher(server_of_ones_own: Settings) -> None:
     """This server cannot store users, which it finds out last."""
     filled = {"user": "`bob`", "database": "`analytics`", "readable": "`analytics`.*", "hash": "0" * 64}
-    statements = researcher_script(
-        **filled, threads="2", fixed="priority = 2 READONLY, log_comment READONLY", on_cluster=""
+    fixed = ", ".join(
+        f"{name}{'' if value is None else f' = {value}'} READONLY" for name, value in fixed_settings(10**9).items()
     )
+    statements = researcher_script(**filled, threads="2", fixed=fixed, on_cluster="")
     assert len(statements) == 6
     for sql in statements:
         answer = asked(server_of_ones_own, "admin", sql)

@@ -10,9 +10,11 @@ from analytics_service.store.connection import Store
 from analytics_service.store.layout import Layout
 from analytics_service.store.researcher import make_researcher
 
+_FIXED = "readonly = 2 READONLY, max_memory_usage_for_user = 16000000000 READONLY, workload READONLY"
+
 
 class Executed(Store):
-    """A store that keeps statements, on a server of eight processors and 64 GB that knows two of the settings."""
+    """A store that keeps statements, on a server of eight processors and 64 GB that knows three of the settings."""
 
     def __init__(self, users: int, made: int, layout: Layout | None = None) -> None:
         self.database = "analytics"
@@ -21,7 +23,7 @@ class Executed(Store):
         limits = {
             "threads": [4],
             "memory": [16_000_000_000],
-            "settings": [["max_memory_usage_for_user", "log_comment"]],
+            "settings": [["max_memory_usage_for_user", "readonly", "workload"]],
         }
         self._found = pl.DataFrame({**limits, "users": [users], "made": [made]})
 
@@ -43,7 +45,8 @@ def test_a_new_user_has_a_password_of_which_clickhouse_gets_the_digest() -> None
     assert f"CREATE USER IF NOT EXISTS `alice` IDENTIFIED WITH sha256_hash BY '{digest}'" in sent
     assert "GRANT SELECT ON `analytics`.* TO `alice` WITH REPLACE OPTION" in store.statements
     assert "max_threads = 4 MAX 4" in sent
-    assert "    max_memory_usage_for_user = 16000000000 READONLY, log_comment READONLY" in sent.splitlines()
+    assert "    join_use_nulls = 1," in sent.splitlines()
+    assert f"    {_FIXED}" in sent.splitlines()
     assert "{" not in sent
 
 
@@ -51,6 +54,9 @@ def test_a_user_that_was_made_before_keeps_the_password() -> None:
     store = Executed(users=1, made=1)
     assert make_researcher(store, "alice") is None
     assert not any(statement.startswith(("ALTER USER", "CREATE USER")) for statement in store.statements)
+    # ClickHouse puts these settings in the place of all that the profile had.
+    (profile,) = [sql for sql in store.statements if sql.startswith("ALTER SETTINGS PROFILE")]
+    assert profile.splitlines()[-2:] == ["    join_use_nulls = 1,", f"    {_FIXED}"]
     assert "GRANT SELECT ON `analytics`.* TO `alice` WITH REPLACE OPTION" in store.statements
 
 
@@ -66,7 +72,6 @@ def test_people_see_what_the_service_sees_of_replicas_and_shards() -> None:
     store = Executed(users=0, made=0, layout=Layout("Atomic", "main", 3))
     make_researcher(store, "alice")
     (profile,) = [sql for sql in store.statements if sql.startswith("ALTER SETTINGS PROFILE")]
-    assert profile.splitlines()[-1].removeprefix("    max_memory_usage_for_user = 16000000000 READONLY, ") == (
-        "log_comment READONLY, select_sequential_consistency = '1', skip_unavailable_shards = '0', "
-        "distributed_product_mode = 'global'"
+    assert profile.splitlines()[-1].removeprefix(f"    {_FIXED}, ") == (
+        "select_sequential_consistency = '1', skip_unavailable_shards = '0', distributed_product_mode = 'global'"
     )
