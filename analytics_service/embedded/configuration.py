@@ -96,6 +96,8 @@ _USERS = """\
         <default>
             <!-- The ids of all series are a parameter of queries for history. -->
             <http_max_field_value_size>{parameter}</http_max_field_value_size>
+            <!-- The log has them in full. The default is 10 MiB. -->
+            <http_max_request_header_size>65536</http_max_request_header_size>
             <!-- Answers that wait for the end of a statement wait here, and not on a disk that may be full. -->
             <http_response_buffer_size>1048576</http_response_buffer_size>
             <!-- Most queries read a few rows of a few columns. Handing each read to another thread costs more. -->

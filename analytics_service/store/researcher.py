@@ -39,10 +39,10 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
         "memory_overcommit_ratio_denominator_for_user": None,
         "max_network_bandwidth_for_user": None,
         "max_network_bandwidth_for_all_users": None,
-        # Thousands of quick queries a second would fill memory and disk with their log.
-        "log_queries_min_query_duration_ms": 100,
+        # Thousands of quick queries a second, and texts without bounds, would fill memory and disk with their log.
+        "log_queries_min_query_duration_ms": 10_000,
         "log_queries_cut_to_length": 2000,
-        "log_comment": None,
+        "log_query_settings": 0,
         # Neither time nor memory of parsing and analysis is bounded, nor are texts of settings.
         "max_query_size": None,
         "max_ast_depth": None,

@@ -362,9 +362,12 @@ _LIMITS = [
     "memory_overcommit_ratio_denominator_for_user = 1",
     "max_network_bandwidth_for_user = 1",
     "max_network_bandwidth_for_all_users = 1",
-    "log_comment = 'prices'",
+    "cancel_http_readonly_queries_on_client_close = 0",
     "log_queries_min_query_duration_ms = 0",
     "log_queries_cut_to_length = 1000000",
+    "log_query_settings = 1",
+    # Another profile lifts nothing.
+    "profile = 'default', priority = 1",
     # Only the size of what is analysed bounds time and memory of the analysis.
     *(f"{name} = 1000000000" for name in ("max_expanded_ast_elements", "max_ast_elements", "max_query_size")),
 ]
@@ -441,7 +444,7 @@ def test_researchers_set_what_their_clients_set_within_the_limits(server: Settin
     rows = "values('a UInt8', 1) AS mine LEFT JOIN values('b UInt8', 2) AS other ON b = a"
     sql = f"SELECT b, getSetting('max_execution_time') FROM {rows}"
     assert researched(server, sql) == (200, "\\N\t300\n")
-    taken = "max_execution_time = 1, max_threads = 1, join_use_nulls = 0, readonly = 2"
+    taken = "log_comment = 'mine', max_execution_time = 1, max_threads = 1, join_use_nulls = 0, readonly = 2"
     assert researched(server, f"{sql} SETTINGS {taken}") == (200, "0\t1\n")
     _, body = researched(server, "SELECT 1 SETTINGS max_execution_time = 0")
     assert "Setting max_execution_time shouldn't be less than 1." in body
@@ -608,6 +611,8 @@ def test_the_server_listens_on_loopback_only(server: Settings) -> None:
 
 
 _LOGGED = "SELECT query, error_code FROM service_log.query_log WHERE query LIKE '%4711%' AND name = '' ORDER BY query"
+# Of earlier versions. It would log a query twice.
+_EARLIER = "SELECT event_time AS ended_at, query FROM system.query_log WHERE query_duration_ms >= 100"
 
 
 def ask(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
@@ -631,6 +636,7 @@ def test_queries_that_failed_or_were_slow_are_logged_for_a_week_and_outlive_the_
         assert found == known
         with client(replace(settings, clickhouse_database="service_log")) as own_client:
             own_client.command("INSERT INTO query_log (ended_at, query) VALUES (now() - INTERVAL 8 DAY, 'old')")
+            own_client.command(f"CREATE MATERIALIZED VIEW query_log_view TO query_log AS {_EARLIER}")
     with clickhouse(own, "pytest") as settings:
         assert len(ask(settings, _LOGGED)) == len(known)
         ask(settings, "SELECT sleep(0.2), 4711 AS again")
@@ -638,6 +644,28 @@ def test_queries_that_failed_or_were_slow_are_logged_for_a_week_and_outlive_the_
         with client(replace(settings, clickhouse_database="service_log")) as own_client:
             own_client.command("OPTIMIZE TABLE query_log FINAL")
         assert ask(settings, "SELECT count() FROM service_log.query_log WHERE query = 'old'") == [(0,)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("database")
+def test_no_comment_of_a_researcher_is_taken_for_the_name_of_a_query(server: Settings) -> None:
+    """Of researchers, the log has what took ten seconds, without the settings: their texts have no bound."""
+    sql = "SELECT sleepEachRow({}) SETTINGS function_sleep_max_microseconds_per_block = 0, log_comment = 'prices'"
+    for seconds in (2, 11):
+        with closing(http.client.HTTPConnection(urlsplit(str(server.clickhouse_url)).netloc, timeout=60)) as connection:
+            password = read_password(server.data_dir / RESEARCHER_PASSWORD)
+            headers = {"X-ClickHouse-User": "researcher", "X-ClickHouse-Key": password}
+            connection.request("POST", "/", sql.format(seconds), headers)
+            assert connection.getresponse().read() == b"0\n"
+    ask(server, "SELECT 1")
+    own = "FROM system.query_log WHERE user = 'researcher' AND query LIKE 'SELECT sleepEachRow(%'"
+    assert ask(server, f"SELECT query LIKE '%(11)%', log_comment, Settings {own}") == [(1, "prices", {})]
+    assert ask(server, "SELECT name FROM service_log.query_log WHERE query LIKE 'SELECT sleepEachRow(%'") == [("",)]
+
+
+def test_the_headers_that_the_log_has_in_full_are_bounded(server: Settings) -> None:
+    headers = {"User-Agent": "x" * 100_000}
+    assert urllib3.request("GET", f"{server.clickhouse_url}/ping", headers=headers).status == http.client.BAD_REQUEST
 
 
 def test_the_log_of_queries_is_bounded(server: Settings) -> None:
