@@ -21,6 +21,7 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
         "cancel_http_readonly_queries_on_client_close": 1,
         # The service's queries have priority 1.
         "priority": 2,
+        "low_priority_query_wait_time_ms": None,
         "os_thread_priority": None,
         "os_threads_nice_value_query": None,
         "max_concurrent_queries_for_user": _QUERIES,

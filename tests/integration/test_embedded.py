@@ -345,6 +345,7 @@ _WRITES = [
 # Settings that reach beyond a query, or lift limits.
 _LIMITS = [
     "priority = 1",
+    "low_priority_query_wait_time_ms = 0",
     "os_thread_priority = -20",
     "os_threads_nice_value_query = -20",
     "max_threads = 1000",
