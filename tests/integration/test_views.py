@@ -478,7 +478,7 @@ def test_views_have_the_same_rows_whatever_a_query_says_about_joins(simulated: S
         else:
             empty.add(view["name"])
     # No value is doubted, and no day is over.
-    assert empty <= {"doubts", "doubts_since", "price_daily", "lend_rate_daily", "borrow_rate_daily"}
+    assert empty <= {"anomalies", "anomalies_since", "price_daily", "lend_rate_daily", "borrow_rate_daily"}
     # Here few rows of a join lack the other side.
     careless = "sql LIKE '%LEFT JOIN%' AND sql NOT LIKE '%SETTINGS join_use_nulls%'"
     assert simulated.rows(f"SELECT name FROM ({_PARAMETERS}) WHERE {careless}") == []
