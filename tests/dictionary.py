@@ -1,4 +1,4 @@
-"""Writes sql/DICTIONARY.md, and the list of examples into sql/README.md: `python -m tests.dictionary`."""
+"""Writes sql/DICTIONARY.md: `python -m tests.dictionary`."""
 
 import re
 import tempfile
@@ -15,11 +15,9 @@ from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.migrations import migrate
-from analytics_service.store.sql import scripts
 from tests.clickhouse import client
 
-README = Path(__file__).parents[1] / "sql" / "README.md"
-DICTIONARY = README.with_name("DICTIONARY.md")
+DICTIONARY = Path(__file__).parents[1] / "sql" / "DICTIONARY.md"
 # Bookkeeping of the service, without columns in the dictionary: researchers do not need them.
 _BOOKKEEPING = frozenset(
     {
@@ -62,27 +60,8 @@ class Table(NamedTuple):
     columns: Sequence[Column]
 
 
-def renewed(page: str) -> str:
-    """The page for researchers with the examples that there are now."""
-    return _with_section(page, "Examples", _examples())
-
-
 def dictionary(settings: Settings) -> str:
     return "\n".join(_dictionary(_tables(settings))) + "\n"
-
-
-def _with_section(page: str, heading: str, lines: Sequence[str]) -> str:
-    """The page with other lines under a heading, up to the next one of its level."""
-    before, after = re.split(rf"(?m)(?<=^## {heading}$)", page)
-    rest = re.search(r"(?m)^## ", after)
-    return before + "\n\n" + "\n".join(lines) + "\n" + ("\n" + after[rest.start() :] if rest else "")
-
-
-def _examples() -> list[str]:
-    """Each example with the question that it begins with."""
-    texts = {script.stem: script.read_text("utf-8") for script in scripts("examples")}
-    questions = {name: text.removeprefix("-- ").partition("?")[0] for name, text in texts.items()}
-    return ["Files in [examples/](examples/):", "", *(f"- {name}: {question}?" for name, question in questions.items())]
 
 
 def _tables(settings: Settings) -> list[Table]:
@@ -186,7 +165,6 @@ def main() -> None:
         closing(Store(settings)) as store,
     ):
         migrate(store)
-        README.write_text(renewed(README.read_text("utf-8")), "utf-8")
         DICTIONARY.write_text(dictionary(settings), "utf-8")
 
 

@@ -25,7 +25,7 @@ from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names
 from analytics_service.store.sums import read_loans
 from tests import clickhouse
-from tests.dictionary import DICTIONARY, README, dictionary, renewed
+from tests.dictionary import DICTIONARY, dictionary
 from tests.golden import LAYOUTS, written
 from tests.integration.conftest import Run
 from tests.integration.pages import commit
@@ -316,11 +316,6 @@ def test_the_dictionary_has_every_column_of_views_with_parameters(run: Run, stor
         columns = [(name, _plain(kind)) for name, kind, *_ in run(f"DESCRIBE {view}({arguments})")]
         like = re.search(rf"(?m)^### {view}\n\n.*, with the columns of (\w+)", page)
         assert described[like[1] if like else view] == columns
-
-
-def test_the_page_for_researchers_has_all_examples() -> None:
-    page = README.read_text("utf-8")
-    assert renewed(page) == page
 
 
 def test_no_statement_inserts_asynchronously(settings: Settings) -> None:
