@@ -108,4 +108,4 @@ FROM stressed AS s
 GROUP BY s.percent
 ORDER BY change
 SETTINGS join_use_nulls = 0
-COMMENT 'What could be liquidated at prices of an asset, or of what a receipt token redeems, from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only: FROM risk_ladder(asset_id = \'native;uatom\', time = toUnixTimestamp(now()))';
+COMMENT 'What could be liquidated at prices of an asset, or of what a receipt token redeems, from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only: FROM risk_ladder(asset_id = \'native;ahel\', time = toUnixTimestamp(now()))';
