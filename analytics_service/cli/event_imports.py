@@ -58,9 +58,10 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
     """Import events of addresses, all or nothing: loans, repayments, deposits, liquidations and others.
 
     FILES have the columns time, address, action, asset and amount, and may have usd, tx_hash, id, account_index and
-    leg. The histories of loans and liquidations and the histories of addresses follow. Without a USD value, the price
-    at the time values an event. Importing an event again, with the same id or the same content, changes nothing; an
-    id of two events is refused. An event that a source lists, too, is one event. Example:
+    leg; exports of `events` are read as they are. The histories of loans and liquidations and the histories of
+    addresses follow. Without a USD value, the price at the time values an event. Importing an event again, with the
+    same id or the same content, changes nothing; an id of two events is refused. An event that a source lists, too, is
+    one event. Example:
 
     \b
         analytics-service import events loans.csv --amounts units --action deposit=lend

@@ -33,7 +33,7 @@ FAMILY = "loans"
 
 
 def valued(store: Store, events: Sequence[Event], assets: Mapping[str, Asset]) -> list[Event]:
-    """The events with price and USD value: as the file says, or else at the price of their time, if there is one."""
+    """The events with price and USD value: as the file says, or else by the price of their time, if there is one."""
     seconds: dict[str, set[int]] = defaultdict(set)
     for event in events:
         seconds[event.asset_id].add(unix_second(event.at))
@@ -44,6 +44,7 @@ def valued(store: Store, events: Sequence[Event], assets: Mapping[str, Asset]) -
 
 
 def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
+    price = price if event.price is None else event.price
     if event.usd is not None or price is None or event.amount is None:
         return replace(event, price=price)
     usd = quantized_below_limit(usd_value(event.amount, asset.decimals_denom, price))

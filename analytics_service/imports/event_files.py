@@ -24,7 +24,7 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import AMOUNT_LIMIT
-from analytics_service.market.values import EXACT
+from analytics_service.market.values import EXACT, LIMIT
 from analytics_service.store.known_events import content_id
 from analytics_service.store.loans import is_lending
 
@@ -41,7 +41,12 @@ ROLES: Mapping[str, Sequence[str]] = {
     "id": ("id", "event_id", "event_uuid", "uuid"),
     "account": ("account_index", "index"),
     "leg": ("leg",),
+    "price": ("price_exact",),
+    "contract": ("contract",),
+    "destination": ("destination",),
 }
+# The columns of some roles that are taken if others have usual names, too.
+_PREFERRED = {"asset": "asset_id", "usd": "usd_exact"}
 _REQUIRED = ("time", "address", "action", "asset", "amount")
 # What to do about a file without such a column.
 _ELSE = {"action": "; if all events are of one action, say it, such as --action borrow"}
@@ -118,9 +123,9 @@ def open_events(table: Table, rules: EventRequest, at: datetime) -> EventFile:
         raise ImportRefused(f"Events have no {', '.join(sorted(unused))}; they have {', '.join(ROLES)}.")
     fields = {}
     for role, names in ROLES.items():
-        named = rules.columns.get(role)
-        if named is None and role == "asset" and "asset_id" in map(str.lower, table.columns):
-            named = "asset_id"
+        named, preferred = rules.columns.get(role), _PREFERRED.get(role)
+        if named is None and preferred and preferred in map(str.lower, table.columns):
+            named = preferred
         option = f"--column {role}=COLUMN"
         if role in _REQUIRED and not (role == "action" and rules.action):
             fields[role] = field_of(table, role, named, names, option, f"Name it with {option}{_ELSE.get(role, '')}.")
@@ -191,6 +196,7 @@ def _event(
     asset = assets.get(asset_id)
     amount = _amount(file, row["amount"], asset)
     usd = _number(row["usd"], "the USD value", _MAX_USD) if row.get("usd") else None
+    price = _number(row["price"], "the price", LIMIT) if row.get("price") else None
     index = _index(row["account"]) if row.get("account") else None
     event = Event(
         id=row.get("id", ""),
@@ -200,7 +206,10 @@ def _event(
         at=instant(second),
         amount=amount,
         usd=usd,
+        price=price,
         account_index=index,
+        contract=row.get("contract", ""),
+        destination=row.get("destination") or None,
         tx_hash=row.get("tx", ""),
         leg=leg,
     )

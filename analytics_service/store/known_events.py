@@ -200,12 +200,24 @@ def _read(store: Store, which: str, **bound: object) -> list[KnownEvent]:
 
 
 def paired(listed: Iterable[Event], stored: Iterable[KnownEvent]) -> list[tuple[Event, KnownEvent | None]]:
-    """Each listed event with the stored one that it is, if there is one: that of its uuid, or the oldest of its content
-    if one of the two has its id from `content_id`."""
-    left = {_identity(known.event): known for known in stored}
-    pairs = [(event, left.pop(_identity(event), None)) for event in listed]
+    """Each listed event with the stored one that it is, if there is one: that of its uuid, in any spelling of its hash,
+    or the oldest of its content if one of the two has its id from `content_id`."""
+    events, left = list(listed), {known.key: known for known in stored}
+    pairs: dict[int, KnownEvent] = {}
+    for name in (_own, _identity):
+        keys = {name(known.event): key for key, known in left.items()}
+        for number, event in enumerate(events):
+            if number not in pairs and (key := keys.pop(name(event), None)):
+                pairs[number] = left.pop(key)
     alike = _by_content(sorted(left.values(), key=lambda known: known.event.at))
-    return [(event, known or _taken(event, alike.get(_content(event), []))) for event, known in pairs]
+    return [
+        (event, pairs.get(number) or _taken(event, alike.get(_content(event), [])))
+        for number, event in enumerate(events)
+    ]
+
+
+def _own(event: Event) -> tuple[str, str]:
+    return event.address, event.uuid
 
 
 def _by_content(events: Iterable[KnownEvent]) -> dict[object, list[KnownEvent]]:

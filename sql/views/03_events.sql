@@ -3,31 +3,49 @@
 CREATE OR REPLACE VIEW events{on_cluster}
 (
     time DateTime64(3, 'UTC') COMMENT 'Instant of the event, whole seconds',
-    kind String COMMENT 'What happened: borrow, repay, lend, redeem, flash_loan or liquidation',
+    action String COMMENT 'What the address did, in the words of the API, such as borrow, return or send. A flash loan is two events, borrow_flash_loan and return_flash_loan, and neither is a borrow or return',
+    leg String COMMENT 'A liquidate is two events with one tx_hash, so sum one of them: debt (the debt repaid, also where the source states no leg) or collateral (the collateral taken); empty for other actions',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    address String COMMENT 'Address that acted, or that was liquidated',
-    units Nullable(Float64) COMMENT 'Amount in standard units; null for an asset that is not defined',
-    usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the event; null where unknown',
-    id String COMMENT 'Unique id of the event'
+    address String COMMENT 'Address that acted, or that was liquidated, in lower case',
+    account_index Nullable(UInt32) COMMENT 'Index of the borrow account, for actions that concern one; else null',
+    units Nullable(Float64) COMMENT 'Amount in standard units; null for an action that moves nothing, or an asset that is not defined',
+    amount_denom Nullable(String) COMMENT 'The same amount, exact, in denom units: calculate with toUInt256(amount_denom)',
+    price Nullable(Float64) COMMENT 'USD per standard unit at the time of the event; null where unknown',
+    price_exact Nullable(Decimal(38, 18)) COMMENT 'The same price, exact: convert it with toDecimal256 before you multiply or divide',
+    usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the event; null where unknown, so sums leave it out',
+    usd_exact Nullable(Decimal(38, 18)) COMMENT 'The same value, exact: convert it with toDecimal256 before you multiply or divide',
+    contract String COMMENT 'Address of the contract that carried the action out',
+    destination Nullable(String) COMMENT 'Address that a send went to; else null',
+    tx_hash String COMMENT 'Hash of the transaction; both legs of a liquidation have the same',
+    id String COMMENT 'UUID of the event, event_uuid in the API'
 )
 AS WITH
 {functions}
 SELECT
     e.at AS time,
-    e.kind AS kind,
+    e.action AS action,
+    if(e.action = 'liquidate' AND e.leg = '', 'debt', e.leg) AS leg,
     e.asset_id AS asset_id,
     ifNull(a.symbol, '') AS symbol,
     e.address AS address,
+    e.account_index AS account_index,
     in_units(e.amount, a.decimals) AS units,
-    -- The table has 0 for what is unknown.
-    if(e.usd = 0 AND e.amount != 0, NULL, toFloat64(e.usd)) AS usd,
-    e.id AS id
-FROM event AS e FINAL
+    toString(e.amount) AS amount_denom,
+    toFloat64(e.price) AS price,
+    e.price AS price_exact,
+    toFloat64(e.usd) AS usd,
+    e.usd AS usd_exact,
+    e.contract AS contract,
+    e.destination AS destination,
+    e.tx_hash AS tx_hash,
+    e.uuid AS id
+FROM account_event AS e FINAL
 LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
 WHERE NOT e.gone AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
-SETTINGS join_use_nulls = 1
-COMMENT 'Every event of the markets';
+-- A condition on time is looked at before other columns are read: FINAL allows that of its sort key.
+SETTINGS join_use_nulls = 1, optimize_move_to_prewhere_if_final = 1
+COMMENT 'Every event of every address';
 
 CREATE OR REPLACE VIEW loan{on_cluster}
 (
@@ -37,49 +55,9 @@ CREATE OR REPLACE VIEW loan{on_cluster}
     address String COMMENT 'Address of the borrower',
     units Nullable(Float64) COMMENT 'Amount in standard units; null for an asset that is not defined',
     usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the loan; null where unknown',
-    id String COMMENT 'Unique id of the event'
+    id String COMMENT 'UUID of the event, event_uuid in the API'
 )
 AS SELECT time, asset_id, symbol, address, units, usd, id
 FROM events
-WHERE kind = 'borrow'
-COMMENT 'Every loan, without flash loans';
-
-CREATE OR REPLACE VIEW account_events{on_cluster}
-(
-    address String COMMENT 'Address that acted, or that was liquidated, in lower case',
-    time DateTime64(3, 'UTC') COMMENT 'Instant of the event, whole seconds',
-    action String COMMENT 'What the address did, such as borrow, deposit_collateral or send',
-    leg String COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty',
-    asset_id String COMMENT 'Asset id',
-    symbol String COMMENT 'Symbol of the asset',
-    units Nullable(Float64) COMMENT 'Amount in standard units; null for an action that moves nothing, or an asset that is not defined',
-    price Nullable(Float64) COMMENT 'USD per standard unit at the time of the event; null where unknown',
-    usd Nullable(Float64) COMMENT 'USD value of the amount at the time of the event; null where unknown',
-    account_index Nullable(UInt32) COMMENT 'Index of the borrow account, for actions that concern one; else null',
-    contract String COMMENT 'Address of the contract that carried the action out',
-    destination Nullable(String) COMMENT 'Address that a send went to; else null',
-    tx_hash String COMMENT 'Hash of the transaction; both legs of a liquidation have the same',
-    id String COMMENT 'Version 5 UUID of the event'
-)
-AS WITH
-{functions}
-SELECT
-    e.address AS address,
-    e.at AS time,
-    e.action AS action,
-    e.leg AS leg,
-    e.asset_id AS asset_id,
-    ifNull(a.symbol, '') AS symbol,
-    in_units(e.amount, a.decimals) AS units,
-    toFloat64(e.price) AS price,
-    toFloat64(e.usd) AS usd,
-    e.account_index AS account_index,
-    e.contract AS contract,
-    e.destination AS destination,
-    e.tx_hash AS tx_hash,
-    e.uuid AS id
-FROM account_event AS e FINAL
-LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
-WHERE NOT e.gone AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
-SETTINGS join_use_nulls = 1
-COMMENT 'Every event of every address';
+WHERE action = 'borrow'
+COMMENT 'Every loan: events of action borrow, which flash loans are not';

@@ -123,7 +123,6 @@ def test_every_answer_is_that_of_a_store_without_the_snapshot(path: str, pair: P
         "SELECT * FROM position_now ORDER BY ALL",
         f"SELECT * FROM events WHERE {SURE} ORDER BY ALL",
         f"SELECT * FROM loan WHERE {SURE} ORDER BY ALL",
-        f"SELECT * FROM account_events WHERE {SURE} ORDER BY ALL",
     ],
 )
 def test_every_view_is_that_of_a_store_without_the_snapshot(query: str, pair: Pair) -> None:

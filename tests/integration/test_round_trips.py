@@ -11,6 +11,8 @@ import pytest
 from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import FORMATS, Export, Selection
+from analytics_service.imports.event_files import EventRequest
+from analytics_service.imports.event_imports import load_events
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.layout import ColumnChoice
@@ -18,12 +20,15 @@ from analytics_service.imports.presets import preset_of
 from analytics_service.imports.publishing import publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.market.kinds import FOREVER
+from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
+from analytics_service.store.ledger import new_version
 from tests.integration.conftest import Simulated
 from tests.integration.databases import database
 from tests.integration.imports import Progress
 from tests.integration.routes import NOON, Client, client_of
+from tests.stored import write_assets
 
 SUFFIXES = {"json": "json", "columns": "json", "csv": "csv", "arrow": "arrows", "parquet": "parquet"}
 PAGE = f"start={NOON - 2 * 3600}&end={NOON + 3599}&period=h&limit=3"
@@ -91,6 +96,24 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(
             expected = simulated.rows(query)
             assert expected, history
             assert Simulated(settings, store).rows(query) == expected
+
+
+def test_an_export_of_events_has_the_same_rows_elsewhere(simulated: Simulated, tmp_path: Path) -> None:
+    """Read as it is, in each format: ids, exact amounts, prices and values, contracts and destinations."""
+    (view,) = exported_views(simulated.store, ["events"])
+    for suffix in FORMATS:
+        Export(simulated.store, ExportFolder(tmp_path / suffix), Selection(0, FOREVER, suffix), Progress()).add(view)
+    settings = replace(simulated.settings, clickhouse_database="test_events_trip")
+    with database(settings, views=True) as store:
+        write_assets(store, read_assets(simulated.store).values(), new_version(store))
+        requests = [EventRequest(expanded([str(tmp_path / suffix / "events")])) for suffix in FORMATS]
+        read = [load_events(store, request, LATER, Progress(), keep_rejected=False) for request in requests]
+        assert all(content.events == read[0].events for content in read)
+        read[0].write(store)
+        query = "SELECT * FROM events ORDER BY ALL"
+        expected = simulated.rows(query)
+        assert {row["action"] for row in expected} >= {"borrow", "liquidate", "send", "borrow_flash_loan"}
+        assert Simulated(settings, store).rows(query) == expected
 
 
 def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:

@@ -499,7 +499,7 @@ def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
         (shown,) = asked.get(f"users/{address(name)}/tx-history", FLAGS)
         assert (shown["historic_price"], shown["historic_value"]) == (None, None)
         assert shown["extra"]["text"]["historic_value"] == "N/A"
-        for view in ("events", "loan", "account_events"):
+        for view in ("events", "loan"):
             (row,) = asked.rows(f"SELECT usd FROM {view} WHERE address = {{a:String}}", a=address(name))
             assert row["usd"] is None, (view, symbol)
     # The loans of 1,000 and 30. A third value exceeds all that can be true.

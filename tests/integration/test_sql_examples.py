@@ -215,8 +215,8 @@ def _fill(store: Store) -> None:
     # A row of an event that a later run has replaced.
     wrong = EVENTS[-20]
     store.execute(
-        "INSERT INTO event (at, id, kind, asset_id, address, amount, usd, version) VALUES "
-        f"({int(wrong.at.timestamp())}, '{wrong.id}', 'borrow', '{A}', 'x', 1, 999, 0)"
+        "INSERT INTO account_event (address, at, uuid, action, asset_id, amount, usd, version) VALUES "
+        f"('{wrong.address}', {int(wrong.at.timestamp())}, '{wrong.uuid}', 'borrow', '{A}', 1, 999, 0)"
     )
     run_once(JOBS["loans"], source, store, NOW)
     run_once(JOBS["positions"], replace(source, positions_=[REPAID, POSITIONS[0]]), store, NOW - DAY)
@@ -371,18 +371,19 @@ def units(event: Event) -> Decimal:
     return Decimal(event.amount).scaleb(-DECIMALS[event.asset_id])
 
 
-def test_loans_are_at_the_last_price_by_their_second(ask: Ask) -> None:
-    expected = Counter()
+def test_events_are_at_the_last_price_by_their_second(ask: Ask) -> None:
+    expected = {}
     for event in EVENTS:
-        if event.action is Action.BORROW and event.at >= NOW - 7 * DAY:
+        if event.at >= NOW - 7 * DAY:
             price = price_by(event.asset_id, event.at)
             if price and price.observed_at < NOW - 37 * DAY:
                 price = None
             age = (event.at - price.observed_at) // timedelta(seconds=1) if price else None
-            row = (event.at, event.asset_id, SYMBOLS[event.asset_id], event.address, float(units(event)))
-            expected[*row, price and float(price.usd), age] += 1
-    assert Counter(tuple(row.values()) for row in ask("loan_prices")) == expected
-    assert {row[1] for row in expected} == {A, B, C, OLD}
+            row = event.action, event.leg or "", event.asset_id, units(event), price and price.usd, age
+            expected[event.at, event.uuid] = near(*row)
+    assert keyed(ask("event_prices"), "time", "id") == expected
+    assert {row[2] for row in expected.values()} == {A, B, C, OLD}
+    assert {row[0] for row in expected.values()} == {"borrow", "lend", "redeem", "liquidate"}
 
 
 def test_rates_of_a_month_weigh_as_long_as_they_held(ask: Ask) -> None:

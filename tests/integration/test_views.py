@@ -19,7 +19,7 @@ from analytics_service.exports.folder import ExportFolder
 from analytics_service.exports.views import exported_views
 from analytics_service.exports.writing import Export, Selection
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.market.events import Action, Event
+from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.markets import (
@@ -64,6 +64,15 @@ FROM system.tables
 WHERE database = currentDatabase() AND engine = 'View'
 ORDER BY name
 """
+# Columns of events, and the fields that say the same.
+_SAME = {
+    "amount_denom": "amount",
+    "tx_hash": "tx_hash",
+    "address": "account_address",
+    "account_index": "account_index",
+    "contract": "contract_address",
+    "destination": "destination_address",
+}
 _ONE = "0x" + "1" * 40
 _TWO = "0x" + "2" * 40
 
@@ -744,13 +753,51 @@ def test_one_wei_breaks_no_view_no_example_and_no_export(run: Run, store: Store,
     assert pl.read_parquet(tmp_path / "account.parquet")["health"].to_list() == [near(8e23)]
 
 
+def test_events_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
+    """All of them, under the same ids and words; beside floats of amounts, prices and values there are exact ones."""
+    stated, after = dict[str, Any](), ""
+    while page := data(protocol, "/analytics/market/events", f"start=0&limit=1000{after}"):
+        stated |= {event["event_uuid"]: event for event in page}
+        after = f"&prev_event_uuid={page[-1]['event_uuid']}"
+    rows = {row["id"]: row for row in simulated.rows("SELECT * FROM events")}
+    assert rows.keys() == stated.keys()
+    for uuid, event in stated.items():
+        row, decimals = rows[uuid], event["asset"]["metadata"]["decimals_denom"]
+        assert (f"{row['time']:%Y-%m-%dT%H:%M:%SZ}", row["action"]) == (event["event_time"], event["action"])
+        assert (row["asset_id"], row["symbol"]) == (event["asset"]["asset"]["id"], event["asset"]["metadata"]["symbol"])
+        assert [row["leg"] or None, *map(row.get, _SAME)] == [event["leg"], *map(event.get, _SAME.values())], uuid
+        for name, field in (("price", "historic_price"), ("usd", "historic_value")):
+            exact = None if event[field] is None else Decimal(event[field])
+            assert (row[f"{name}_exact"], row[name]) == (exact, near(exact)), (uuid, name)
+        assert row["units"] == near(None if event["amount"] is None else Decimal(event["amount"]).scaleb(-decimals))
+    assert {row["action"] for row in rows.values()} == {*Action}
+    assert {row["leg"] for row in rows.values()} == {"", "debt", "collateral"}
+
+
+@pytest.mark.usefixtures("views")
+def test_a_liquidation_without_a_leg_is_the_debt_repaid(run: Run, store: Store) -> None:
+    """As it counts in sums."""
+    events = [
+        Event("1", Action.LIQUIDATE, "token;lend", _ONE, NOON, 5, Decimal(2)),
+        Event("2", Action.LIQUIDATE, "token;lend", _ONE, NOON, 6, Decimal(3), leg=Leg.COLLATERAL),
+        Event("3", Action.SEND, "token;lend", _ONE, NOON, 2**256 - 1),
+    ]
+    run_once(JOBS["loans"], HandMade(events_=events), store, NOON)
+    assert run("SELECT action, leg, amount_denom FROM events ORDER BY ALL") == [
+        ("liquidate", "collateral", "6"),
+        ("liquidate", "debt", "5"),
+        ("send", "", str(2**256 - 1)),
+    ]
+    assert run("SELECT usd FROM liquidations WHERE asset_id = '' ORDER BY observed_at DESC LIMIT 1") == [(2.0,)]
+
+
 @pytest.mark.usefixtures("views")
 def test_usd_of_an_event_without_a_price_is_null(run: Run, store: Store) -> None:
     known = Event("1", Action.BORROW, "token;lend", _ONE, NOON, 5, Decimal("2.5"))
     events = [known, replace(known, id="2", usd=None), replace(known, id="3", amount=0, usd=Decimal(0))]
     run_once(JOBS["loans"], HandMade(events_=events), store, NOON)
     for view in ("events", "loan"):
-        assert run(f"SELECT usd FROM {view} ORDER BY id") == [(2.5,), (None,), (0,)]
+        assert run(f"SELECT usd FROM {view} ORDER BY usd") == [(0,), (2.5,), (None,)]
 
 
 @pytest.mark.usefixtures("views", "protocol_by_hand")
@@ -768,7 +815,8 @@ def test_rows_of_a_run_that_died_are_not_shown(run: Run, store: Store) -> None:
         f"VALUES ('{_TWO}', 'debt', 'token;fine', {second}, 7, 1)"
     )
     store.execute(
-        f"INSERT INTO event (at, id, kind, asset_id, amount) VALUES ({second}, 'x', 'borrow', 'token;fine', 7)"
+        "INSERT INTO account_event (address, at, uuid, action, asset_id, amount) "
+        f"VALUES ('{_TWO}', {second + 1}, 'x', 'borrow', 'token;fine', 7)"
     )
     assert {view: run(f"SELECT count() FROM {view}") for view in before} == before
 

@@ -1,0 +1,14 @@
+-- What was the price of the asset at each event of the last week? The last one by then, and its age in seconds.
+-- Null where there was none in the 30 days before that week.
+SELECT e.time, e.id, e.action, e.leg, e.asset_id, e.symbol, e.units, p.price,
+    dateDiff('second', p.observed_at, e.time) AS age
+FROM (SELECT * FROM events WHERE time >= now('UTC') - INTERVAL 7 DAY) AS e
+ASOF LEFT JOIN
+(
+    SELECT asset_id, observed_at, price
+    FROM price
+    WHERE observed_at >= now('UTC') - INTERVAL 37 DAY
+) AS p ON p.asset_id = e.asset_id AND p.observed_at <= e.time
+ORDER BY e.time, e.id
+-- Without this, a price that is missing is 0.
+SETTINGS join_use_nulls = 1;

@@ -1,0 +1,3 @@
+-- One list of events.
+
+DROP VIEW IF EXISTS account_events{on_cluster};
