@@ -20,6 +20,7 @@ from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.events import EVENTS
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
 from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at, with_known
 from analytics_service.store.positions import known_in_part, read_activity
@@ -107,14 +108,13 @@ def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     batch = Batch("loans", spelled(source, store, instants[0]), store, instants, None)
     with batch.left_out:
         changes = loans.compare_again(batch, portion.since, portion.until)
-    if not (changes.now or changes.before or changes.left):
+    if not (changes.now or changes.before):
         return
     with rewrite.staging(store, "loans", None, what="backfill") as staged:
         if seconds := changes.seconds:
             before = settled_before(store, min(seconds))
             _stage(staged, changed_sums(store, before, changes.summed, without=changes.unsummed))
-        for table, rows in changes.frames().items():
-            staged.insert(table, versioned(rows, staged.version))
+        staged.insert(EVENTS, versioned(changes.frame(), staged.version))
         rewrite.publish(store, staged, [])
 
 

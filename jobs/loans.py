@@ -11,9 +11,10 @@ Loans originated are the events of action borrow; liquidations are the debt repa
 only of what the source states as the sum over all events, which takes the place of the sum of events, and of an asset
 that can be borrowed and has none yet. Where values were imported, sums go on from the last one of each series.
 
-A run that dies may have written observations, then rows of `event`, then those of `account_event`, with which the
-source's list is compared: so the next run that asks for these events writes again all that depends on them. It also
-computes sums anew from the first observation that such a run has left.
+A run that dies may have written observations, and then events, on shards those of some only. The source's list is
+compared with the events that are stored, and sums are made of these and of what the list changes in them: so whatever
+the run has left, the next one that asks for these events completes it. It computes sums anew from the first observation
+that such a run has left.
 """
 
 import logging
@@ -31,11 +32,10 @@ from analytics_service.market.misfits import Misfit
 from analytics_service.market.sums import TOTAL, Series, Sums
 from analytics_service.market.values import LIMIT, quantized_below_limit
 from analytics_service.store.columns import UNFIT
-from analytics_service.store.events import account_event_frame
+from analytics_service.store.events import EVENTS, event_frame
 from analytics_service.store.histories import FLASH_LOANS, LIQUIDATIONS, LOANS
 from analytics_service.store.known_events import Bringer, EventChanges, compare_listed
 from analytics_service.store.ledger import Covered, last_covered
-from analytics_service.store.loans import is_lending
 from analytics_service.store.sums import (
     TOTALS,
     SumChanges,
@@ -72,7 +72,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     sums = changed_sums(
         batch.store, before, changes.summed, without=changes.unsummed, stated=stated, ticks={ends[0]: listed}
     )
-    return _snapshots(batch, stated, sums, changes.frames(), complete)
+    return _snapshots(batch, stated, sums, {EVENTS: changes.frame()}, complete)
 
 
 def _since(batch: Batch, covered: Covered | None, until: int) -> int:
@@ -167,7 +167,7 @@ def _events(batch: Batch, since: int, until: int) -> list[Event]:
     events = batch.source.events(after, end)
     try:
         listed = _inside(events, after, end)
-        account_event_frame(listed)
+        event_frame(listed)
     except UNFIT:
         # Only now, because to look at all fields of all events takes longer than to store them.
         listed = _inside(batch.left_out.fit("events", events, Event), after, end)
@@ -181,7 +181,7 @@ def _inside(events: Iterable[Event], after: datetime, end: datetime) -> list[Eve
 
 def _lacks_amount(batch: Batch, event: Event) -> bool:
     """Whether an event of lending has no amount, which is noted."""
-    if event.amount is not None or not is_lending(event):
+    if event.amount is not None or not event.is_lending:
         return False
     batch.left_out.note("events", event, Misfit("amount", None, " is missing, although it is an event of lending."))
     return True

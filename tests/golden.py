@@ -32,7 +32,7 @@ COMPOSED = (
     "DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1{local}{on_cluster} SYNC",
     "ALTER TABLE observation{local}{on_cluster} ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may'",
     named_query("take_out_observations", {"removed": "observation_staging_1_removed", "version": "1"}),
-    named_query("take_out_events", {"table": "event", "staged": "snapshot_staging_1", "version": "1"}),
+    named_query("take_out_events", {"staged": "snapshot_staging_1", "version": "1"}),
     named_query(
         "drop_empty_cells",
         {"removed": "observation_staging_1_removed", "cells": named_query("cells_of_observation", ())},

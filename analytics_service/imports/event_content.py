@@ -23,6 +23,7 @@ from analytics_service.store.admission import claim, read_claim
 from analytics_service.store.assets import ASSETS, changed_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.events import EVENTS
 from analytics_service.store.known_events import EventChanges, compare_filed, read_of
 from analytics_service.store.ledger import Run, new_version, read_state
 from analytics_service.store.observations import OBSERVATIONS, read_prices_at
@@ -71,7 +72,7 @@ def publish_events(
         sums = retry(lambda: _sums(store, changes, first))
         definitions = retry(lambda: changed_assets(store, assets))
         run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
-        for table, rows in {OBSERVATIONS: sums.added, **changes.frames(), ASSETS: definitions}.items():
+        for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes.frame(), ASSETS: definitions}.items():
             retry(lambda table=table, rows=rows: staged.insert(table, versioned(rows, version)))  # type: ignore[misc]
         retry(lambda: staged.remove(sums.removed))
         rewrite.publish(store, staged, [run], retry)

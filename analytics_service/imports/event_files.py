@@ -26,7 +26,6 @@ from analytics_service.market.instants import instant
 from analytics_service.market.kinds import AMOUNT_LIMIT
 from analytics_service.market.values import EXACT, LIMIT
 from analytics_service.store.known_events import content_id
-from analytics_service.store.loans import is_lending
 
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.
@@ -213,7 +212,7 @@ def _event(
         tx_hash=row.get("tx", ""),
         leg=leg,
     )
-    if amount is None and is_lending(event):
+    if amount is None and event.is_lending:
         return None
     return event if event.id else _with_id(file, event)
 

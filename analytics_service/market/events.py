@@ -49,6 +49,9 @@ class Leg(StrEnum):
     COLLATERAL = "collateral"
 
 
+_LENDING = {Action.BORROW, Action.RETURN, Action.LEND, Action.REDEEM, Action.BORROW_FLASH_LOAN, Action.LIQUIDATE}
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event of an address.
@@ -79,6 +82,11 @@ class Event:
     leg: Annotated[
         Leg | None, Word("Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty")
     ] = None
+
+    @property
+    def is_lending(self) -> bool:
+        """Whether it belongs to lending: then it has an amount. Of a liquidation, that is the debt repaid."""
+        return self.action in _LENDING and self.leg is not Leg.COLLATERAL
 
     @property
     def uuid(self) -> str:

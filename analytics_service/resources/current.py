@@ -25,7 +25,6 @@ from analytics_service.resources.snapshots import Arguments, Resolved, Shared, S
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
 from analytics_service.store.assets import ASSETS_FAMILY
-from analytics_service.store.events import EVENT_TABLES
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import PastHead
 from analytics_service.store.losses import require_kept
@@ -130,9 +129,6 @@ class Current(SnapshotPath):
                 head = view.heads.heads.get(family)
                 ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
                 first, last = max(min(ends), 0), moment.at if moment else max(ends)
-                if loss.what in EVENT_TABLES:
-                    times = arguments["times"]
-                    first, last = times.get("start", 0), min(times.get("end", FOREVER), last)
                 # States have rows of what was observed of prices and loans only.
                 if family in (ASSETS_FAMILY, "loans") or loss.what not in names_of(family):
                     require_kept([loss], first, last)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from analytics_service.market.instants import DAY
 from analytics_service.store.connection import Store
-from analytics_service.store.events import ACCOUNT_EVENTS
+from analytics_service.store.events import EVENTS
 from analytics_service.store.observations import OBSERVATIONS
 
 # Rows of a statement, unless a day has more. ClickHouse writes about as many as one part of each month.
@@ -18,8 +18,7 @@ _ROWS_AT_ONCE = 1_000_000
 # By table: the column of a row's time, and those that identify the row.
 _ROWS = {
     OBSERVATIONS: ("observed_at", "history, asset_id, observed_at"),
-    "event": ("at", "at, id"),
-    ACCOUNT_EVENTS: ("at", "address, at, uuid"),
+    EVENTS: ("at", "address, at, uuid"),
 }
 
 

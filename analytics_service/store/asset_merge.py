@@ -18,15 +18,15 @@ from analytics_service.store import rewrite
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, present_frame, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.events import EVENTS
 from analytics_service.store.histories import HISTORIES, History
 from analytics_service.store.ledger import VALUES_ONLY, Run
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.rewrite import Staging, staging
 from analytics_service.store.schema import TABLES
 from analytics_service.store.sql import named_query
-from analytics_service.store.sums import kind_of
+from analytics_service.store.sums import action_of
 
-_EVENTS = ("event", "account_event")
 _WHAT = "merge"
 # Snapshots that come while a family is merged are merged next.
 _PASSES = 10
@@ -34,7 +34,7 @@ _PASSES = 10
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the merge changes in a history or a table of events: rows that get the other id, and how many of them go
+    """What the merge changes in a history or in events: rows that get the other id, and how many of them go
     because the other asset has an observation at their second."""
 
     family: str
@@ -57,7 +57,8 @@ class Merge:
         both = {"old": self.old.id, "new": self.new.id}
         counted = self.store.frame("histories_of_asset", **both).iter_rows()
         parts = [Part(families[name], name, rows, same) for name, rows, same in counted]
-        parts += [Part("loans", name, rows) for name in _EVENTS if (rows := _count(self.store, name, self.old.id))]
+        if events := _count(self.store, EVENTS, self.old.id):
+            parts.append(Part("loans", EVENTS, events))
         return sorted(parts, key=lambda part: list(families.values()).index(part.family))
 
     def write(self, report: Callable[[str], None]) -> None:
@@ -103,7 +104,7 @@ class Merge:
         elif old.is_empty():
             rows = old
         else:
-            events = self.store.frame("merged_sums", kind=kind_of(history), **both)
+            events = self.store.frame("merged_sums", action=action_of(history), **both)
             rows = added_up(old, new, events)
             self._require_rising(history, rows)
         added = rows.select(
@@ -182,7 +183,7 @@ def _named(assets: Mapping[str, Asset], asset_id: str) -> Asset:
 
 def _snapshots_of(store: Store, asset_id: str) -> list[str]:
     """The tables of snapshots that name an asset."""
-    tables = [table for owned in TABLES.values() for table in owned if table not in _EVENTS]
+    tables = [table for owned in TABLES.values() for table in owned if table != EVENTS]
     columns = store.frame("asset_tables", tables=tables).iter_rows()
     return list(dict.fromkeys(table for table, column in columns if _count(store, table, asset_id, column)))
 

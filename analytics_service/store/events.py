@@ -13,8 +13,7 @@ from analytics_service.store.columns import Columns, decoded, encoded_records, s
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import MAX_ADDRESSES
 
-ACCOUNT_EVENTS = "account_event"
-EVENT_TABLES = ("event", ACCOUNT_EVENTS)
+EVENTS = "account_event"
 _EVENT = columns_of(Event)
 COLUMNS: Columns = {**_EVENT, "uuid": Text("Version 5 UUID of the identity of the event")}
 _KEY = ["address", "at", "uuid"]
@@ -26,7 +25,7 @@ _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 
 
-def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
+def event_frame(events: Sequence[Event]) -> pl.DataFrame:
     """Events as a batch to insert, without `version`."""
     return encoded_records(events, COLUMNS)
 

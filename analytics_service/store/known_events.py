@@ -7,10 +7,9 @@ under which an event is stored first stay, and so does its uuid.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import polars as pl
 
@@ -20,13 +19,11 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import Usd
 from analytics_service.store.columns import decoded, select_list
 from analytics_service.store.connection import Store
-from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame
-from analytics_service.store.loans import EVENT, KINDS, is_lending, lending_frame
+from analytics_service.store.events import event_frame
 from analytics_service.store.sql import MAX_ADDRESSES
 from analytics_service.store.sums import SummedEvent, summed_event
 
 _EVENT = columns_of(Event)
-_ACTIONS = {kind: action for action, kind in KINDS.items()}
 # Events that are looked up together: their ids are parameters, which may be 128 KiB long.
 _AT_ONCE = 500
 _HEX = re.compile(r"(0x)?[0-9a-f]+", re.IGNORECASE)
@@ -60,13 +57,11 @@ class KnownEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventChanges:
-    """What differs from what is stored: events that are new, that are otherwise, before and after, and that go. Those
-    `left` are in table `event` only, since a run has died after it had written them there."""
+    """What differs from what is stored: events that are new, that are otherwise, before and after, and that go."""
 
     new: Sequence[KnownEvent] = ()
     changed: Sequence[tuple[KnownEvent, KnownEvent]] = ()
     gone: Sequence[KnownEvent] = ()
-    left: Sequence[KnownEvent] = ()
 
     @property
     def now(self) -> list[KnownEvent]:
@@ -86,41 +81,27 @@ class EventChanges:
     @property
     def unsummed(self) -> set[tuple[int, str]]:
         """Second and id of the events that are not summed as they were."""
-        return {(event.second, event.id) for event in _summed([*self.before, *self.left])}
+        return {(event.second, event.id) for event in _summed(self.before)}
 
     @property
     def seconds(self) -> set[int]:
         """The seconds at which sums change."""
         return {event.second for event in self.summed} | {second for second, _ in self.unsummed}
 
-    def frames(self) -> Mapping[str, pl.DataFrame]:
-        """The rows to write, by table, without `version`: first `event`, because what is new is what `account_event`
-        lacks."""
-        now, before = self.now, self.before
-        lending = [known for known in now if is_lending(known.event)]
-        places = {(known.event.at, known.event.id) for known in lending}
-        unlent = [k for k in [*before, *self.left] if is_lending(k.event) and (k.event.at, k.event.id) not in places]
-        keys = {known.key for known in now}
-        left = [known for known in before if known.key not in keys]
-        return {
-            "event": _frame(lending_frame, lending, unlent),
-            ACCOUNT_EVENTS: _frame(account_event_frame, now, left),
-        }
+    def frame(self) -> pl.DataFrame:
+        """The rows to write, without `version`."""
+        now, keys = self.now, {known.key for known in self.now}
+        left = [known for known in self.before if known.key not in keys]
+        known = [*now, *left]
+        return event_frame([each.event for each in known]).with_columns(
+            brought_by=pl.Series([each.brought_by for each in known], dtype=pl.String),
+            gone=pl.Series([False] * len(now) + [True] * len(left), dtype=pl.Boolean),
+        )
 
 
 def _summed(events: Iterable[KnownEvent]) -> list[SummedEvent]:
     every = (summed_event(known.event, of_file=known.brought_by is not Bringer.SOURCE) for known in events)
     return [event for event in every if event]
-
-
-def _frame(
-    encode: Callable[[Sequence[Event]], pl.DataFrame], now: Sequence[KnownEvent], left: Sequence[KnownEvent]
-) -> pl.DataFrame:
-    known = [*now, *left]
-    return encode([each.event for each in known]).with_columns(
-        brought_by=pl.Series([each.brought_by for each in known], dtype=pl.String),
-        gone=pl.Series([False] * len(now) + [True] * len(left), dtype=pl.Boolean),
-    )
 
 
 def as_stored(event: Event) -> Event:
@@ -174,17 +155,6 @@ def read_named(store: Store, events: Sequence[Event]) -> Iterator[KnownEvent]:
             uuids=sorted({event.uuid for event in part}),
             hashes=sorted({_bare(event.tx_hash) for event in part} - {""}),
         )
-
-
-def read_lending(store: Store, since: int, until: int) -> list[KnownEvent]:
-    """The events in (since, until], unix seconds, that table `event` has, with what it has of them."""
-    rows = store.frame("lending_between", {"columns": select_list(EVENT)}, since=since, until=until)
-    return [_lent(row) for row in rows.iter_rows(named=True)]
-
-
-def _lent(row: dict[str, Any]) -> KnownEvent:
-    action, bringer = _ACTIONS[row.pop("kind")], Bringer(row.pop("brought_by"))
-    return KnownEvent(Event(action=action, **decoded(row, {name: EVENT[name] for name in row})), bringer)
 
 
 def read_of(store: Store, events: Iterable[Event]) -> list[KnownEvent]:
@@ -255,11 +225,11 @@ def compare_listed(
     Those that only the source has brought leave if it lists them no more and they happened up to `leaving_until`.
     Without `is_window` nothing of the range is expected to be stored.
     """
-    there, lending = (read_between(store, since, until), read_lending(store, since, until)) if is_window else ([], [])
+    there = read_between(store, since, until) if is_window else []
     keys = {(known.event.address, known.event.uuid) for known in there}
     elsewhere = [event for event in listed if (event.address, event.uuid) not in keys] if since else []
     there += [known for known in read_named(store, elsewhere) if (known.event.address, known.event.uuid) not in keys]
-    if not (there or lending):
+    if not there:
         return EventChanges([KnownEvent(event) for event in listed])
     new, changed, matched = list[KnownEvent](), list[tuple[KnownEvent, KnownEvent]](), set[tuple[str, int, str]]()
     for event, known in paired(listed, there):
@@ -282,8 +252,7 @@ def compare_listed(
             else:
                 changed.append((known, replace(known, brought_by=Bringer.FILE)))
     new = [known for alike in unknown.values() for known in alike]
-    stored = {(known.event.at, known.event.id) for known in there}
-    return EventChanges(new, changed, gone, [k for k in lending if (k.event.at, k.event.id) not in stored])
+    return EventChanges(new, changed, gone)
 
 
 def compare_filed(stored: Sequence[KnownEvent], events: Sequence[Event]) -> EventChanges:

@@ -23,8 +23,9 @@ SPLIT = {
     "cell": "asset_id",
     "position": "address",
     "position_digest": "address",
-    "event": "address",
     "account_event": "address",
+    # The lending events of before, which a later script drops.
+    "event": "address",
 }
 # Reads of system tables leave out servers that do not answer, and wait no longer than this for one that hangs.
 _ANSWERING = (

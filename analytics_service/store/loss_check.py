@@ -19,7 +19,7 @@ from analytics_service.market.instants import DAY, NANOSECONDS, month_start, nex
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.cells import CELLS, QUARTER, floor
 from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENT_TABLES
+from analytics_service.store.events import EVENTS
 from analytics_service.store.histories import HISTORIES, names_of
 from analytics_service.store.ledger import (
     HEADS,
@@ -48,7 +48,7 @@ _WIDTHS = {
     "month": ("addMonths(begins_at, 1)", "day", "toDateTime(toStartOfMonth(cell), 'UTC')", "toStartOfYear"),
 }
 # Tables with rows for each snapshot, which the ledger counts; and those of them that are not stored by month.
-_UNCOUNTED = (*EVENT_TABLES, "position_digest")
+_UNCOUNTED = (EVENTS, "position_digest")
 _COUNTED_TABLES = {name: family for family, names in TABLES.items() for name in names if name not in _UNCOUNTED}
 _NOT_BY_MONTH = ("position",)
 # Tables of which no answer lacks rows: what they are for is made again, or is about the past of the service itself.

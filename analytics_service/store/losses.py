@@ -8,11 +8,11 @@ from operator import attrgetter
 from analytics_service.errors import Lost
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.events import EVENT_TABLES
+from analytics_service.store.events import EVENTS
 
 LOSSES = "loss"
 # Tables whose rows come back only with all since: they are stored as changes, or made from events.
-_CHANGES = ("position", "position_summary", *EVENT_TABLES)
+_CHANGES = ("position", "position_summary", EVENTS)
 # Families whose histories follow from tables of theirs.
 _COMPUTED = ("positions", "loans")
 

@@ -33,7 +33,7 @@ from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.corrections import HEARTBEAT_SECONDS, PUTTING_IN_PLACE, Correction, beating, in_turn
 from analytics_service.store.deleting import delete_once
-from analytics_service.store.events import EVENT_TABLES
+from analytics_service.store.events import EVENTS
 from analytics_service.store.histories import names_of
 from analytics_service.store.layout import named
 from analytics_service.store.ledger import (
@@ -83,7 +83,7 @@ class Staging:
         self._store = store
         self._suffix = f"_staging_{version}"
         # Events of the past are shown as soon as they are there.
-        self._events = EVENT_TABLES if family == "loans" else ()
+        self._events = [EVENTS] if family == "loans" else []
         self._added = OBSERVATIONS + self._suffix
         self.removed = f"{self._added}_removed"
         # The tables that they are like.
@@ -112,8 +112,8 @@ class Staging:
 
     def rename(self, old: str, new: str) -> None:
         """Make the events of an asset those of another."""
-        for table in self._events:
-            parts = {"table": table, "staged": table + self._suffix}
+        if self._events:
+            parts = {"staged": EVENTS + self._suffix}
             self._store.run("rename_in_events", parts, old=old, new=new, version=self.version)
 
     def undefine(self, asset: Asset) -> None:
@@ -169,8 +169,8 @@ class Staging:
         compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
             self._delete(LEDGER, "take_out_runs", staged_runs, staged=staged_runs)
-            for table in self._events:
-                self._delete(table, "take_out_events", staged_runs, staged=staged_runs, table=table)
+            if self._events:
+                self._delete(EVENTS, "take_out_events", staged_runs, staged=staged_runs)
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
         if any(run.kind == CORRECTION for run in runs):

@@ -8,7 +8,7 @@ from functools import cache
 
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENT_TABLES
+from analytics_service.store.events import EVENTS
 from analytics_service.store.histories import BORROW_RATES, HISTORIES, LEND_RATES, PRICES, SUMMED, TOTALS, History
 from analytics_service.store.layout import Layout
 from analytics_service.store.shards import SHARDS, require_shards
@@ -21,7 +21,7 @@ TABLES: Mapping[str, Sequence[str]] = {
     "prices": (),
     "rates": (),
     "markets": ("market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
-    "loans": EVENT_TABLES,
+    "loans": (EVENTS,),
     "ptoken": ("ptoken_state", "ptoken_pool", "unlock_arrangement"),
     "positions": ("position", "position_digest", "position_summary"),
     "routes": ("swap_route",),

@@ -22,7 +22,6 @@ from analytics_service.store.cells import look_back
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import FLASH_LOANS, LIQUIDATIONS, LOANS, History
 from analytics_service.store.ledger import completed_before, read_state
-from analytics_service.store.loans import KINDS
 from analytics_service.store.observations import KEY, NO_OBSERVATIONS
 from analytics_service.store.sql import named_query
 
@@ -89,9 +88,9 @@ def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
     return [(history.name, asset_id) for asset_id in (TOTAL, *(asset_ids if history.by_asset else ()))]
 
 
-def kind_of(history: History) -> str:
-    """The kind of the events that a history sums up."""
-    return next(KINDS[action] for action, of in SUMMED.items() if of is history)
+def action_of(history: History) -> Action:
+    """The action of the events that a history sums up."""
+    return next(action for action, of in SUMMED.items() if of is history)
 
 
 def read_last_sums(store: Store, at: int) -> Sums:
@@ -195,10 +194,9 @@ def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
 
 def _stored(store: Store, since: int) -> Iterable[SummedEvent]:
     """The stored events that are summed, later than a unix second."""
-    actions = {KINDS[action]: action for action in SUMMED}
-    rows = store.frame("events_since", kinds=list(actions), since=since)
-    for event_id, kind, asset_id, second, usd, of_file in rows.iter_rows():
-        yield SummedEvent(event_id, actions[kind], asset_id, second, Usd.encode(usd), of_file)
+    rows = store.frame("events_since", actions=list(SUMMED), since=since)
+    for event_id, action, asset_id, second, usd, of_file in rows.iter_rows():
+        yield SummedEvent(event_id, Action(action), asset_id, second, Usd.encode(usd), of_file)
 
 
 def _is_stated(event: SummedEvent, seconds: Sequence[int]) -> bool:

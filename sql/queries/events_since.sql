@@ -1,7 +1,15 @@
--- Which events that are summed happened later than an instant?
-SELECT id, kind, asset_id, toUnixTimestamp(at) AS second, usd, toBool(brought_by != 'source') AS of_file
-FROM event FINAL
-WHERE kind IN {kinds:Array(String)}
-  AND at > toDateTime({since:UInt32}, 'UTC')
+-- Which events that are summed happened later than an instant? Of a liquidation, the debt that it repaid. The sort key begins
+-- with the address, so the times of all events are read, and all else of those that are later.
+SELECT
+    id,
+    action,
+    asset_id,
+    toUnixTimestamp(at) AS second,
+    ifNull(usd, 0) AS usd,
+    toBool(brought_by != 'source') AS of_file
+FROM account_event FINAL
+PREWHERE at > toDateTime({since:UInt32}, 'UTC')
+WHERE action IN {actions:Array(String)}
+  AND leg != 'collateral'
   AND NOT gone
 ORDER BY at, id

@@ -1,7 +1,8 @@
--- What is the sum of all events of a kind and two assets, at the second of each?
-SELECT toUnixTimestamp(at) AS observed_at, sum(sum(usd)) OVER (ORDER BY at) AS events
-FROM event FINAL
-WHERE kind = {kind:String}
+-- What is the sum of all events of an action and two assets, at the second of each? Of a liquidation, the debt that it repaid.
+SELECT toUnixTimestamp(at) AS observed_at, sum(sum(ifNull(usd, 0))) OVER (ORDER BY at) AS events
+FROM account_event FINAL
+WHERE action = {action:String}
+  AND leg != 'collateral'
   AND asset_id IN ({old:String}, {new:String})
   AND NOT gone
 GROUP BY at

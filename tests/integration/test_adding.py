@@ -8,7 +8,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.store.adding import add_in_pieces
 from analytics_service.store.connection import Store
-from analytics_service.store.events import ACCOUNT_EVENTS
+from analytics_service.store.events import EVENTS
 from analytics_service.store.observations import OBSERVATIONS
 from tests.doubles import Statement, WatchedStore
 from tests.integration.conftest import Run
@@ -42,11 +42,10 @@ def test_whoever_goes_on_adds_the_other_pieces_and_no_row_twice(settings: Settin
         assert run(count) == [(10, 9, DAYS)]
 
 
-@pytest.mark.parametrize("table", ["event", ACCOUNT_EVENTS])
-def test_events_are_added_in_pieces_too(store: Store, run: Run, table: str) -> None:
-    staged = f"{table}_staging_7"
-    store.execute(f"CREATE TABLE {staged} AS {table}")
+def test_events_are_added_in_pieces_too(store: Store, run: Run) -> None:
+    staged = f"{EVENTS}_staging_7"
+    store.execute(f"CREATE TABLE {staged} AS {EVENTS}")
     store.execute(f"INSERT INTO {staged} (at, id, version) VALUES (1, 'a', 7), (90000, 'b', 7)")
     for _ in range(2):
-        add_in_pieces(store, table, staged, 7, at_once=1)
-        assert run(f"SELECT id FROM {table} ORDER BY id") == [("a",), ("b",)]
+        add_in_pieces(store, EVENTS, staged, 7, at_once=1)
+        assert run(f"SELECT id FROM {EVENTS} ORDER BY id") == [("a",), ("b",)]

@@ -95,7 +95,6 @@ def fill(store: Store, folder: Path, asset_id: str, *, has_events: bool) -> None
 TABLES = (
     "SELECT history, asset_id, observed_at, value FROM observation FINAL ORDER BY ALL",
     "SELECT * EXCEPT version FROM cell FINAL WHERE toDate(cell) < '2025-03-01' ORDER BY ALL",
-    "SELECT * EXCEPT version FROM event FINAL ORDER BY ALL",
     "SELECT * EXCEPT version FROM account_event FINAL ORDER BY ALL",
     "SELECT id, argMax((symbol, name, decimals_denom, kind), version) FROM asset_definition GROUP BY id ORDER BY id",
 )
@@ -164,7 +163,7 @@ def test_a_merge_that_was_stopped_goes_on(store: Store, settings: Settings, even
     merge_of(store, MIXED, NEW).write(stop)
     assert list(read_assets(store)) == [OTHER.id, NEW]
     assert events() == 0
-    query = "SELECT asset_id, sum(usd) FROM event FINAL GROUP BY asset_id"
+    query = "SELECT asset_id, sum(usd) FROM account_event FINAL GROUP BY asset_id"
     assert imports.query(settings, query) == [(NEW, Decimal(500))]
 
 

@@ -32,7 +32,6 @@ ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 SHOWN = (
     "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL",
-    "SELECT * EXCEPT version FROM event FINAL WHERE NOT gone ORDER BY ALL",
     "SELECT * EXCEPT version FROM account_event FINAL WHERE NOT gone ORDER BY ALL",
 )
 
@@ -126,7 +125,7 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
             run_once(JOB, prompt(events), truthful, at)
         for at in instants:
             if at > NOON and draw.randrange(4) == 0:
-                table = draw.choice(["event", "account_event", "observation", "snapshot"])
+                table = draw.choice(["account_event", "observation", "snapshot"])
                 with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
                     run_once(JOB, Chain(told=told), broken, at)
                 if draw.randrange(2):
@@ -135,6 +134,35 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
         for name in ("prices", "markets"):
             for each in (store, truthful):
                 run_once(JOBS[name], HandMade(), each, instants[-1])
+        found, expected = shown(settings), shown(other)
+    for key, value in expected.items():
+        assert found[key] == value, key
+
+
+@pytest.mark.parametrize("left", ["observations", "events of a shard", "events"])
+@pytest.mark.parametrize("later", [0, 1], ids=["at its instant", "a minute later"])
+@pytest.mark.usefixtures("store")
+def test_the_next_run_completes_what_one_that_died_has_left(settings: Settings, left: str, later: int) -> None:
+    """It had events that came late, one of another value than before, a new one, and two that never were. The rows of
+    Bob are on another shard."""
+    first = [event("other", 20), event("bob", 20, address=BOB), event("returned", 30, Action.RETURN)]
+    late = [event("late", 10), event("late return", 15, Action.RETURN, address=BOB)]
+    own = [*late, replace(first[0], usd=Decimal(7)), *first[1:], event("new", 330, address=BOB)]
+    never = [event("never", 40, address=BOB), event("never new", 340)]
+    other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
+    with database(other) as truthful, closing(Store(settings)) as store:
+        for each in (store, truthful):
+            run_once(JOB, prompt(first if each is store else own), each, NOON + 4 * MINUTE)
+        table = "account_event" if left == "observations" else "snapshot"
+        with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
+            run_once(JOB, prompt([*own, *never]), broken, NOON + 6 * MINUTE)
+        if left == "events of a shard":
+            died = f"address = '{BOB}' AND version > (SELECT max(version) FROM snapshot)"
+            store.execute(f"ALTER TABLE account_event DELETE WHERE {died} SETTINGS mutations_sync = 1")
+        for each in (store, truthful):
+            run_once(JOB, prompt(own), each, NOON + (6 + later) * MINUTE)
+            for name in ("prices", "markets"):
+                run_once(JOBS[name], HandMade(), each, NOON + (6 + later) * MINUTE)
         found, expected = shown(settings), shown(other)
     for key, value in expected.items():
         assert found[key] == value, key

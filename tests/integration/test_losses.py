@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
+from analytics_service.market.kinds import FOREVER
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
@@ -237,17 +238,16 @@ def test_what_operators_are_told_brings_all_back(table: str, copy: Copy, tmp_pat
 
 
 def test_parts_that_nothing_counts_are_lost_until_they_are_deleted(copy: Copy) -> None:
-    copy.lose("event", slice(1))
+    copy.lose("account_event", slice(1))
     assert check(copy.store)
     ((loss,),) = copy.losses.values()
-    first, last = datetime(2025, 1, 1, tzinfo=UTC).timestamp(), datetime(2025, 2, 1, tzinfo=UTC).timestamp() - 1
-    assert (loss.what, loss.first, loss.last) == ("event", first, last)
-    path = "/api/v1/analytics/market/events"
-    assert get(copy.client(), path, "start=2025-01-31").status_code == 503
-    assert get(copy.client(), path, "start=2025-02-01").status_code == 200
+    assert (loss.what, loss.last) == ("account_event", FOREVER)
+    # The first snapshot has brought the events of before.
+    asked = "/api/v1/analytics/market/events", "start=2025-01-31&end=2025-02-01"
+    assert get(copy.client(), *asked).status_code == 503
     delete_broken(copy.settings, copy.own)
     assert not check(copy.store)
-    assert get(copy.client(), path, "start=2025-01-31").status_code == 200
+    assert get(copy.client(), *asked).status_code == 200
 
 
 def test_snapshots_of_versions_that_did_not_count_rows(copy: Copy) -> None:

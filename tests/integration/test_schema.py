@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
-from analytics_service.store import assets, events, loans, markets, positions
+from analytics_service.store import assets, events, markets, positions
 from analytics_service.store.client import connect
 from analytics_service.store.columns import SnapshotTable
 from analytics_service.store.connection import Store
@@ -23,7 +23,7 @@ from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names
-from analytics_service.store.sums import read_loans
+from analytics_service.store.sums import changed_sums, read_loans
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, dictionary
 from tests.golden import LAYOUTS, written
@@ -38,7 +38,6 @@ _DECLARED = {
     **{table.name: table.columns for table in _TABLES},
     "asset_definition": assets.COLUMNS,
     "account_event": events.COLUMNS,
-    "event": loans.EVENT,
     "position": positions.ITEM_COLUMNS,
 }
 # Columns that whoever writes a row adds.
@@ -104,6 +103,32 @@ def test_flash_loans_of_before_go_on_as_a_history(settings: Settings) -> None:
         )
         migrate(old)
         assert read_loans(old, 200).flash == 9
+        old.execute(f"DROP DATABASE {old.database} SYNC", in_database=False)
+
+
+def test_sums_of_before_go_on_from_the_only_table_of_events(settings: Settings) -> None:
+    """Once lending events had a table of their own, with 0 where a value is unknown."""
+    with closing(Store(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_old"))) as old:
+        migrate(old, [script for script in shipped() if script.name < "0026"])
+        old.execute(
+            "INSERT INTO account_event (address, at, uuid, id, action, asset_id, amount, usd, version) VALUES "
+            "('0xa', 100, 'a', '1', 'borrow', 'token;a', 1, 7, 1), "
+            "('0xa', 100, 'b', '2', 'borrow', 'token;a', 1, NULL, 1)"
+        )
+        old.execute(
+            "INSERT INTO event (at, id, kind, asset_id, address, amount, usd, version) VALUES "
+            "(100, '1', 'borrow', 'token;a', '0xa', 1, 7, 1), (100, '2', 'borrow', 'token;a', '0xa', 1, 0, 1)"
+        )
+        old.execute(
+            "INSERT INTO observation (history, asset_id, observed_at, value, version) "
+            "VALUES ('loans_originated', '', 100, 7, 1), ('loans_originated', 'token;a', 100, 7, 1), "
+            "('liquidations', '', 100, 0, 1), ('flash_loans', '', 100, 0, 1)"
+        )
+        old.execute("INSERT INTO snapshot (family, at, kind, version) VALUES ('loans', 100, 'job', 1)")
+        migrate(old)
+        assert changed_sums(old, 0).is_empty
+        loans = read_loans(old, 100)
+        assert (loans.total, loans.by_asset, loans.unpriced) == (7, {"token;a": 7}, 1)
         old.execute(f"DROP DATABASE {old.database} SYNC", in_database=False)
 
 

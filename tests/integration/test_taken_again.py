@@ -40,7 +40,7 @@ ASSET = "native;ahel"
 DATED = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price", "position")
 DATED += ("ptoken_state", "ptoken_pool", "unlock_arrangement", "position_summary")
 # What tells of runs, not of what they have brought.
-ABOUT_RUNS = {"rewrite", "correction", "claim", "snapshot_head", "job_run", "schema_migration"}
+ABOUT_RUNS = {"rewrite", "correction_progress", "claim", "snapshot_head", "job_run", "schema_migration"}
 
 
 class Protocol(SimulatedSource):
@@ -205,15 +205,15 @@ def test_changed_events_reach_all_later_sums_of_loans(store: Store, run: Run) ->
     fill(store, RIGHT, "loans")
     before = dict(run(total))
     run(
-        "INSERT INTO event SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) FROM event FINAL "
-        "WHERE kind = 'borrow' ORDER BY at LIMIT 1"
+        "INSERT INTO account_event SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) "
+        "FROM account_event FINAL WHERE action = 'borrow' ORDER BY at LIMIT 1"
     )
     [portion] = day_by_day(store, ["loans"], instant(0), START)
     run_once(JOBS["loans"], RIGHT, store, END + 30 * MINUTE)
     assert recompute(store, portion) > len(before)
     after = dict(run(total))
     assert {value - before[at] for at, value in after.items() if at in before} == {1_000_000}
-    assert max(after.values()) == run("SELECT sum(usd) FROM event FINAL WHERE kind = 'borrow'")[0][0]
+    assert max(after.values()) == run("SELECT sum(usd) FROM account_event FINAL WHERE action = 'borrow'")[0][0]
     assert recompute(store, portion) == 0
 
 

@@ -61,12 +61,12 @@ PART = "broken-on-start_all_1_1_1"
             ],
         ),
         (
-            {"loans": [Loss("event", TEN, FOREVER, PART), Loss("account_event", NINE, FOREVER, PART)]},
+            {"loans": [Loss("account_event", TEN, FOREVER, PART), Loss("account_event", NINE, FOREVER, "all_2")]},
             [
-                "loans: rows of event, account_event are lost from 2025-03-01T09:00:00Z on; run `analytics-service "
+                "loans: rows of account_event are lost from 2025-03-01T09:00:00Z on; run `analytics-service "
                 "remove loans --start 2025-03-01T09:00:00Z` and `analytics-service jobs backfill loans --start "
                 "2025-03-01T09:00:00Z --end now`, or restore a backup, then delete "
-                f"detached/{PART} of event, detached/{PART} of account_event"
+                f"detached/{PART} of account_event, detached/all_2 of account_event"
             ],
         ),
         ({"rates": []}, []),
@@ -99,7 +99,7 @@ def test_answers_need_the_rows_of_their_range() -> None:
 )
 def test_a_broken_part_has_rows_of_its_partition(partition: str, first: str, after: str) -> None:
     since, last = (unix_second(datetime.fromisoformat(f"{day}T00:00Z")) for day in (first, after))
-    assert BrokenPart("event", partition, PART, found_at=0).span == (since, last - 1)
+    assert BrokenPart("observation", partition, PART, found_at=0).span == (since, last - 1)
 
 
 @pytest.mark.parametrize("partition", ["all", "2-0"])

@@ -23,7 +23,6 @@ from analytics_service.market.supply import market_values
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
 from analytics_service.sources.checking.findings import Finding, Records, error, note, warning
 from analytics_service.store.histories import PRICES
-from analytics_service.store.loans import is_lending
 from analytics_service.store.markets import ADDING_UP, values_by_history
 
 _DAY = timedelta(days=1)
@@ -250,7 +249,7 @@ def _events(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     events = answers["events"]
     if outside := [event.id for event in events if event.at > at]:
         yield error(f"events: later than `until`: {listed(outside)}. They are dropped, and may be lost.")
-    if moveless := [event.id for event in events if is_lending(event) and event.amount is None]:
+    if moveless := [event.id for event in events if event.is_lending and event.amount is None]:
         yield error(f"events: of lending, but without amount: {listed(moveless)}. They are left out.")
     if unvalued := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
         yield warning(f"events: without usd, so they count in no sum of loans or liquidations: {listed(unvalued)}.")
