@@ -106,10 +106,11 @@ def test_flash_loans_of_before_go_on_as_a_history(settings: Settings) -> None:
         old.execute(f"DROP DATABASE {old.database} SYNC", in_database=False)
 
 
-def test_sums_of_before_go_on_from_the_only_table_of_events(settings: Settings) -> None:
+def test_sums_and_assets_of_before_go_on_from_other_tables(settings: Settings) -> None:
     """Once lending events had a table of their own, with 0 where a value is unknown."""
     with closing(Store(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_old"))) as old:
-        migrate(old, [script for script in shipped() if script.name < "0026"])
+        migrate(old, [script for script in shipped() if script.name < "0024"])
+        old.execute("INSERT INTO asset (id, version, symbol) VALUES ('token;a', 1, 'A'), ('token;a', 2, 'B')")
         old.execute(
             "INSERT INTO account_event (address, at, uuid, id, action, asset_id, amount, usd, version) VALUES "
             "('0xa', 100, 'a', '1', 'borrow', 'token;a', 1, 7, 1), "
@@ -126,6 +127,7 @@ def test_sums_of_before_go_on_from_the_only_table_of_events(settings: Settings) 
         )
         old.execute("INSERT INTO snapshot (family, at, kind, version) VALUES ('loans', 100, 'job', 1)")
         migrate(old)
+        assert assets.read_assets(old)["token;a"].symbol == "B"
         assert changed_sums(old, 0).is_empty
         loans = read_loans(old, 100)
         assert (loans.total, loans.by_asset, loans.unpriced) == (7, {"token;a": 7}, 1)
