@@ -788,7 +788,9 @@ def test_a_liquidation_without_a_leg_is_the_debt_repaid(run: Run, store: Store) 
         ("liquidate", "debt", "5"),
         ("send", "", str(2**256 - 1)),
     ]
-    assert run("SELECT usd FROM liquidations WHERE asset_id = '' ORDER BY observed_at DESC LIMIT 1") == [(2.0,)]
+    assert run("SELECT usd FROM liquidations WHERE asset_id = 'token;lend' ORDER BY observed_at DESC LIMIT 1") == [
+        (2.0,)
+    ]
 
 
 @pytest.mark.usefixtures("views")
