@@ -33,8 +33,8 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
         "max_bytes_before_external_join": 0,
         "max_bytes_ratio_before_external_join": 0,
         "join_algorithm": None,
-        # Nobody counts what stays in memory after a query.
-        "use_query_cache": None,
+        # Nobody counts what stays in memory after a query: the cache, which /play asks for, takes nothing of theirs.
+        "query_cache_max_size_in_bytes": 1,
         # Whose query ends when the server's memory runs out.
         "memory_overcommit_ratio_denominator": None,
         "memory_overcommit_ratio_denominator_for_user": None,

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from analytics_service.store.sql import scripts
+from tests.acceptance.browser import Browser
 from tests.acceptance.conftest import Service, kill, stop
 from tests.processes import PATIENCE, until
 
@@ -16,7 +18,16 @@ ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "sql" / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
 _SQL = re.compile(r"http://127\.0\.0\.1:(\d+)/play")
 
-pytestmark = pytest.mark.slow
+
+def test_the_page_for_queries_answers(service: Service, browser: Browser) -> None:
+    """ClickHouse's own page sends settings of its own with each query."""
+    found = re.search(r"http://\S+/play\S*", service.printed())
+    assert found
+    page = browser.open(found[0])
+    page.fill("#password", (service.data_dir / "researcher-password").read_text().strip())
+    page.fill("#query", "SELECT symbol, 40 + 2 AS answer FROM assets WHERE symbol = 'BTC'")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("body")).to_contain_text(re.compile(r"BTC\s*42"))
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +59,7 @@ def answer(sampled: Service, language: str, code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "code"), BLOCKS)
 def test_blocks_of_the_readme_run_as_they_stand(sampled: Service, language: str, code: str) -> None:
     printed = answer(
@@ -56,6 +68,7 @@ def test_blocks_of_the_readme_run_as_they_stand(sampled: Service, language: str,
     assert len(printed.splitlines()) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", scripts("examples"), ids=lambda script: script.stem)
 def test_examples_have_rows(sampled: Service, script: Path) -> None:
     """Between a heading and its line, and a line below."""
