@@ -1,6 +1,6 @@
 -- What was the price of the asset at each event of the last week? The last one by then, and its age in seconds.
--- Null where there was none in the 30 days before that week.
-SELECT e.time, e.id, e.action, e.leg, e.asset_id, e.symbol, e.units, p.price,
+-- Null where there was none in the 30 days before that week, as of receipt tokens, whose prices follow from others.
+SELECT e.time AS time, id, action, leg, e.asset_id AS asset_id, symbol, units, p.price AS price,
     dateDiff('second', p.observed_at, e.time) AS age
 FROM (SELECT * FROM events WHERE time >= now('UTC') - INTERVAL 7 DAY) AS e
 ASOF LEFT JOIN

@@ -9,7 +9,7 @@ FROM
         OVER (PARTITION BY asset_id ORDER BY observed_at) AS was, max(redemption_ratio)
         OVER (PARTITION BY asset_id ORDER BY observed_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest
     FROM market_day
-    WHERE observed_at >= toStartOfMonth(now('UTC')) - INTERVAL 11 MONTH - INTERVAL 1 DAY
+    WHERE observed_at >= toStartOfMonth(now('UTC')) - INTERVAL 11 MONTH - INTERVAL 1 DAY AND deposits IS NOT NULL
 )
 WHERE observed_at >= toStartOfMonth(now('UTC')) - INTERVAL 11 MONTH AND was.1 > 0
 GROUP BY month, asset_id, symbol ORDER BY month, earned_usd DESC, asset_id;

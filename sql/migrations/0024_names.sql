@@ -1,4 +1,5 @@
--- Names of tables that are not those of views, which have the plural. The next script drops the tables of before.
+-- Names of tables that are not those of views, which have the plural, and comments that name them. The next script drops
+-- the tables of before.
 
 CREATE TABLE IF NOT EXISTS asset_definition{on_cluster} AS asset
 ENGINE = {replicated}ReplacingMergeTree{copied}
@@ -16,3 +17,6 @@ INSERT INTO correction_progress SELECT * FROM correction;
 
 ALTER TABLE doubt
     MODIFY COMMENT 'Each value that was in doubt when it was written; read the view anomalies, which leaves out what was corrected since';
+
+ALTER TABLE cell{local}{on_cluster}
+    COMMENT COLUMN IF EXISTS seconds 'Seconds with a value from first_at to last_at, 0 if it has one observation. Values also hold before and after: the views by the hour and day have means';

@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW events{on_cluster}
 (
     time DateTime64(3, 'UTC') COMMENT 'Instant of the event, whole seconds',
-    action String COMMENT 'What the address did, in the words of the API, such as borrow, return or send. A flash loan is two events, borrow_flash_loan and return_flash_loan, and neither is a borrow or return',
+    action String COMMENT 'What the address did, in the words of the API, such as borrow, return or send. A flash loan is two events, borrow_flash_loan and return_flash_loan, and neither is a borrow or return. Debt is also repaid by liquidate',
     leg String COMMENT 'A liquidate is two events with one tx_hash, so sum one of them: debt (the debt repaid, also where the source states no leg) or collateral (the collateral taken); empty for other actions',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',

@@ -7,11 +7,11 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
     symbol String COMMENT 'Symbol of the asset, as it is defined now',
     {unit} {type} COMMENT '{meaning}',
     mean Float64 COMMENT 'Mean weighted by the time that each value held, from the first observation of the asset on; seconds in which no value is known do not count',
-    open Nullable(Float64) COMMENT 'First value observed; without any, this, high, low and close are the value before, carried on',
+    open Nullable(Float64) COMMENT 'First value observed; null, as are high and low, if none was',
     high Nullable(Float64) COMMENT 'Greatest value observed',
     low Nullable(Float64) COMMENT 'Least value observed',
-    close Nullable(Float64) COMMENT 'Value at the end; null if it is not known any more',
-    observations UInt64 COMMENT 'Number of values observed; 0 where the value before is carried on'
+    close Nullable(Float64) COMMENT 'Value at the end, carried on where nothing was observed; null if it is not known any more',
+    observations UInt64 COMMENT 'Number of values observed'
 )
 AS WITH
 -- Cells that end later are not closed (rule 8.11).
@@ -61,9 +61,9 @@ SELECT
     b.symbol AS symbol,
     {label} AS {unit},
     toFloat64(if(second = b.begin AND b.seconds > 0, b.area / greatest(b.seconds, 1), b.closing)) AS mean,
-    multiIf(second = b.begin AND b.observed > 0, toFloat64(b.opening), b.is_known, toFloat64(b.closing), NULL) AS open,
-    multiIf(second = b.begin AND b.observed > 0, toFloat64(b.greatest), b.is_known, toFloat64(b.closing), NULL) AS high,
-    multiIf(second = b.begin AND b.observed > 0, toFloat64(b.smallest), b.is_known, toFloat64(b.closing), NULL) AS low,
+    if(second = b.begin AND b.observed > 0, toFloat64(b.opening), NULL) AS open,
+    if(second = b.begin AND b.observed > 0, toFloat64(b.greatest), NULL) AS high,
+    if(second = b.begin AND b.observed > 0, toFloat64(b.smallest), NULL) AS low,
     if(b.is_known, toFloat64(b.closing), NULL) AS close,
     if(second = b.begin, b.observed, 0) AS observations
 FROM
@@ -83,4 +83,4 @@ FROM
 ARRAY JOIN begins AS second
 WHERE b.is_known OR second = b.begin AND b.seconds > 0
 SETTINGS join_use_nulls = 0
-COMMENT 'A row of each asset and period, from its first value to the last period that is over, also where nothing was observed: so a plain mean of means is weighted by time';
+COMMENT 'A row of each asset and period, from its first value to the last period that is over, also where nothing was observed: so a plain mean of means is weighted by time, but for a first one that begins late';

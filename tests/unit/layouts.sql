@@ -127,6 +127,7 @@ CREATE TABLE IF NOT EXISTS correction_progress ON CLUSTER 'main' AS correction
 ENGINE = ReplicatedReplacingMergeTree(heard_at);
 INSERT INTO correction_progress SELECT * FROM correction;
 ALTER TABLE doubt;
+ALTER TABLE cell ON CLUSTER 'main';
 DROP TABLE IF EXISTS asset ON CLUSTER 'main' SYNC;
 DROP TABLE IF EXISTS correction ON CLUSTER 'main' SYNC;
 DROP VIEW IF EXISTS doubts ON CLUSTER 'main';
@@ -358,6 +359,8 @@ CREATE TABLE IF NOT EXISTS correction_progress ON CLUSTER 'main' AS correction
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', heard_at);
 INSERT INTO correction_progress SELECT * FROM correction;
 ALTER TABLE doubt;
+ALTER TABLE cell_local ON CLUSTER 'main';
+ALTER TABLE cell ON CLUSTER 'main';
 DROP TABLE IF EXISTS asset ON CLUSTER 'main' SYNC;
 DROP TABLE IF EXISTS correction ON CLUSTER 'main' SYNC;
 DROP VIEW IF EXISTS doubts ON CLUSTER 'main';
@@ -561,6 +564,7 @@ CREATE TABLE IF NOT EXISTS correction_progress AS correction
 ENGINE = ReplicatedReplacingMergeTree(heard_at);
 INSERT INTO correction_progress SELECT * FROM correction;
 ALTER TABLE doubt;
+ALTER TABLE cell;
 DROP TABLE IF EXISTS asset SYNC;
 DROP TABLE IF EXISTS correction SYNC;
 DROP VIEW IF EXISTS doubts;
@@ -752,6 +756,7 @@ CREATE TABLE IF NOT EXISTS correction_progress AS correction
 ENGINE = ReplacingMergeTree(heard_at);
 INSERT INTO correction_progress SELECT * FROM correction;
 ALTER TABLE doubt;
+ALTER TABLE cell;
 DROP TABLE IF EXISTS asset SYNC;
 DROP TABLE IF EXISTS correction SYNC;
 DROP VIEW IF EXISTS doubts;
