@@ -27,6 +27,8 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
         "max_concurrent_queries_for_user": _QUERIES,
         "max_memory_usage_for_user": memory,
         "max_temporary_data_on_disk_size_for_user": memory,
+        # What waits for the end of a query, as clients may ask for, waits on disk and does not count there.
+        "max_result_bytes": memory // _QUERIES,
         # That limit does not hold for sorts and joins, so these stay in memory.
         "max_bytes_before_external_sort": 0,
         "max_bytes_ratio_before_external_sort": 0,

@@ -13,6 +13,6 @@ assumeNotNull((
             NULL) AS given
     )
     WHERE NOT throwIf(given IS NULL, concat(
-            'time is ', {time:String}, ', but must be unix seconds, such as toUnixTimestamp(now() - INTERVAL 1 DAY), or text with Z or an offset, such as 2026-03-01T12:00:00Z'))
-      AND NOT throwIf(given > now64(3) + INTERVAL 60 SECOND, concat('time is ', {time:String}, ', which is in the future'))
+            'time is \'', {time:String}, '\', but must be unix seconds, such as toUnixTimestamp(now() - INTERVAL 1 DAY), or text with Z or an offset, such as 2026-03-01T12:00:00Z'))
+      AND NOT throwIf(given > now64(3) + INTERVAL 60 SECOND, concat('time is \'', {time:String}, '\', which is in the future'))
 )) AS instant

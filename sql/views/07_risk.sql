@@ -42,7 +42,7 @@ AS WITH
     SELECT any(origin_id)
     FROM all_assets
     WHERE asset_id = {asset_id:String}
-    HAVING NOT throwIf(count() = 0, concat('There is no asset \'', {asset_id:String}, '\': the view assets has all ids'))
+    HAVING NOT throwIf(count() = 0, concat('There is no asset with the id \'', {asset_id:String}, '\': the view assets has all ids'))
 ) AS origin,
 -- What the asset stands for: of a token without a price, what its origin does. What follows its price moves with it.
 asked AS

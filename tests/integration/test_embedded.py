@@ -353,6 +353,7 @@ _LIMITS = [
     "max_concurrent_queries_for_user = 1000",
     "max_memory_usage_for_user = 0",
     "max_temporary_data_on_disk_size_for_user = 0",
+    "max_result_bytes = 0",
     "max_bytes_before_external_sort = 1",
     "max_bytes_ratio_before_external_sort = 0.1",
     "max_bytes_before_external_join = 1",

@@ -339,18 +339,18 @@ _NO_INSTANT = r"must be unix seconds, such as toUnixTimestamp\(.*\), or text wit
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        ("now()", rf"time is \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d, but {_NO_INSTANT}"),
+        ("now()", rf"time is '\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d', but {_NO_INSTANT}"),
         ("now('America/New_York')", _NO_INSTANT),
         ("toDateTime64('2025-03-01 12:00:00', 3, 'Asia/Tokyo')", _NO_INSTANT),
         ("today()", _NO_INSTANT),
-        ("'2025-03-01 11:30:00'", f"time is 2025-03-01 11:30:00, but {_NO_INSTANT}"),
+        ("'2025-03-01 11:30:00'", f"time is '2025-03-01 11:30:00', but {_NO_INSTANT}"),
         ("'2025-03-01T25:30:00Z'", _NO_INSTANT),
         ("'2025-02-30T11:30:00Z'", _NO_INSTANT),
         ("toUnixTimestamp64Milli(now64(3))", _NO_INSTANT),
         ("-1", _NO_INSTANT),
         ("NULL", _NO_INSTANT),
-        ("toUnixTimestamp(now()) + 120", r"time is \d{10}, which is in the future"),
-        ("'2270-01-01T00:00:00Z'", "time is 2270-01-01T00:00:00Z, which is in the future"),
+        ("toUnixTimestamp(now()) + 120", r"time is '\d{10}', which is in the future"),
+        ("'2270-01-01T00:00:00Z'", "time is '2270-01-01T00:00:00Z', which is in the future"),
     ],
 )
 def test_what_is_no_instant_or_in_the_future_is_refused(simulated: Simulated, time: str, message: str) -> None:
@@ -441,7 +441,7 @@ def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client
             assert [row[column] for column in columns] == [near(step[field]) for field in fields]
             fallen += step["accounts"]
     assert fallen > 100
-    with pytest.raises(DatabaseError, match="There is no asset 'ETH': the view assets has all ids"):
+    with pytest.raises(DatabaseError, match="There is no asset with the id 'ETH': the view assets has all ids"):
         simulated.rows("SELECT * FROM risk_ladder(asset_id = 'ETH', time = toUnixTimestamp(now()))")
 
 
