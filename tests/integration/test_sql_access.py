@@ -26,7 +26,7 @@ from analytics_service.store.migrations import migrate
 from analytics_service.store.researcher import fixed_settings, make_researcher, researcher_grants, researcher_script
 from analytics_service.store.server import RESEARCHER_PASSWORD, read_password, read_running
 from tests.clickhouse import hello
-from tests.dictionary import README
+from tests.dictionary import DICTIONARY
 
 _SECRET = "secret"
 # Users as an operator's server has them: one who may do everything, and one with the grants of a researcher.
@@ -160,7 +160,9 @@ def test_printed_addresses_are_those_that_clients_take(server_of_ones_own: Setti
 
 def test_the_lines_of_python_for_researchers_run_as_they_are(server_of_ones_own: Settings) -> None:
     folder = server_of_ones_own.data_dir
-    (code,) = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```$", DICTIONARY.with_name("README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
     code = code.replace("DATA", str(folder)).replace("PORT", str(urlsplit(str(server_of_ones_own.clickhouse_url)).port))
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - our own
