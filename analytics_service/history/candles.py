@@ -96,6 +96,34 @@ def points(
     return shown, newest if isinstance(newest, int) and newest >= 0 else None
 
 
+def summed(
+    parts: Sequence[FrameRange],
+    ids: Sequence[str],
+    begins: Sequence[int],
+    until: int,
+    *,
+    fill: Fill,
+    ended: Mapping[str, int] = NO_ENDS,
+) -> pl.DataFrame:
+    """The sum `v` of some series at the end of each bucket, as `points` has their last values. A series counts from its
+    first observation to its end. Null where none counts or one is unknown, and for 10^20 or more."""
+    ends = [min(end, until) for end in begins[1:]]
+    series, bucket = layout(len(ids), len(ends))
+    starts = pl.Series("start", begins[:-1], dtype=pl.Int64)
+    lasts = pl.Series([ended.get(asset_id, _NEVER) for asset_id in ids], dtype=pl.Int64)
+    held = last(parts, ids, ends).with_columns(start=starts[bucket], until=lasts[series])
+    counted = held.filter(pl.col("second") >= 0, pl.col("start") <= pl.col("until"))
+    values = counted.select("start", unit=pl.col("value").cast(DECIMAL).to_physical())
+    unit = pl.col("unit")
+    # The exact sum may wrap around; the rounded one tells.
+    fits = (unit.cast(pl.Float64).sum().abs() < 1.5e38) & unit.sum().is_between(-_GREATEST, _GREATEST)
+    sums = values.group_by("start").agg(v=pl.when(unit.is_not_null().all() & fits).then(unit.sum()))
+    all_sums = starts.to_frame().join(sums, on="start", how="left", maintain_order="left")
+    if fill is not Fill.LAST:
+        all_sums = all_sums.with_columns(pl.when(pl.col("start") < until).then("v"))
+    return all_sums.select(v=pl.col("v").cast(pl.Decimal(38, 0)) * _SMALLEST)
+
+
 def difference(after: pl.Series, before: pl.Series) -> pl.Series:
     """Numbers less others; null where one of the two is, or where the result, of 10^20 or more, does not fit.
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
+import polars as pl
+
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.candles import NO_ENDS, OF_LAST, Aggregate, Fill, points
+from analytics_service.history.candles import NO_ENDS, OF_LAST, Aggregate, Fill, points, summed
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.formats.base import Format, Points, decimal_strings
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, make_grid
 from analytics_service.history.reader import HistoryReader
@@ -18,6 +20,8 @@ from analytics_service.store.cells import QUARTER, floor
 from analytics_service.store.ledger import Head
 
 MAX_POINTS = 100_000
+# Values that a page may sum: they are read, but not encoded.
+MAX_SUMMED = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Query:
 
     `is_aligned` means that the grid is. Without a `limit` the page has all buckets from `offset` on. Values have at
     most `digits` significant digits; None means all.
+    `others` adds the sum of all assets but `ids`.
     """
 
     start: int
@@ -41,6 +46,7 @@ class Query:
     format: Format = JSON
     digits: int | None = None
     is_aligned: bool = False
+    others: bool = False
 
     @cached_property
     def grid(self) -> Grid:
@@ -82,12 +88,14 @@ class Page:
     """A page of buckets, encoded.
 
     `body` is a complete file, or a JSON member of the answer's data. `as_of` is the family's newest instant up to the
-    end of the page, unix seconds; None before the first.
+    end of the page, unix seconds; None before the first. `begins` is the first observation of any of the page's series,
+    however early; None if there is none.
     """
 
     query: Query
     body: bytes
     as_of: int | None
+    begins: int | None = None
 
 
 def read_page(
@@ -107,26 +115,33 @@ def read_page(
     """
     pinned = reader.at(head)
     ids = [TOTAL] if single else _chosen(query, pinned.series, symbols)
-    require_few(query, len(ids), MAX_POINTS)
+    rest = [asset_id for asset_id in pinned.ids if asset_id not in {TOTAL, *ids}] if query.others else []
+    require_few(query, len(ids) + query.others, MAX_POINTS)
+    require_few(query, len(rest), MAX_SUMMED)
     begins, until = query.begins, min(query.end, pinned.newest) + 1
     # Of a page after the newest observation, the quarter of an hour that has it.
     since = floor(pinned.newest, QUARTER)
     is_carried = query.fill is Fill.LAST and begins and begins[0] >= until
     read = [since, since + QUARTER] if is_carried else begins
-    parts = reader.parts(pinned, ids, read, until, all_columns=query.agg not in OF_LAST)
+    parts = reader.parts(pinned, [*ids, *rest], read, until, all_columns=query.agg not in OF_LAST)
     cumulative = reader.history.cumulative
     values, newest = points(query.agg, parts, ids, begins, until, fill=query.fill, ended=ended, cumulative=cumulative)
+    named = ids
+    if query.others:
+        sums = summed(parts, rest, begins, until, fill=query.fill, ended=ended)
+        values, named = pl.concat([values, sums.select(decimal_strings(sums["v"]))]), [*ids, TOTAL]
     shown = shortened(values, query.digits)
-    body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
+    body = query.format.encode(Points(query.starts, named, shown, single, symbols, query.zone))
+    first = min((pinned.series[asset_id] for asset_id in (*ids, *rest) if asset_id in pinned.series), default=None)
     if query.last >= head.newest:
-        return Page(query, body, head.newest)
+        return Page(query, body, head.newest, first)
     covers_history = parts and len(ids) == len(pinned.ids)
-    return Page(query, body, newest if covers_history else reader.last_instant(pinned, query.last))
+    return Page(query, body, newest if covers_history else reader.last_instant(pinned, query.last), first)
 
 
 def points_of(reader: HistoryReader, query: Query, head: Head, *, single: bool) -> int:
-    """The greatest number of points that a page can have. Superseded as in `read_page`."""
-    ids = reader.at(head).ids if query.ids is None else query.ids
+    """The greatest number of points that a page can have, or sums. Superseded as in `read_page`."""
+    ids = reader.at(head).ids if query.ids is None or query.others else query.ids
     return query.buckets * (1 if single else len(ids))
 
 

@@ -19,8 +19,8 @@ Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
 # Headers that web pages of other origins may read, if the response has them.
 EXPOSED = (
-    *("Accept-Ranges", "Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "Last-Modified", "Link"),
-    *("RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"),
+    *("Accept-Ranges", "Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "History-Begins"),
+    *("Last-Modified", "Link", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"),
 )
 # Every response has these. Browsers must not guess another type, load anything for a response, or show it in a frame.
 # A web page that needs more has its own policy.
@@ -47,7 +47,8 @@ class Validators:
     next snapshot is expected (0 if none is), all in unix seconds. `behind` has the seconds by which some of these
     snapshots are older than the newest, where a later one is missing. From `closes_at` on (never if None), later
     snapshots do not change the answer. `next` is the reference to the next page, relative to this one, and `vary` lists
-    the request headers that the answer depends on.
+    the request headers that the answer depends on. Of a page of history, `begins` is the first instant of its series,
+    unix seconds.
     """
 
     tag: str
@@ -58,6 +59,7 @@ class Validators:
     due: int = 0
     closes_at: int | None = None
     next: str | None = None
+    begins: int | None = None
     vary: str = "Accept-Encoding"
 
     def etag(self, coding: Coding) -> str:
@@ -75,7 +77,8 @@ class Validators:
         as_of = (("As-Of", ", ".join(dates)),) if self.as_of else ()
         # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
         link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()
-        return headers + modified + as_of + link
+        begins = () if self.begins is None else (("History-Begins", f"@{self.begins}"),)
+        return headers + modified + as_of + link + begins
 
 
 class Answer:

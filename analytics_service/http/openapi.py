@@ -81,6 +81,7 @@ _HEADERS: Mapping[str, Object] = {
         "that positions are so many seconds older than the newest of these snapshots, because later ones are missing."
     ),
     "Link": _header('Query of the next page, relative to this one, with rel="next" (RFC 8288), if there is one.'),
+    "History-Begins": _header("First instant of the series of a page of history, in or before it: `@1764547200`."),
 }
 # Headers of all answers if there is a rate limit. They are not required, because open paths share some responses.
 _LIMIT_HEADERS: Mapping[str, Object] = {

@@ -219,6 +219,12 @@ SYMBOLS = _text(
     "[^,]+(,[^,]+)*",
 )
 
+OTHERS = _flag(
+    "others",
+    "true adds a series without an asset: the sum of all assets that are not named, null where any of them is unknown. "
+    "For the last values in format=columns or a file.",
+)
+
 
 def _shape(default: str, help: str) -> Param:
     return _word("shape", ("newer", "older"), help, default)

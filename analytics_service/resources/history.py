@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.candles import Aggregate
+from analytics_service.history.candles import Aggregate, Fill
 from analytics_service.history.formats import BY_MEDIA, MEDIA
 from analytics_service.history.formats.base import Format
+from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import fit_grid
 from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
@@ -87,7 +88,9 @@ class HistoryPath(Pages):
         self.summary = path.summary
         self.families = (reader.history.family,)
         self.shape = SINGLE_SERIES if self.single else MULTI_SERIES
-        self.query = (*params.RANGE, params.FORMAT, *(() if self.single else (params.ASSET_IDS, params.SYMBOLS)))
+        by_asset = () if self.single else (params.ASSET_IDS, params.SYMBOLS)
+        others = (params.OTHERS,) if by_asset and reader.history.value == "usd" else ()
+        self.query = (*params.RANGE, params.FORMAT, *by_asset, *others)
         self._file_name = path.path.strip("/").replace("/", "-")
         self._reader = reader
 
@@ -111,6 +114,10 @@ class HistoryPath(Pages):
 
     def file_name(self, arguments: Arguments) -> str:
         return self._file_name
+
+    def begins(self, record: Page) -> int | None:
+        """The first observation of any of the series."""
+        return record.begins
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Symbols and ends come from the definitions of assets."""
@@ -143,7 +150,12 @@ def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points:
         "digits": arguments["digits"],
         "agg": arguments["agg"],
         "format": form,
+        "others": arguments.get("others", False),
     }
+    if page["others"] and form is JSON:
+        raise ParameterInvalid("others", "is for format=columns, csv, arrow or parquet: in json a series has an asset")
+    if page["others"] and (page["agg"] is not Aggregate.LAST or page["fill"] is Fill.NONE):
+        raise ParameterInvalid("others", "is for agg=last without fill=none: it adds up the values that assets have")
     period, interval, limit = (arguments[name] for name in ("period", "interval", "limit"))
     if period is not None:
         if arguments["points"] is not None:

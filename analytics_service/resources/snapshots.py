@@ -173,6 +173,7 @@ class SnapshotPath(Resource):
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
             closes_at=self._closes_at(view, arguments, heads),
             next=resolved.next(record),
+            begins=self.begins(record),
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
         return Answer(validators, IDENTITY, body, resolved.headers)
@@ -210,6 +211,10 @@ class SnapshotPath(Resource):
     def as_of(self, record: Any, view: View, arguments: Arguments) -> dict[str, int]:
         """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
         return {family: view.head(family).at for family in self.made_from(view, arguments)}
+
+    def begins(self, record: Any) -> int | None:
+        """The first instant of the history that the answer is a page of, unix seconds; None of other answers."""
+        return None
 
     def settled_at(self, at: int) -> int:
         """The unix second from which jobs change nothing any more of what an answer shows as of another one."""

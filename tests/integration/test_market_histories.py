@@ -151,6 +151,59 @@ def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Setting
             app.memory.wait(10)
 
 
+def test_others_are_the_sum_of_all_assets_that_are_not_named_or_null_while_one_is_unknown(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    """Of a, b and c in turn 2, 4 and 5 are posted at 1 USD each; b is new at the second hour and too much to store at
+    the third."""
+
+    def at_hour(b: int | None) -> HandMade:
+        balances = {A: 2, B: b, UNPRICED: 5}
+        markets = [Market(name, None, posted(each), None) for name, each in balances.items() if each is not None]
+        plain = tuple(asset(key, 0) for key in "abc")
+        return HandMade(assets_=plain, prices_=dict.fromkeys(balances, Decimal(1)), markets_=markets)
+
+    for hour, b in enumerate((None, 4, 10**20)):
+        run_once(JOB, at_hour(b), store, NOON + hour * HOUR)
+    path, range_ = "/api/v1/markets/history/collateral", f"start={SECOND}&end={SECOND + 4 * 3600}&period=h&others=true"
+
+    def others(query: str) -> Any:
+        answer = client.simulate_get(path, query_string=f"{range_}&format=columns&{query}")
+        assert answer.headers["history-begins"] == f"@{SECOND}"
+        *named, last = answer.json["data"]["series"]
+        assert all(one["asset"] for one in named)
+        return last
+
+    # After the newest snapshot there is nothing, unless it is carried on.
+    assert others(f"asset_ids={A}") == {"v": ["5", "9", None, None, None]}
+    assert others(f"asset_ids={B}&fill=last") == {"v": ["7", "7", "7", "7", "7"]}
+    assert others(f"asset_ids={A},{UNPRICED}") == {"v": [None, "4", None, None, None]}
+    assert others(f"asset_ids={A}&digits=1&limit=1&offset=1") == {"v": ["9"]}
+    # Nothing is left.
+    assert others("") == others(f"asset_ids={A},{B},{UNPRICED}") == {"v": [None] * 5}
+    rows = client.simulate_get(path, query_string=f"{range_}&format=csv&asset_ids={A},{B}").text.splitlines()
+    assert [row.split(",")[2:] for row in rows[-5:]] == [["", "", value] for value in ("5", "5", "5", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "refused"),
+    [
+        ("markets/history/debt", "", "is for format=columns"),
+        ("markets/history/debt", "&format=csv&agg=mean", "is for agg=last"),
+        ("markets/history/debt", "&format=csv&fill=none", "is for agg=last"),
+        ("assets/price-history", "&format=csv", "'others'"),
+        ("markets/history/tvl", "&format=csv", "'others'"),
+    ],
+)
+def test_others_are_added_where_values_add_up_only(
+    client: falcon.testing.TestClient, store: Store, path: str, query: str, refused: str
+) -> None:
+    range_ = f"start={SECOND}&end={SECOND}&period=h&others=true"
+    answer = client.simulate_get(f"/api/v1/{path}", query_string=range_ + query)
+    assert answer.status_code == 400
+    assert refused in answer.json["error"]["message"]
+
+
 def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testing.TestClient, store: Store) -> None:
     for name in ("prices", "markets"):
         run_once(JOBS[name], SECOND_HOUR, store, NOON)

@@ -17,8 +17,8 @@ class Points:
 
     `begins` are the starts of its buckets, unix seconds. `values` has a row for each point, series by series, and the
     column `v`; or `o`, `h`, `l` and `c`, the first, greatest, least and last observation, and their count `n`. Values
-    are numbers or decimal strings; null without a value. `single` is true for the total over all assets. `symbols` are
-    by asset id. Formats that show times of day show them in the `zone`.
+    are numbers or decimal strings; null without a value. The id of a sum over assets is TOTAL, and `single` is true if
+    there is nothing else. `symbols` are by asset id. Formats that show times of day show them in the `zone`.
     """
 
     begins: Sequence[int]

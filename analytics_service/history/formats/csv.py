@@ -16,7 +16,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def encode(points: Points) -> bytes:
-    """A header and the points; lines end with CR LF. Nulls and the asset of a single series are empty fields."""
+    """A header and the points; lines end with CR LF. Nulls and the asset of a sum are empty fields."""
     header = ",".join([*_HEAD, *points.values.columns]) + _END
     return b"%b%b" % (header.encode(), b"".join(rows + _END.encode() for rows in _series(points) if rows))
 
@@ -27,7 +27,7 @@ CSV = Format(name="csv", media="text/csv", encode=encode, suffix="csv")
 def _series(points: Points) -> list[bytes]:
     begins = pl.Series(points.begins, dtype=pl.Int64).cast(pl.String)
     leads = begins + "," + pl.Series(times(points.begins, points.zone), dtype=pl.String) + ","
-    assets = [",," if points.single else _asset(asset_id, points.symbols.get(asset_id, "")) for asset_id in points.ids]
+    assets = [_asset(asset_id, points.symbols.get(asset_id, "")) for asset_id in points.ids]
     series, bucket = layout(len(assets), len(leads))
     columns = [decimal_strings(column).fill_null("") for column in points.values.get_columns()]
     rows = pl.DataFrame([leads[bucket].alias("lead"), pl.Series("asset", assets, dtype=pl.String)[series], *columns])

@@ -8,6 +8,7 @@ import polars as pl
 from analytics_service.history.formats.base import COUNT, Format, Points, decimal_strings, joined
 from analytics_service.history.frame import layout
 from analytics_service.market.assets import asset_spec
+from analytics_service.market.sums import TOTAL
 
 
 def encode(points: Points) -> bytes:
@@ -36,9 +37,9 @@ def encode(points: Points) -> bytes:
 
 
 def encode_columns(points: Points) -> bytes:
-    """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; `[{"v": [...]}]` of a
-    single series."""
-    openings = [b"{" if points.single else _named(points, asset_id) for asset_id in points.ids]
+    """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; of a sum over
+    assets without `asset` and `symbol`."""
+    openings = [b"{" if asset_id == TOTAL else _named(points, asset_id) for asset_id in points.ids]
     arrays = [_arrays(column, len(openings)) for column in points.values.get_columns()]
     return _array([b"%b%b}" % (opening, b",".join(own)) for opening, *own in zip(openings, *arrays, strict=True)])
 

@@ -11,6 +11,7 @@ from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats.base import COUNT, Format, Points
 from analytics_service.history.frame import layout
 from analytics_service.market.kinds import DECIMAL
+from analytics_service.market.sums import TOTAL
 
 _TIME = pl.Datetime("ms", "UTC")
 
@@ -43,10 +44,10 @@ def table(points: Points) -> pl.DataFrame:
     """Columns t, asset_id, symbol and those of the points; a row for each point, series by series.
 
     Times are in milliseconds, the coarsest unit that Parquet has; values have 38 digits, 18 of them decimals; ids and
-    symbols are dictionaries of those on the page, and null for a single series. ParameterInvalid if rounding to
+    symbols are dictionaries of those on the page, and null for a sum over assets. ParameterInvalid if rounding to
     `digits` takes a value up to 10^20, which has a digit too many for the type.
     """
-    ids: tuple[str | None, ...] = (None,) if points.single else tuple(points.ids)
+    ids = tuple(None if asset_id == TOTAL else asset_id for asset_id in points.ids)
     symbols = tuple(points.symbols.get(asset_id) if asset_id is not None else None for asset_id in ids)
     begins = (pl.Series("t", points.begins, dtype=pl.Int64) * 1000).cast(_TIME)
     count = len(begins)
