@@ -119,6 +119,40 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         kill(running)
 
 
+# Of each of many assets: its price rises by a tenth of a percent a day times its number, and so do deposits.
+MANY, DAYS = 300, 367
+DEPOSITS = [Decimal((number * 7_919) % 10_007 + 1) for number in range(MANY)]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A running service that has imported the prices of a year and the deposits of two days of many assets."""
+    folder = tmp_path_factory.mktemp("crowd")
+    running = Service(folder / "data", source="none", workers=1)
+    midnight = int(NOW.timestamp()) // 86_400 * 86_400
+    prices, assets, deposits = (folder / f"{name}.csv" for name in ("prices", "assets", "deposits"))
+    ids = [f"S{number},{number + 1:#042x}" for number in range(MANY)]
+    assets.write_text("\n".join(["symbol,address,decimals", *(f"{each},6" for each in ids), ""]))
+    rows = (
+        f"S{number},{midnight - day * 86_400},{1 + (DAYS - day) * number / 10_000}"
+        for number in range(MANY)
+        for day in range(DAYS)
+    )
+    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    lent = (f"S{number},{midnight - day * 86_400},{usd + day}" for number, usd in enumerate(DEPOSITS) for day in (0, 1))
+    deposits.write_text("\n".join(["symbol,timestamp,usd", *lent, ""]))
+    try:
+        process = running.up()
+        for arguments in (("prices", str(prices), "--assets", str(assets)), ("deposits", str(deposits))):
+            code, output = running.done("import", *arguments)
+            assert code == 0, output
+        until(lambda: running.get("/api/v1/markets/history/deposits?start=0&end=now&period=y&asset_ids=S1")[0] == 200)
+        yield running
+        stop(process)
+    finally:
+        kill(running)
+
+
 @pytest.fixture
 def old(browser: Browser, imported: Service) -> Iterator[Visit]:
     """A visit to a service whose data ended long ago."""
@@ -487,7 +521,7 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     # Four assets of one symbol; nobody has quoted the last one for three days more.
     names = ("ahel", "bhel", "chel", "dhel")
     assets = [{"asset": {"id": f"native;{name}"}, "metadata": {"symbol": "AHEL"}} for name in names]
-    price = {"price": "3", "last_updated_at": newest.isoformat(), "extra": {"text": {"price": "$3"}}}
+    price = {"price": "3", "last_updated_at": newest.isoformat()}
     changes = [price | {"changes": {"24h": change}} for change in ("0.5", "-0.000033", "2", "0")]
     changes[3] |= {"last_updated_at": (newest - timedelta(days=3)).isoformat()}
     week = {"data": {"t": [0, 1, 2], "series": [{"asset": f"native;{name}", "v": ["1", "2", "3"]} for name in names]}}
@@ -501,7 +535,9 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     page.route(re.compile("/assets/price-history"), lambda route: route.fulfill(json=week))
     page.goto(visit.url(VIEWS["markets"] | {"tz": "UTC"}))
     visit.wait(page)
-    expect(page.locator("tbody td:nth-child(2)")).to_have_text(["$3", "$3", "$3, 2 h old", "$3, 3 d older than others"])
+    expect(page.locator("tbody td:nth-child(2)")).to_have_text(
+        ["$3.00", "$3.00", "$3.00, 2 h old", "$3.00, 3 d older than others"]
+    )
     shown = page.locator("tbody td:nth-child(3) span")
     expect(shown).to_have_text(["+50.00%", "0.00%", "\N{EN DASH}", "\N{EN DASH}"])
     expect(shown).to_have_class(["good", "soft", "soft", "soft"])
@@ -519,7 +555,14 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     ("chosen", "movers"),
     [
         pytest.param("24h", [("B", "$10.00", f"{MINUS}50.00%"), ("A", "$5.00", "+25.00%")], marks=pytest.mark.slow),
-        ("30d", [("A", "$5.00", "+400.00%"), ("C", "$30.00", "+200.00%"), ("B", "$10.00", f"{MINUS}90.00%")]),
+        (
+            "30d",
+            [
+                ("A", "$5.00", "+400.00%"),
+                ("C", "$30.00, 10 d older than others", "+200.00%"),
+                ("B", "$10.00", f"{MINUS}90.00%"),
+            ],
+        ),
     ],
 )
 def test_an_overview_without_markets_has_the_largest_moves_up_to_the_end_of_the_prices(
@@ -566,6 +609,48 @@ def test_imported_sums_are_charted_up_to_their_end(old: Visit) -> None:
     expect(page.locator(".panel").last.locator(".legend .mark")).to_have_text("nothing new observed")
 
 
+@pytest.mark.parametrize("chosen", ["7d", "All"])
+def test_of_many_assets_the_largest_are_charted_and_all_others_as_one(
+    browser: Browser, crowd: Service, chosen: str
+) -> None:
+    visit = Visit(browser, crowd)
+    page = visit.open({"range": chosen, "tz": "UTC"})
+    expect(page.locator(".notice")).to_have_count(0)
+    expect(page.locator(".tile .value")).to_have_text(f"{MANY} assets")
+    charts = page.locator(".panel:has(.chart)")
+    expect(charts.locator("h2")).to_have_text(["Largest price moves", "Deposits by asset"])
+    # Those of the last numbers have risen most, over any range.
+    first = [f"S{number}" for number in range(MANY - 1, MANY - 13, -1)]
+    expect(charts.first.get_by_role("link", name=re.compile("^S"))).to_have_text(first)
+    largest = sorted(range(MANY), key=lambda number: -DEPOSITS[number])[:12]
+    rest = sum(DEPOSITS) - sum(DEPOSITS[number] for number in largest)
+    charts.nth(1).get_by_text("Numbers", exact=True).click()
+    heads = ["From", *(f"S{number}" for number in largest), "Others"]
+    expect(charts.nth(1).locator("thead th")).to_have_text(heads)
+    shown = [row.split("\t")[1:] for row in charts.nth(1).locator("tbody").inner_text().split("\n")]
+    newest = next(row for row in reversed(shown) if row[0] != "\N{EN DASH}")
+    assert newest == [str(value) for value in (*(DEPOSITS[number] for number in largest), rest)]
+    # One request says which assets are the largest, the other has their history.
+    asked = [url for url in browser.asked if "/history/deposits" in url]
+    assert len(asked) == 2
+    assert browser.said == []
+
+
+def test_many_markets_are_shown_a_page_at_a_time_and_searched_as_a_whole(browser: Browser, crowd: Service) -> None:
+    page = Visit(browser, crowd).open(VIEWS["markets"])
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(50)
+    expect(page.get_by_text(f"50 of {MANY} of {MANY} assets")).to_be_visible()
+    page.get_by_role("button", name="More").click()
+    expect(rows).to_have_count(100)
+    expect(rows.nth(99).locator("svg")).to_have_count(1)
+    page.get_by_label("Search").fill(f"s{MANY - 1}")
+    expect(rows).to_have_count(1)
+    expect(rows.locator("svg")).to_have_count(1)
+    expect(page.get_by_role("button", name="More")).to_be_hidden()
+    assert browser.said == []
+
+
 def test_each_chart_of_an_asset_ends_where_its_data_does_and_a_custom_range_where_it_says(old: Visit) -> None:
     page = old.open({"view": "asset", "asset": "b", "range": "90d", "tz": "UTC"})
     headings = page.locator(".panel h2")
@@ -597,6 +682,7 @@ def test_an_asset_is_chosen_by_symbol_and_by_id_where_two_have_it(old: Visit) ->
     page.get_by_role("button", name="Show", exact=True).last.click()
     expect(page.locator("main .notice")).to_have_text("2 assets have the symbol a. Choose one by its id.")
     assert barriers(page) == []
+    field.focus()
     offered = page.locator("datalist option").evaluate_all("(options) => options.map((option) => option.value)")
     assert offered == ["token;0xa", "B", "C", "token;0xd"]
     page.get_by_role("link", name="token;0xd").click()
@@ -1090,11 +1176,11 @@ def test_an_asset_is_compared_with_another_from_where_both_have_a_price(visit: V
     ]
 
 
-def test_all_of_the_past_begins_with_the_day_of_the_first_value(old: Visit) -> None:
+def test_all_of_the_past_begins_with_the_first_value(old: Visit) -> None:
     page = old.open({"view": "asset", "asset": "b", "range": "All", "tz": "UTC"})
     expect(page.get_by_role("button", name="All", exact=True)).to_have_attribute("aria-pressed", "true")
     for chart, (first, end) in enumerate(((PRICES_END - 30 * 86_400, PRICES_END), (RATES_END, RATES_END))):
-        assert {"start": str(first // 86_400 * 86_400), "end": str(end)}.items() <= query(source(page, chart)).items()
+        assert {"start": str(first), "end": str(end)}.items() <= query(source(page, chart)).items()
 
 
 def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(visit: Visit) -> None:

@@ -28,7 +28,8 @@ export function address(path, query = {}) {
 }
 
 /** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), the instants of
- * the snapshots in it by family (`dates`, unix seconds), and the oldest of them (`asOf`; null without one). */
+ * the snapshots in it by family (`dates`, unix seconds), the oldest of them (`asOf`; null without one), and of a history
+ * the first instant of its series (`begins`; null without one). */
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
   const begun = performance.now();
@@ -38,7 +39,8 @@ export async function get(path, query = {}, signal = null) {
   const named = [...(response.headers.get("As-Of") ?? "").matchAll(/(\w+)=@(\d+)/g)];
   const dates = Object.fromEntries(named.map(([, family, second]) => [family, Number(second)]));
   const asOf = named.length ? Math.min(...Object.values(dates)) : null;
-  return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), dates, asOf };
+  const begins = Number(response.headers.get("History-Begins")?.slice(1)) || null;
+  return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), dates, asOf, begins };
 }
 
 /** The `answer` that is awaited, or `why` the service says that there is none. */

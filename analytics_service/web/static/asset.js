@@ -7,7 +7,7 @@ import { figure } from "./figure.js";
 import { percent, price as priced, usd } from "./format.js";
 import { headline, related } from "./headline.js";
 import { go } from "./route.js";
-import { aligned, assetsOf, BORROW_RATES, familyOf, has, history, LEND_RATES, numbers, PRICES, shared } from "./series.js";
+import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, listing, numbers, PRICES, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
@@ -46,10 +46,10 @@ async function chartsOf(asset, all, there, route, signal) {
   const buckets = route.candles ? { points: CANDLES } : {};
   const of = (path, ...more) => history(path, route, { asset_ids: [asset.id, ...more].join(), agg: "ohlc", ...buckets }, signal);
   const [prices, lend, borrow, usage, posted, originated] = await Promise.all(
-    PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, asset.id, signal)) ? path : null)));
+    PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, asset.id)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
   return [
-    prices && await priceFigure(asset, all, of, route, signal),
+    prices && await priceFigure(asset, all, of, route),
     (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
@@ -67,8 +67,8 @@ function unclear(text, matches) {
 }
 
 /** The chart of the price, alone or compared with that of another asset. */
-async function priceFigure(asset, all, of, route, signal) {
-  const priced = new Set((await assetsOf(PRICES, signal)).map(({ id }) => id));
+async function priceFigure(asset, all, of, route) {
+  const priced = new Set((await listing(PRICES)).assets.map(({ id }) => id));
   const others = all.filter(({ id }) => priced.has(id) && id !== asset.id);
   const [other] = matching(others, route.with);
   const choice = others.length ? comparison(others, other?.id) : null;

@@ -3,7 +3,7 @@ import { get } from "./api.js";
 import { h } from "./dom.js";
 import { short } from "./format.js";
 import { follow, go, link } from "./route.js";
-import { assetsOf, BORROW_RATES, LEND_RATES } from "./series.js";
+import { BORROW_RATES, LEND_RATES, listing } from "./series.js";
 
 /** Every asset: its `id`, `symbol` and `name`, whether another one has its symbol (`isAlike`), and where it is known, its
  * `kind` and the id of its `origin`. */
@@ -14,8 +14,8 @@ export async function assets(there, signal, at = {}) {
       ({ id, symbol, name, kind, origin: origin?.id })));
   }
   // The list of assets comes with prices. Of rates alone, the histories name their assets.
-  const rates = there.has("rates") ? await Promise.all([LEND_RATES, BORROW_RATES].map((path) => assetsOf(path, signal))) : [];
-  return withAlike([...new Map(rates.flat().map((asset) => [asset.id, { ...asset, name: "" }])).values()]);
+  const rates = there.has("rates") ? await Promise.all([LEND_RATES, BORROW_RATES].map(listing)) : [];
+  return withAlike([...new Map(rates.flatMap((all) => all.assets).map((asset) => [asset.id, { ...asset, name: "" }])).values()]);
 }
 
 /** The assets, or rows of them, after telling each whether another one has its symbol. */
@@ -53,14 +53,16 @@ export function marketsLink(text) {
 /** A form to choose an asset by symbol, or by id where several have the symbol. `more` changes the route as well. */
 export function picker(all, more = {}) {
   const field = h("input", { name: "asset", list: "assets", required: true, autocomplete: "off", spellcheck: "false" });
-  const options = all.map((asset) => {
+  const options = h("datalist", { id: "assets" });
+  // There may be thousands.
+  field.addEventListener("focus", () => options.replaceChildren(...all.map((asset) => {
     const isUnique = asset.symbol && !asset.isAlike;
     return h("option", { value: isUnique ? asset.symbol : asset.id, label: isUnique ? asset.name : asset.symbol });
-  });
+  })), { once: true });
   const submit = (event) => {
     event.preventDefault();
     go({ ...more, asset: field.value.trim() });
   };
   return h("form", { class: "tools", role: "search", onsubmit: submit }, h("label", {}, "Asset (symbol or id)", field),
-    h("datalist", { id: "assets" }, options), h("button", {}, "Show"));
+    options, h("button", {}, "Show"));
 }

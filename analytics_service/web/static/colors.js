@@ -1,21 +1,10 @@
-// One colour for each asset in all charts, by its number among all assets.
-import { assetsOf, familyOf, PRICES, shared } from "./series.js";
-import { families } from "./status.js";
-
-// Histories that name the assets, those first that charts of many assets are about.
-const PATHS = ["/markets/history/deposits", PRICES];
+// One colour for each asset in all charts, by its number among those that were drawn.
 const HUES = [210, 25, 150, 265, 55, 335, 180, 95, 300, 0, 122, 237];
 // Hues that are nearer to each other look alike beside each other.
 const NEAR = 29;
 // Lightness in light and dark colours, for each round of the hues; contrasts with the paper are at least 3.
 const ROUNDS = [[37, 72], [22, 58], [30, 86]];
 const numbers = new Map();
-
-/** Numbers the assets that there are. Later ones are numbered when they are drawn. */
-export const numbered = shared(async () => {
-  const there = await families();
-  for (const path of PATHS) if (there.has(familyOf(path))) (await assetsOf(path)).forEach(({ id }) => numberOf(id));
-});
 
 /** The colours of the assets of a chart, in its order, for `colorOf` of charts.js. An asset has its own in all charts, but
  * beside one that looks alike it has the hue that is farthest from all before it. */

@@ -1,7 +1,6 @@
 // A chart in its panel, with where its numbers are from.
 import { address, ApiError, asksForKeys } from "./api.js";
 import { ahead, draw } from "./charts.js";
-import { numbered } from "./colors.js";
 import { copyButton, failed, h, notice, table } from "./dom.js";
 import { csvLink, fileLink } from "./file.js";
 import { bytes, time, wall } from "./format.js";
@@ -21,9 +20,7 @@ export function figure(title, load, spec, tools = null) {
     h("h2", { id: `${id}-title` }, title, ending), tools, box, h("div", { class: "legend" }), readout, below);
   async function fill() {
     try {
-      // A chart is drawn also if the assets cannot be listed; it numbers its own.
-      const [loaded] = await Promise.all([load(), numbered().catch(() => null)]);
-      const answers = [loaded].flat();
+      const answers = [await load()].flat();
       const drawn = spec(...answers);
       ending.textContent = endOf(answers);
       below.replaceChildren(...(drawn ? [rows(title, drawn)] : []), ...(answers.length > 1 ? [] : csv(answers[0])), sources(answers));

@@ -1,32 +1,34 @@
 // The overview of a store without markets, such as one of imported history: the prices and rates that there are.
-import { get } from "./api.js";
 import { assetLink, assetName, assets, marketsLink, picker, withAlike } from "./assets.js";
 import { line } from "./charts.js";
 import { assetColors } from "./colors.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, withSign, percent, price, usd, wall } from "./format.js";
-import { rangeName } from "./route.js";
-import { beginning, begun, BORROW_RATES, familyOf, hasValues, history, LEND_RATES, numbers, observed, PRICES, whole } from "./series.js";
-import { DOLLARS, MOST, overTime, PERCENT } from "./specs.js";
+import { percent, price, signedPart, usd, wall, withSign } from "./format.js";
+import { prices } from "./prices.js";
+import { rangeName, RANGES } from "./route.js";
+import { beginning, BORROW_RATES, familyOf, history, largest, LEND_RATES, listing, MOST, numbers, observed, PRICES, whole } from "./series.js";
+import { DOLLARS, overTime, PERCENT, stacked } from "./specs.js";
 import { valued } from "./status.js";
 import { fact } from "./tile.js";
 
 const NO_MARKETS = "Deposits and debt are not known here.";
 const NOTHING = "There are no prices and no rates yet, either. If the service has just started, they come within a minute or two.";
 
-// A history: its name, the title of its chart, the assets that come first there, and how they are shown. Rows have the
-// values of an asset before the range and at its end.
+// A history: its name, the title of its chart, which assets come first there, and how they are shown. Rows have the value of
+// an asset at the end of the range (`after`), and how much it has `moved` over the range, as a fraction.
 const HISTORIES = [
   {
     name: "Prices",
     path: PRICES,
     title: "Largest price moves",
-    worth: ({ before, after }) => Math.abs(moved(before, after)),
-    drawn: ({ c }, { before }) => c.map((value) => (value === null ? null : moved(before, value))),
+    rows: moves,
+    worth: ({ moved }) => Math.abs(moved),
+    // What the value was before follows from its change.
+    drawn: ({ c }, { after, moved }) => c.map((value) => (value === null || !Number(after) ? null : (value / after) * (1 + Number(moved)) - 1)),
     format: withSign,
     columns: (route) => [
-      { title: "Price", number: true, cell: ({ after }) => price(after) },
+      { title: "Price", number: true, cell: ({ after, late }) => [price(after), late && h("span", { class: "soft" }, `, ${late}`)] },
       { title: `Over ${rangeName(route)}`, number: true, cell: priceChange },
     ],
   },
@@ -34,7 +36,12 @@ const HISTORIES = [
   rates("Borrow rates", BORROW_RATES, "Highest borrow APRs"),
 ];
 
-// Histories of sums, each with how its values are written.
+// Histories of sums in USD: of each asset, and of all.
+const SUMS_BY_ASSET = [
+  { title: "Deposits by asset", path: "/markets/history/deposits" },
+  { title: "Collateral by asset", path: "/markets/history/collateral" },
+  { title: "Debt by asset", path: "/markets/history/debt" },
+];
 const SUMS = [
   { title: "Total value locked", path: "/markets/history/tvl" },
   { title: "Loans originated", path: "/analytics/market/history/loans-originated" },
@@ -45,40 +52,39 @@ const SUMS = [
 
 function rates(name, path, title) {
   const columns = () => [{ title: "APR", number: true, cell: ({ after }) => percent(after) }];
-  return { name, path, title, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), format: percent, columns };
+  return { name, path, title, rows: changes, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), format: percent, columns };
 }
 
 /** The view of what there is without markets. */
 export async function imported(place, route, there, signal) {
   const title = h("h1", {}, "Overview");
-  const extents = await Promise.all(HISTORIES.filter(({ path }) => there.has(familyOf(path)))
-    .map((shown) => extent(shown, route, signal)));
-  const stored = extents.filter(({ count }) => count);
+  const stored = await listed(HISTORIES.filter(({ path }) => there.has(familyOf(path))));
   const families = await valued();
-  const sums = SUMS.filter(({ path }) => families.has(familyOf(path)))
-    .map(({ title, path }) => figure(title, () => observed(path, route, signal), (answer) => sum(answer, title)));
+  const parts = families.has("markets") ? await listed(SUMS_BY_ASSET) : [];
+  const totals = await listed(SUMS.filter(({ path }) => families.has(familyOf(path))));
+  const sums = [
+    ...parts.map(({ title, path }) =>
+      figure(title, async () => history(path, route, await largest(path, route, signal), signal), stacked)),
+    ...totals.map(({ title, path }) => figure(title, () => observed(path, route, signal), (answer) => sum(answer, title))),
+  ];
   if (!stored.length && !sums.length) return place.replaceChildren(title, notice(`${NO_MARKETS} ${NOTHING}`));
   const charts = [...stored.map((shown) => ranking(shown, route, signal)), ...sums];
   const [first, ...others] = charts.map(({ panel }) => panel);
-  place.replaceChildren(title, h("p", { class: "soft" }, NO_MARKETS), h("div", { class: "tiles" }, stored.map(tile)),
+  place.replaceChildren(title, parts.length ? "" : h("p", { class: "soft" }, NO_MARKETS), h("div", { class: "tiles" }, stored.map((shown) => tile(shown, route))),
     picker(await assets(there, signal), { view: "asset" }), first, h("div", { class: "pair" }, others),
     h("p", {}, marketsLink("All assets")));
   await Promise.all(charts.map(({ done }) => done));
 }
 
-/** A history with how many assets it has, and the dates of its first and its last value. */
-async function extent(shown, route, signal) {
-  const { tz } = route;
-  const years = { start: 0, end: "now", period: "y", tz, format: "columns" };
-  const { data, asOf } = await get(shown.path, years, signal);
-  const count = data.series.filter(({ v }) => hasValues(v)).length;
-  if (!count) return { ...shown, count };
-  const first = await begun(shown.path, { ...route, custom: false, range: "All" });
-  const [since, until] = [first, asOf].map((second) => wall(second, tz).slice(0, 10));
-  return { ...shown, count, since, until };
+/** Those of some histories that have begun, with what is known of all their assets. */
+async function listed(histories) {
+  const all = await Promise.all(histories.map(async (shown) => ({ ...shown, ...(await listing(shown.path)) })));
+  return all.filter(({ begins }) => begins !== null);
 }
 
-function tile({ name, count, since, until }) {
+/** A tile with how many assets a history has, and the dates of its first and its last value. */
+function tile({ name, assets: { length: count }, begins, asOf }, { tz }) {
+  const [since, until] = [begins, asOf].map((second) => wall(second, tz).slice(0, 10));
   return fact(name, `${count} ${count === 1 ? "asset" : "assets"}`, since === until ? until : `${since} to ${until}`);
 }
 
@@ -92,27 +98,36 @@ function sum(answer, title) {
 }
 
 /** A chart of the assets that come first, and a table of them with links. */
-function ranking({ path, title, worth, columns, ...shown }, route, signal) {
+function ranking({ path, title, rows: load, worth, columns, ...shown }, route, signal) {
   const list = h("div");
   let rows = [];
-  async function load() {
-    rows = (await changes(path, route, signal)).sort((row, other) => worth(other) - worth(row)).slice(0, MOST);
+  async function ranked() {
+    rows = (await load(path, route, signal)).sort((row, other) => worth(other) - worth(row)).slice(0, MOST);
     list.replaceChildren(...(rows.length ? [table(`${title}: assets`, [{ title: "Asset", cell: (row) => assetLink(row) }, ...columns(route)], rows)] : []));
     return history(path, route, { asset_ids: rows.map(({ id }) => id).join(), agg: "ohlc" }, signal);
   }
-  const chart = figure(title, load, (answer) => lines(answer, rows, shown));
+  const chart = figure(title, ranked, (answer) => lines(answer, rows, shown));
   chart.panel.querySelector(".source").before(list);
   return chart;
 }
 
-/** A row for each asset that was observed in the range: its value before the range, or else the first in it, and the
- * last. */
+/** A row for each asset that was observed in the range: its last value there, and how much that differs from the one
+ * before the range, or else from the first in it. */
 async function changes(path, route, signal) {
   const [first, all] = await Promise.all([beginning(path, route, signal), whole(path, route, signal)]);
   const before = new Map(first.series.map(({ asset, v }) => [asset, v[0]]));
-  return withAlike(all.series.map(({ asset: id, symbol, o, c, n }) =>
-    ({ id, symbol: symbol ?? "", before: before.get(id) ?? o[0], after: c.at(-1), count: n.at(-1) })))
-    .filter(({ count }) => count > 0);
+  const moved = (from, to) => (Number(from) ? to / from - 1 : 0);
+  return withAlike(all.series.filter(({ n, c }) => n[0] > 0 && c[0] !== null).map(({ asset: id, symbol, o, c }) =>
+    ({ id, symbol: symbol ?? "", after: c[0], moved: moved(before.get(id) ?? o[0], c[0]) })));
+}
+
+/** The same of prices. Over days up to now, those of which the API tells. */
+async function moves(path, route, signal) {
+  const days = route.custom ? null : RANGES[route.range];
+  if (days === null) return changes(path, route, signal);
+  const { newest, all } = await prices(days, {}, signal);
+  if ((await listing(path)).begins > newest - days * 86_400) return changes(path, route, signal);
+  return withAlike(all.filter(({ moved }) => moved !== null).map((row) => ({ ...row, after: row.price })));
 }
 
 function lines(answer, rows, { drawn, format }) {
@@ -125,12 +140,7 @@ function lines(answer, rows, { drawn, format }) {
   return overTime(answer, traces, readings, { yaxis: PERCENT });
 }
 
-/** A change as a fraction of the value before; 0 where that is 0. */
-function moved(before, after) {
-  return Number(before) ? Number(after) / Number(before) - 1 : 0;
-}
-
-function priceChange({ before, after }) {
-  const { text, class: color } = change(before, after);
+function priceChange({ moved }) {
+  const { text, class: color } = signedPart(moved);
   return h("span", { class: color }, text);
 }

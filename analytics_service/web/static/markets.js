@@ -1,14 +1,17 @@
 // Every asset in one table: price, market, rates.
-import { get } from "./api.js";
+import { ApiError, get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
-import { age, percent, signedPart, time, usd } from "./format.js";
+import { age, percent, price, signedPart, time, usd } from "./format.js";
+import { prices } from "./prices.js";
 import { current, follow, link, moment, note } from "./route.js";
-import { numbers } from "./series.js";
+import { numbers, PRICES } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
 
-const DAY = "24h", DAY_SECONDS = 86_400;
+const DAY_SECONDS = 86_400;
+// Rows that are shown at first, and more of at a time.
+const PAGE = 50;
 const VALUED = "Receipt tokens that the oracle does not quote have the price of the asset that they redeem, times their "
   + "redemption ratio.";
 const TERMS = "Available is what can be borrowed or withdrawn at once: deposits that nobody has borrowed. LTV is how much can be "
@@ -19,9 +22,9 @@ const NOTHING = "There are no prices and no markets yet. If the service has just
 // has (by default the same as `sort`). Those that the last row has sums of take it as a row.
 const COLUMNS = [
   { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
-  number("Price", (row) => row.price, price),
+  number("Price", (row) => row.price, priceCell),
   { ...number("24 h", (row) => row.moved), cell: dayChange },
-  { title: "7 days", cell: (row) => spark(row.week, `${row.symbol}, 7 days`) },
+  { title: "7 days", cell: week },
   summed(number("Deposits", (row) => row.deposits, (row) => usd(row.deposits))),
   summed(number("Debt", (row) => row.debt, (row) => usd(row.debt))),
   summed(number("Available", available, (row) => usd(available(row)))),
@@ -39,7 +42,7 @@ const COLUMNS = [
 /** The view of all markets. */
 export async function markets(place, route, signal) {
   const at = moment(route);
-  const { rows, sums } = await load(at, route, signal);
+  const { rows, sums, newest } = await load(at, route, signal);
   if (!rows.length) return place.replaceChildren(h("h1", {}, "Markets"), notice(NOTHING));
   const count = h("p", { class: "soft", "aria-live": "polite" });
   const body = h("tbody");
@@ -47,20 +50,27 @@ export async function markets(place, route, signal) {
   const heads = columns.map((column) => head(column, COLUMNS.indexOf(column), rows, () => fill()));
   const search = h("input", { type: "search", value: route.q ?? "", autocomplete: "off",
     oninput: (event) => (note({ q: event.target.value || null }), fill()) });
-  function fill() {
+  const more = h("button", { type: "button", onclick: () => fill(shown + PAGE) }, "More");
+  let shown = PAGE;
+  function fill(most = PAGE) {
     const { q = "", sort, down } = { ...order(rows), ...current() };
     const found = rows.filter(({ symbol, id }) => `${symbol} ${id}`.toLowerCase().includes(q.trim().toLowerCase()));
     const chosen = COLUMNS.find((column, number) => column.sort && String(number) === sort);
     const sorted = found.sort(by(chosen ?? COLUMNS[0], down === "true"));
-    body.replaceChildren(...sorted.map((row) => h("tr", {}, columns.map((column) => cell(column, row)))));
+    shown = most;
+    more.hidden = sorted.length <= shown;
+    const page = sorted.slice(0, shown);
+    body.replaceChildren(...page.map((row) => h("tr", {}, columns.map((column) => cell(column, row)))));
     heads.forEach((one, place) => mark(one, columns[place] === chosen, down === "true"));
-    count.textContent = `${sorted.length} of ${rows.length} assets`;
+    count.textContent = `${page.length < sorted.length ? `${page.length} of ` : ""}${sorted.length} of ${rows.length} assets`;
+    return drawWeeks(page, newest, route, signal);
   }
-  fill();
+  const drawn = fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), tableLink(rows), count);
   const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
   place.replaceChildren(h("h1", {}, "Markets"), await dates(at, route), sums ? locked(sums) : "", tools,
-    scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), ...told);
+    scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), h("p", {}, more), ...told);
+  await drawn;
 }
 
 /** What the total value locked consists of. */
@@ -89,42 +99,26 @@ async function dates({ at }, { tz }) {
 /** A row for each asset with a price or a market (`rows`), and sums over all markets, if there are any (`sums`). */
 async function load(at, { tz }, signal) {
   const there = await families();
-  const [prices, merged, supply] = await Promise.all([
-    there.has("prices") ? get("/assets/prices", { changes: DAY, with_text: true, ...at }, signal) : { data: [] },
+  const [{ newest, all }, merged, supply] = await Promise.all([
+    there.has("prices") ? prices(1, at, signal) : { all: [] },
     there.has("markets") ? get("/markets/merged", { with_text: true, with_value: true, ...at }, signal) : { data: [] },
     there.has("markets") ? get("/markets/supply", at, signal) : null,
   ]);
-  const rows = new Map();
+  const rows = new Map(all.map((row) => [row.id, row]));
   const row = ({ asset: { id }, metadata: { symbol } }) => {
-    if (!rows.has(id)) rows.set(id, { id, symbol, week: [] });
+    if (!rows.has(id)) rows.set(id, { id, symbol });
     return rows.get(id);
   };
-  const newest = Math.max(...prices.data.map(({ price: { last_updated_at: last } }) => Date.parse(last))) / 1000;
-  for (const { price: { price, changes, extra, last_updated_at: last }, ...one } of prices.data) {
-    const until = Date.parse(last) / 1000;
-    const behind = newest - until;
-    const found = { price, priceText: extra.text.price, moved: changes[DAY], until };
-    // A price from before the day has no change in it.
-    Object.assign(row(one), found, behind > DAY_SECONDS && { lost: `${age(behind)} older than others`, moved: null });
-  }
   // The last price of an asset is there however old, but values nothing once it is too old.
   for (const { asset_id: id, known, age_seconds: seconds } of (!at.at && (await status()).prices) || []) {
-    if (!known && rows.has(id)) Object.assign(rows.get(id), { lost: `${age(seconds)} old`, moved: null });
+    if (!known && rows.has(id)) Object.assign(rows.get(id), { late: `${age(seconds)} old`, moved: null });
   }
   for (const one of merged.data) {
     const found = Object.assign(row(one.asset_info), market(one));
     if (isMissing(found.price)) Object.assign(found, valued(one));
   }
   if (!merged.data.length && there.has("rates")) await addRates(rows, at, signal);
-  if (prices.data.length) {
-    const { t, series } = await week(newest, tz, signal);
-    // After the last price of an asset there is no line.
-    for (const { asset, v } of series) {
-      const found = rows.get(asset);
-      if (found) found.week = numbers(v).map((value, place) => (t[place] > found.until ? null : value));
-    }
-  }
-  return { rows: withAlike([...rows.values()]), sums: supply && together(supply.data) };
+  return { rows: withAlike([...rows.values()]), sums: supply && together(supply.data), newest };
 }
 
 /** The sums of all markets, as columns take them from a row. */
@@ -141,16 +135,30 @@ async function addRates(rows, { at, tz }, signal) {
   for (const [kind, name] of [["lend", "lendApr"], ["borrow", "borrowApr"]]) {
     const { data } = await get(`/markets/${kind}/rate-history`, query, signal);
     for (const { asset, symbol, v } of data.series) {
-      if (!rows.has(asset)) rows.set(asset, { id: asset, symbol: symbol ?? "", week: [] });
+      if (!rows.has(asset)) rows.set(asset, { id: asset, symbol: symbol ?? "" });
       [rows.get(asset)[name]] = v;
     }
   }
 }
 
-/** The prices of a week. */
-async function week(newest, tz, signal) {
+/** Draws the prices of a week up to the newest one into rows that are shown and lack them. */
+async function drawWeeks(page, newest, { tz }, signal) {
+  const lacking = page.filter((row) => row.from && !row.isAsked);
+  if (!lacking.length) return;
+  lacking.forEach((row) => (row.isAsked = true));
   const range = { start: newest - 7 * DAY_SECONDS, end: newest, period: "auto", points: 60, tz, digits: 6 };
-  return (await get("/assets/price-history", { ...range, format: "columns" }, signal)).data;
+  const ids = lacking.map(({ id }) => id).join();
+  try {
+    const { t, series } = (await get(PRICES, { ...range, asset_ids: ids, format: "columns" }, signal)).data;
+    lacking.forEach((row, place) => {
+      // After the last price of an asset there is no line.
+      row.week = numbers(series[place].v).map((value, bucket) => (t[bucket] > row.from ? null : value));
+      row.spark.replaceChildren(weekOf(row));
+    });
+  } catch (error) {
+    if (!signal.aborted && !(error instanceof ApiError)) throw error;
+    lacking.forEach((row) => (row.isAsked = false));
+  }
 }
 
 function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
@@ -173,7 +181,7 @@ function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
 /** The price that an asset is valued at as collateral, which receipt tokens have without a quote. */
 function valued({ borrow_collateral: collateral }) {
   const value = collateral?.state.extra.value;
-  return isMissing(value?.price) ? {} : { price: value.price, priceText: value.extra.text.price, isValued: true };
+  return isMissing(value?.price) ? {} : { price: value.price, isValued: true };
 }
 
 function number(title, sort, show = null) {
@@ -198,8 +206,17 @@ function isMissing(value) {
   return value === null || value === undefined;
 }
 
-function price({ priceText, lost }) {
-  return lost ? h("span", { class: "soft" }, `${priceText}, ${lost}`) : priceText;
+function priceCell({ price: value, late }) {
+  return late ? h("span", { class: "soft" }, `${price(value)}, ${late}`) : price(value);
+}
+
+function week(row) {
+  row.spark = h("span", { class: "week" }, row.week || !row.from ? weekOf(row) : null);
+  return row.spark;
+}
+
+function weekOf(row) {
+  return spark(row.week ?? [], `${row.symbol}, 7 days`) ?? "–";
 }
 
 function dayChange(row) {

@@ -4,19 +4,19 @@ import { ApiError, get, unlessUnknown } from "./api.js";
 import { clear, line } from "./charts.js";
 import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, changeInPoints, percent, time, usd } from "./format.js";
+import { change, changeInPoints, percent, usd } from "./format.js";
 import { imported } from "./imported.js";
-import { follow, link, moment, rangeName } from "./route.js";
-import { beginning, history, numbers, observed, shared, total } from "./series.js";
+import { follow, link, moment } from "./route.js";
+import { beginning, history, largest, numbers, observed, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
-import { tile } from "./tile.js";
+import { spanOf, tile } from "./tile.js";
 import { latest } from "./transactions.js";
 
-const [TVL, COLLATERAL] = ["/markets/history/tvl", "/markets/history/collateral"];
-const PATHS = [TVL, "/markets/history/deposits", COLLATERAL, "/markets/history/debt"];
-const WITHOUT_RECEIPTS = "Receipt tokens are left out: they stand for deposits.";
+const TVL = "/markets/history/tvl";
+const BY_ASSET = ["/markets/history/deposits", "/markets/history/collateral", "/markets/history/debt"];
+const RECEIPTS = "Receipt tokens stand for deposits: as collateral they are no part of the total value locked.";
 const BORROWERS = 10;
 
 /** The view of the whole protocol. */
@@ -24,19 +24,18 @@ export async function overview(place, route, signal) {
   const there = await families();
   if (!there.has("markets")) return imported(place, route, there, signal);
   const at = moment(route);
-  const markets = shared(() => unlessUnknown(get("/markets", at, signal)));
-  const [tvl, deposits, collateral, debt] = PATHS.map((path) => shared(async () => {
-    const answer = await (path === TVL ? observed(path, route, signal) : history(path, route, {}, signal));
-    return path === COLLATERAL ? own(answer, (await markets()).answer) : answer;
-  }));
-  const begun = Promise.all(PATHS.map((path) => beginning(path, route, signal)));
-  const loading = Promise.all([markets(), tvl(), deposits(), collateral(), debt(), begun,
+  const tvl = shared(() => observed(TVL, route, signal));
+  const chosen = BY_ASSET.map((path) => shared(() => largest(path, route, signal)));
+  const [deposits, collateral, debt] = BY_ASSET.map((path, place) => shared(async () => history(path, route, await chosen[place](), signal)));
+  const begun = Promise.all([beginning(TVL, route, signal),
+    ...BY_ASSET.map(async (path, place) => beginning(path, route, signal, await chosen[place]()))]);
+  const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), deposits(), collateral(), debt(), begun,
     // These are of the last hours, and would stand beside numbers of another moment.
     there.has("loans") && !("at" in at) ? recentLiquidations(route, signal) : null]);
   const charts = [
     figure("Total value locked", tvl, tvlChart),
     figure("Deposits by asset", deposits, stacked),
-    figure("Collateral by asset", collateral, stacked, h("p", { class: "soft" }, WITHOUT_RECEIPTS)),
+    figure("Collateral by asset", collateral, stacked, h("p", { class: "soft" }, RECEIPTS)),
     figure("Debt by asset", debt, stacked),
   ];
   const [owing, events] = [h("div"), h("div")];
@@ -59,15 +58,6 @@ export async function overview(place, route, signal) {
   if (there.has("loans")) await latest(events, "Latest transactions", at, route, signal);
 }
 
-/** The series of collateral that counts beside deposits. */
-function own(answer, markets) {
-  if (!markets) return answer;
-  const { borrow } = markets.data;
-  const isReceipt = ({ asset_info: { classification } }) => classification.kind === "protocol_receipt_token";
-  const receipts = new Set(borrow.collaterals.contents.filter(isReceipt).map(({ asset_info: { asset } }) => asset.id));
-  return { ...answer, series: answer.series.filter(({ asset }) => !receipts.has(asset)) };
-}
-
 function borrowers(place, at, signal) {
   const { list, done } = accounts("Largest borrowers", { sort: "debt", ...at }, BORROWERS, signal);
   const more = h("a", { href: link({ view: "risk" }), onclick: follow }, "All borrow accounts");
@@ -83,22 +73,21 @@ function tvlChart(answer) {
 
 function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, begun, liquidations) {
   if (!answer) return [notice(why)];
-  const markets = answer.data;
+  const { lend, borrow_debt: debts, borrow_collateral: { total: pool, receipt }, tvl: locked } = answer.data;
   // Before the chart's values the one with which the range begins.
-  const [held, ...parts] = [tvl, deposits, collateral, debt]
-    .map((history, place) => [...total(own(begun[place], answer)), ...total(history)]);
+  const [held, ...parts] = [tvl, deposits, collateral, debt].map((history, place) => [...total(begun[place]), ...total(history)]);
   // While a price is unknown, the sums of what is left would be too low.
   const [lent, posted, owed] = parts.map((sums) => sums.map((value, place) => (held[place] === null ? null : value)));
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
-  const span = (first) => (first > 0 ? `since ${time(tvl.t[first] ?? tvl.range.end, route.tz)}` : `over ${rangeName(route)}`);
-  const [lend, debts, { non_receipt: pool }] = [markets.lend, markets.borrow.debts, markets.borrow.collaterals].map(({ supply }) => supply);
+  const span = spanOf(begun[0], tvl, route);
   const now = Number(lend.principal) && debts.balance !== null ? Number(debts.balance) / Number(lend.principal) : null;
   // The last bucket of a range that is over may end later than the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
-    tile("Total value locked", usd(markets.tvl.tvl), span, { values: held, end: atEnd(markets.tvl.tvl) }),
+    tile("Total value locked", usd(locked.tvl), span, { values: held, end: atEnd(locked.tvl) }),
     tile("Deposits", usd(lend.principal), span, { values: lent, end: atEnd(lend.principal) }),
-    tile("Collateral", usd(pool.balance), span, { values: posted, end: atEnd(pool.balance) }),
+    tile("Collateral", usd(pool.balance), span, { values: posted, end: atEnd(pool.balance) },
+      Number(receipt.balance) ? `of it ${usd(receipt.balance)} receipt tokens` : null),
     tile("Debt", usd(debts.balance), span, { values: owed, end: atEnd(debts.balance) }),
     tile("Utilization", percent(now), span, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),

@@ -17,6 +17,11 @@ export function familyOf(path) {
   return path.startsWith("/analytics/") ? "loans" : "markets";
 }
 
+// A chart tells apart no more assets than this.
+export const MOST = 12;
+// So many days are more than there are of data, and a bucket ends with the range.
+const ONE_BUCKET = { period: "d", interval: 10_000, format: "columns" };
+
 /** As many buckets as a chart can show. */
 export function most() {
   return innerWidth < 640 ? 100 : 200;
@@ -31,8 +36,8 @@ function query(range, tz, more) {
  * their middles, where charts draw what is of a bucket, `at`, which puts any second there, and what `get` tells of the request. If the range reaches the end of data that ended long
  * ago, `last` is that instant. */
 export async function history(path, route, more = {}, signal = null) {
-  const newest = await ended(familyOf(path), path);
-  const given = query(bounds(route, newest, await begun(path, route, more.asset_ids)), route.tz, more);
+  const newest = await endOf(path);
+  const given = query(await rangeOf(path, route, more.others ? null : more.asset_ids), route.tz, more);
   const answer = await get(path, given, signal);
   const { t, series, range } = answer.data;
   const at = (second) => wall(second, route.tz);
@@ -47,18 +52,47 @@ export async function observed(path, route, signal = null) {
   return { ...answer, series: answer.series.map((one) => ({ ...one, v: one.c })) };
 }
 
-/** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
+/** The parameters of a history of the assets that are worth most at the end of the range, and of all others as one, which
+ * comes last and has no asset. */
+export async function largest(path, route, signal) {
+  const { end } = await rangeOf(path, route);
+  const { assets } = await (end === "now" ? listing(path) : valuesAt(path, end, route.tz, signal));
+  const first = assets.toSorted((one, other) => other.v - one.v).slice(0, MOST);
+  return { asset_ids: first.map(({ id }) => id).join(), others: true };
+}
+
+/** The history at the instant at which the range begins, as one bucket; a chart's first bucket ends later. If the history
+ * begins later, or the range with it, it is that at its own beginning (`since`, unix seconds). */
 export async function beginning(path, route, signal = null, more = {}) {
-  const { start } = { ...bounds(route, await ended(familyOf(path), path), await begun(path, route)), ...more };
-  return (await get(path, { ...more, start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
+  const { start } = { ...(await rangeOf(path, route)), ...more };
+  const at = (second) => get(path, { ...more, start: second, end: second, period: "min", tz: route.tz, format: "columns" }, signal);
+  const { data, begins } = await at(start);
+  const isYoung = begins > data.range.start;
+  if (!isYoung && !isAll(route)) return data;
+  return { ...(isYoung ? (await at(begins)).data : data), since: begins };
 }
 
 /** The same history over the whole range as one bucket, with what it has observed there. */
 export async function whole(path, route, signal) {
-  const range = bounds(route, await ended(familyOf(path), path), await begun(path, route));
-  // So many days are more than there are of data, and buckets end with the range.
-  const bucket = { period: "d", interval: 10_000, agg: "ohlc" };
-  return (await get(path, { ...range, ...bucket, tz: route.tz, format: "columns" }, signal)).data;
+  return (await get(path, { ...(await rangeOf(path, route)), ...ONE_BUCKET, agg: "ohlc", tz: route.tz }, signal)).data;
+}
+
+/** The range as the API takes it for a history. */
+async function rangeOf(path, route, assets = null) {
+  return bounds(route, await endOf(path), await begun(path, route, assets));
+}
+
+/** The newest instant of a history whose family ended long ago; null of any other. */
+function endOf(path) {
+  return ended(familyOf(path), async () => (await listing(path)).asOf);
+}
+
+/** What all series of a history have at an instant: their `assets` with `id`, `symbol` and value (`v`), when the first of
+ * them begins, and the newest instant by then (`asOf`), unix seconds; null where there is none. */
+async function valuesAt(path, instant, tz, signal = null) {
+  const given = { start: instant, end: instant, ...ONE_BUCKET, fill: "last", digits: 6, tz };
+  const { data, begins, asOf } = await get(path, given, signal);
+  return { assets: data.series.map(({ asset: id, symbol, v }) => ({ id, symbol: symbol ?? "", v: v[0] })), begins, asOf };
 }
 
 /** Makes a loader for several parts of a view: it loads only once, and again only after a failure. */
@@ -70,50 +104,31 @@ export function shared(load) {
   }));
 }
 
-/** Where a range that begins with the data does (unix seconds): at the beginning of the first day with a value; null for
- * other ranges. */
-export function begun(path, route, assets) {
+/** Where a range that begins with the data does (unix seconds); null for other ranges. */
+export async function begun(path, route, assets = null) {
   if (!isAll(route)) return null;
   // What an address had is asked for bucket by bucket; positions of all are as old.
   const of = familyOf(path) === "positions" ? `${RISK}debt-at-risk` : path;
-  const key = `${of} ${assets} ${route.tz}`;
-  if (!firsts.has(key)) firsts.set(key, shared(() => firstDay(of, { asset_ids: assets, tz: route.tz, format: "columns" })));
-  return firsts.get(key)();
+  const { begins } = assets ? await get(of, { start: 0, end: 0, ...ONE_BUCKET, asset_ids: assets }) : await listing(of);
+  return begins ?? Math.floor(Date.now() / 1000);
 }
 
-async function firstDay(path, given) {
-  const years = (await get(path, { start: 0, end: "now", period: "y", ...given })).data;
-  const year = firstOf(years);
-  if (year === null) return Math.floor(Date.now() / 1000);
-  return firstOf((await get(path, { start: year, end: year + 366 * 86_400, period: "d", limit: 400, ...given })).data) ?? year;
-}
+const listed = new Map();
 
-/** The beginning of the first bucket with a value of any series. */
-function firstOf({ t, series }) {
-  const places = series.map(({ v }) => ends(v)[0]).filter((place) => place >= 0);
-  return places.length ? t[Math.min(...places)] : null;
-}
-
-const [listed, firsts] = [new Map(), new Map()];
-
-/** Forgets which series there are, because there may be new ones, and where they begin. */
+/** Forgets which series there are, because there may be new ones. */
 export function forget() {
   listed.clear();
-  firsts.clear();
 }
 
-/** The series of a history: the `id` and `symbol` of each asset. */
-export async function assetsOf(path, signal) {
-  // One bucket of all series names them.
-  const all = { start: 0, end: 0, period: "y", format: "columns" };
-  const asset = (series) => ({ id: series.asset, symbol: series.symbol ?? "" });
-  if (!listed.has(path)) listed.set(path, (await get(path, all, signal)).data.series.map(asset));
-  return listed.get(path);
+/** What `valuesAt` tells of now. */
+export function listing(path) {
+  if (!listed.has(path)) listed.set(path, shared(() => valuesAt(path, "now", "UTC")));
+  return listed.get(path)();
 }
 
 /** Whether a history has a series of an asset. */
-export async function has(path, asset, signal) {
-  return (await assetsOf(path, signal)).some(({ id }) => id === asset);
+export async function has(path, asset) {
+  return (await listing(path)).assets.some(({ id }) => id === asset);
 }
 
 /** Numbers of a column; null where there is none. */

@@ -7,8 +7,6 @@ import { hasValues, numbers, total } from "./series.js";
 // Vertical axes; percent has as many digits as are needed to tell ticks apart.
 export const DOLLARS = { tickprefix: "$" };
 export const PERCENT = { tickformat: "~%" };
-// A chart tells apart no more assets than this.
-export const MOST = 7;
 
 /** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with a
  * name, how the crosshair formats them, whether they only count observations, and whether the page calculated them: then
@@ -38,19 +36,16 @@ export function overTime(answer, traces, readings, more = {}) {
   };
 }
 
-/** Areas on each other, one for each asset, the largest first; the smallest are one area. Where no asset has a value
- * there is a gap. */
+/** Areas on each other, one for each series of `byAsset` in its order, which ends with all other assets. Where no asset
+ * has a value there is a gap. */
 export function stacked(answer) {
-  const worth = (series) => Number(series.v.findLast((value) => value !== null) ?? 0);
-  const sorted = answer.series.filter(({ v }) => hasValues(v)).sort((one, other) => worth(other) - worth(one));
-  const largest = sorted.slice(0, MOST);
-  const colors = assetColors(largest.map(({ asset }) => asset));
-  const areas = largest.map(({ asset, symbol, v }, place) => ({ name: symbol ?? asset, y: numbers(v), color: colors[place] }));
-  const rest = sorted.slice(MOST);
-  if (rest.length) areas.push({ name: "Others", y: total({ t: answer.t, series: rest }), color: "--series-8" });
-  const stretches = filled(total({ t: answer.t, series: sorted }));
+  const series = answer.series.filter(({ v }) => hasValues(v));
+  const colors = assetColors(series.map(({ asset }) => asset).filter(Boolean));
+  const areas = series.map(({ asset, symbol, v }, place) =>
+    ({ name: asset ? symbol ?? asset : "Others", y: numbers(v), color: colors[place] ?? "--series-8" }));
+  const stretches = filled(total(answer));
   const traces = areas.flatMap((one) => stretches.map((stretch, number) => area(one, answer.x, stretch, number)));
-  const readings = sorted.map(({ symbol, asset, v }) => ({ name: symbol ?? asset, values: v, format: usd }));
+  const readings = areas.map(({ name }, place) => ({ name, values: series[place].v, format: usd }));
   return overTime(answer, traces, readings, { yaxis: DOLLARS });
 }
 

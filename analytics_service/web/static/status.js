@@ -32,13 +32,12 @@ export async function valued() {
 }
 
 /** The newest instant (unix seconds) of a family that ended long ago; null of any other. Of a family without snapshots
- * the values of the history at `path` tell. */
-export async function ended(family, path = null) {
+ * `newestValue` tells that of a history. */
+export async function ended(family, newestValue = null) {
   const { snapshots } = await status();
   const last = snapshots.find((snapshot) => snapshot.family === family);
   if (!last) return null;
-  const valuesOnly = last.newest === null && last.fresh && path;
-  const newest = valuesOnly ? (await get(path, { start: 0, end: "now", period: "y" })).asOf
-    : last.newest && Date.parse(last.newest) / 1000;
+  const valuesOnly = last.newest === null && last.fresh && newestValue;
+  const newest = valuesOnly ? await newestValue() : last.newest && Date.parse(last.newest) / 1000;
   return newest !== null && Date.now() / 1000 - newest > LONG_AGO ? newest : null;
 }

@@ -1,16 +1,24 @@
 // A number in a box of its own.
 import { h } from "./dom.js";
-import { change } from "./format.js";
+import { change, time } from "./format.js";
+import { rangeName } from "./route.js";
 import { ends } from "./series.js";
 import { spark } from "./spark.js";
 
 /** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
-export function tile(name, value, span, { values, end, compared = change }) {
+export function tile(name, value, span, { values, end, compared = change }, below = null) {
   const [first, last] = ends(values);
   const { text, class: color } = compared(values[first], end ?? values[last]);
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
     h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
-    spark(values, `${name} ${span(first)}`));
+    below && h("div", { class: "soft" }, below), spark(values, `${name} ${span(first)}`));
+}
+
+/** Over what a value has changed, from the place of the first value there is: that of `beginning` of series.js, which
+ * is followed by those of the buckets of a history. */
+export function spanOf({ since = null }, { t, range }, route) {
+  const from = (first) => (first > 0 ? t[first] ?? range.end : since);
+  return (first) => (from(first) === null ? `over ${rangeName(route)}` : `since ${time(from(first), route.tz)}`);
 }
 
 /** A tile with a value and what is said of it. */

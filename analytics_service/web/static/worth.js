@@ -3,11 +3,11 @@ import { ApiError } from "./api.js";
 import { line } from "./charts.js";
 import { failed, h } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, changeInPoints, cut, percent, time, usd } from "./format.js";
-import { go, isAll, lengthOf, rangeName } from "./route.js";
+import { change, changeInPoints, cut, percent, usd } from "./format.js";
+import { go, isAll, lengthOf } from "./route.js";
 import { beginning, begun, history, most, numbers } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
-import { tile } from "./tile.js";
+import { spanOf, tile } from "./tile.js";
 
 const health = (value) => (value === null ? "–" : cut(value));
 const METRICS = {
@@ -75,11 +75,10 @@ function chooser(chosen) {
 }
 
 /** A tile. Before the values of the buckets, which are those at their ends, comes the one with which the range begins. */
-function overview(begun, { t, range, series: [{ v }] }, { name, format, compared = change }, route) {
-  const values = [...begun.series[0].v, ...v];
+function overview(begun, history, { name, format, compared = change }, route) {
+  const values = [...begun.series[0].v, ...history.series[0].v];
   const last = values.findLast((value) => value !== null) ?? null;
-  const span = (first) => (first > 0 ? `since ${time(t[first] ?? range.end, route.tz)}` : `over ${rangeName(route)}`);
-  return tile(name, format(last), span, { values: numbers(values), end: null, compared });
+  return tile(name, format(last), spanOf(begun, history, route), { values: numbers(values), end: null, compared });
 }
 
 function course(answer, { name, format, yaxis }) {
