@@ -384,6 +384,16 @@ def test_what_the_api_would_not_take_counts_for_nothing_in_the_address(visit: Vi
     assert visit.data(url)["series"]
 
 
+def test_a_backward_range_in_the_address_is_said_to_be_one_once(visit: Visit) -> None:
+    page = visit.open(VIEWS["asset"] | {"start": "2026-02-02T00:00", "end": "2026-02-01", "tz": "UTC"})
+    expect(page.locator("main [role=alert]")).to_have_text("The range ends before it begins. Choose another one.")
+    expect(page.locator(".chart")).to_have_count(0)
+    assert visit.browser.said == []
+    # A date that ends a range ends with its last second.
+    page = visit.open(VIEWS["asset"] | {"start": "2026-02-02T10:00", "end": "2026-02-02", "tz": "UTC"})
+    expect(page.locator(".chart").first).to_be_visible()
+
+
 def test_a_failed_chart_says_why_and_what_the_service_is_too_busy_for_is_asked_for_again_when_it_says(
     visit: Visit,
 ) -> None:
@@ -664,6 +674,30 @@ def test_each_chart_of_an_asset_ends_where_its_data_does_and_a_custom_range_wher
     expect(headings).to_have_text(["Price", "Lend and borrow APR"])
 
 
+def test_what_is_left_of_a_day_of_25_hours_joins_the_candle_before_it(old: Visit) -> None:
+    page = old.browser.open("about:blank")
+
+    def numbered(route: Route) -> None:
+        answer = route.fetch().json()
+        count = len(answer["data"]["t"])
+        columns = {key: [str(place) for place in range(count)] for key in "ohlc"} | {"n": [1] * count}
+        answer["data"]["series"] = [{"asset": "token;0xb", "symbol": "B"} | columns]
+        route.fulfill(json=answer)
+
+    page.route(re.compile("/assets/price-history.*period=auto"), numbered)
+    # Clocks go back on the 29th.
+    days = {"start": "2023-10-28", "end": "2023-10-30", "tz": "Europe/Berlin"}
+    page.goto(old.url({"view": "asset", "asset": "b", "candles": "1"} | days))
+    old.wait(page)
+    [*begins, last] = old.data(source(page))["t"]
+    [place] = [place for place, after in enumerate([*begins[1:], last]) if after - begins[place] == 3600]
+    zone = ZoneInfo(days["tz"])
+    kept = [t for t in (*begins, last) if t != begins[place]]
+    rows = numbers(page)
+    assert [row[0] for row in rows] == [f"{datetime.fromtimestamp(t, zone):%Y-%m-%d %H:%M:%S}" for t in kept]
+    assert rows[place - 1][1:] == [*map(str, (place - 1, place, place - 1, place)), "2"]
+
+
 def test_a_last_price_that_is_older_than_others_has_no_changes(old: Visit) -> None:
     page = old.open({"view": "asset", "asset": "c", "tz": "UTC"})
     tile = page.locator(".tile").first
@@ -744,6 +778,8 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     # In fewer and wider buckets.
     visit.open(times | {"tz": "UTC"}, size=PHONE)
     expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
+    shown = f"As of {times['end'].replace('T', ' ')}, the end of the chosen range."
+    expect(page.locator("h1 + p")).to_contain_text(shown)
     # Utilization is a percentage itself.
     expect(page.locator(".tile", has_text="Utilization")).to_contain_text(re.compile(r"\d pp over the range"))
     # Liquidations are of now, and the other numbers are not.

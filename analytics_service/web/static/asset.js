@@ -10,6 +10,7 @@ import { go } from "./route.js";
 import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, listing, numbers, PRICES, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
+import { dateOf } from "./tile.js";
 
 // As many candles as can be told apart; more of them would often hold one observation each.
 const CANDLES = 60;
@@ -31,7 +32,7 @@ export async function asset(place, route, signal) {
   const [found] = matches;
   const [tiles, pending] = [headline(found, all, there, route, signal), h("p", { class: "soft" }, "Loading…")];
   place.replaceChildren(h("h1", {}, found.symbol, found.name === found.symbol ? null : [" ", h("span", { class: "soft" }, found.name)]),
-    h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), picker(all), tiles.element, pending, back);
+    h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), picker(all), dateOf(route) ?? "", tiles.element, pending, back);
   // Few requests at a time: the service would refuse some.
   await tiles.done;
   const charts = await chartsOf(found, all, there, route, signal);
@@ -87,7 +88,8 @@ function priceTools({ candles: asCandles, log }, comparing) {
     choice("Log axis", Boolean(log), { log: log ? null : "1" }), comparing);
 }
 
-function price(answer, route) {
+function price(loaded, route) {
+  const answer = route.candles ? joined(loaded) : loaded;
   const [series] = answer.series;
   const traces = route.candles
     ? candles("Price", answer.x, series)
@@ -96,6 +98,24 @@ function price(answer, route) {
   const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: priced }));
   const seen = { name: "observations", values: series.n, format: (count) => count || "none, carried", counts: true };
   return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: DOLLARS });
+}
+
+/** Candles of hours, where what is left of a day of 23 or 25 hours joins the candle before it. */
+function joined(answer) {
+  const { t, range: { end, interval }, series: [series] } = answer;
+  const width = { min: 60, h: 3600 }[interval.unit] * interval.value;
+  const begins = [...t.keys()].filter((place) => place === 0 || !(t[place + 1] - t[place] <= width / 2));
+  const first = (values, isBefore) => values.filter((value) => value !== null).toSorted(isBefore)[0] ?? null;
+  const candle = (place, number) => {
+    const [o, high, l, c, n] = ["o", "h", "l", "c", "n"].map((key) => series[key].slice(place, begins[number + 1]));
+    return { o: o[0], h: first(high, (one, other) => other - one), l: first(l, (one, other) => one - other), c: c.at(-1),
+      n: n.reduce((sum, count) => sum + count) };
+  };
+  const made = begins.map(candle);
+  const columns = ["o", "h", "l", "c", "n"].map((key) => [key, made.map((one) => one[key])]);
+  const middle = (place, number) => answer.at(((t[begins[number + 1]] ?? end + 1) + t[place]) / 2);
+  return { ...answer, t: begins.map((place) => t[place]), starts: begins.map((place) => answer.starts[place]),
+    x: begins.map(middle), series: [{ ...series, ...Object.fromEntries(columns) }] };
 }
 
 /** The rates of an asset that has one of them or both. */

@@ -33,6 +33,7 @@ async function show({ view, scroll = view ? 0 : scrollY } = {}) {
   forget();
   entitle(title(route), { address: route.address, asset: route.asset }[route.view]);
   if (asksForKeys() && !apiKey()) return askForKey();
+  if (route.isReversed) return main.replaceChildren(h("h1", {}, title(route)), notice("The range ends before it begins. Choose another one.", true));
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
   // Focus on something that is replaced would go back to the top of the document.
   const hadFocus = main.contains(document.activeElement);

@@ -4,10 +4,11 @@ import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
 import { age, percent, price, signedPart, time, usd } from "./format.js";
 import { prices } from "./prices.js";
-import { current, follow, link, moment, note } from "./route.js";
+import { current, moment, note } from "./route.js";
 import { numbers, PRICES } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
+import { dateOf } from "./tile.js";
 
 const DAY_SECONDS = 86_400;
 // Rows that are shown at first, and more of at a time.
@@ -68,7 +69,7 @@ export async function markets(place, route, signal) {
   const drawn = fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), tableLink(rows), count);
   const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
-  place.replaceChildren(h("h1", {}, "Markets"), await dates(at, route), sums ? locked(sums) : "", tools,
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(route), sums ? locked(sums) : "", tools,
     scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), h("p", {}, more), ...told);
   await drawn;
 }
@@ -86,13 +87,13 @@ function foot(columns, sums) {
 
 /** The moment that is shown, if it is a past one; else from when imported prices and rates are, which may be years apart,
  * where there are no snapshots of markets. */
-async function dates({ at }, { tz }) {
-  const now = h("a", { href: link({ start: null, end: null }), onclick: follow }, "Show now");
-  if (at) return h("p", { class: "soft" }, `As of ${at.replace("T", " ")}, the end of the chosen range. `, now);
+async function dates(route) {
+  const past = dateOf(route);
+  if (past) return past;
   if ((await families()).has("markets")) return "";
   const { snapshots } = await status();
   const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
-    .map(({ family, newest }) => `${time(Date.parse(newest) / 1000, tz)} (${family})`);
+    .map(({ family, newest }) => `${time(Date.parse(newest) / 1000, route.tz)} (${family})`);
   return h("p", { class: "soft" }, `As of ${told.join(" and ")}.`);
 }
 

@@ -11,7 +11,7 @@ import { beginning, history, largest, numbers, observed, shared, total } from ".
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
-import { spanOf, tile } from "./tile.js";
+import { dateOf, spanOf, tile } from "./tile.js";
 import { latest } from "./transactions.js";
 
 const TVL = "/markets/history/tvl";
@@ -41,7 +41,7 @@ export async function overview(place, route, signal) {
   const [owing, events] = [h("div"), h("div")];
   const tiles = h("div", { class: "tiles" });
   const [first, ...others] = charts.map(({ panel }) => panel);
-  place.replaceChildren(h("h1", {}, "Overview"), tiles, first, h("div", { class: "pair" }, others, owing), events);
+  place.replaceChildren(h("h1", {}, "Overview"), dateOf(route) ?? "", tiles, first, h("div", { class: "pair" }, others, owing), events);
   try {
     tiles.replaceChildren(...all(route, "at" in at, ...(await loading)));
   } catch (error) {

@@ -18,6 +18,8 @@ export function current() {
   if (!VIEWS.includes(route.view)) route.view = DEFAULTS.view;
   if (!isZone(route.tz)) route.tz = ownZone();
   route.custom = isTime(route.start) && isTime(route.end);
+  // A date alone ends with its last second.
+  route.isReversed = route.custom && route.start > (route.end.length > 10 ? route.end : `${route.end}T23:59:59`);
   if (!Object.hasOwn(RANGES, route.range)) route.range = DEFAULTS.range;
   return route;
 }

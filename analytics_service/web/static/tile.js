@@ -1,9 +1,16 @@
 // A number in a box of its own.
 import { h } from "./dom.js";
 import { change, time } from "./format.js";
-import { rangeName } from "./route.js";
+import { follow, link, moment, rangeName } from "./route.js";
 import { ends } from "./series.js";
 import { spark } from "./spark.js";
+
+/** What numbers of the end of a range that is over have above them; nothing for those of now. */
+export function dateOf(route) {
+  const { at } = moment(route);
+  const now = h("a", { href: link({ start: null, end: null }), onclick: follow }, "Show now");
+  return at ? h("p", { class: "soft" }, `As of ${at.replace("T", " ")}, the end of the chosen range. `, now) : null;
+}
 
 /** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
 export function tile(name, value, span, { values, end, compared = change }, below = null) {
