@@ -786,6 +786,17 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
 
 
+def test_a_range_that_begins_before_the_data_says_the_same_as_all_of_the_past(visit: Visit) -> None:
+    query = "start=now-3h&end=now&period=min&fill=none&limit=200&format=columns"
+    history = visit.data(f"http://{visit.service.bind}/api/v1/markets/history/tvl?{query}")
+    [first, *_] = [t for t, v in zip(history["t"], history["series"][0]["v"], strict=True) if v is not None]
+    since = f"since {datetime.fromtimestamp(first, UTC):%Y-%m-%d %H:%M}"
+    for chosen in ("1y", "All"):
+        page = visit.open({"range": chosen, "tz": "UTC"})
+        expect(page.locator(".tile", has_text=since)).to_have_count(5)
+    assert visit.browser.said == []
+
+
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     sent: set[str | None] = set()

@@ -6,8 +6,8 @@ import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, percent, usd } from "./format.js";
 import { imported } from "./imported.js";
-import { follow, link, moment } from "./route.js";
-import { beginning, history, largest, numbers, observed, shared, total } from "./series.js";
+import { follow, isAll, link, moment } from "./route.js";
+import { beginning, begun, history, largest, numbers, observed, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
@@ -24,12 +24,15 @@ export async function overview(place, route, signal) {
   const there = await families();
   if (!there.has("markets")) return imported(place, route, there, signal);
   const at = moment(route);
-  const tvl = shared(() => observed(TVL, route, signal));
-  const chosen = BY_ASSET.map((path) => shared(() => largest(path, route, signal)));
+  // All charts have the same buckets, whichever data is the oldest.
+  const starts = isAll(route) ? await Promise.all([TVL, ...BY_ASSET].map((path) => begun(path, route))) : [];
+  const range = starts.length ? { start: Math.min(...starts) } : {};
+  const tvl = shared(() => observed(TVL, route, signal, range));
+  const chosen = BY_ASSET.map((path) => shared(async () => ({ ...(await largest(path, route, signal)), ...range })));
   const [deposits, collateral, debt] = BY_ASSET.map((path, place) => shared(async () => history(path, route, await chosen[place](), signal)));
-  const begun = Promise.all([beginning(TVL, route, signal),
+  const before = Promise.all([beginning(TVL, route, signal, range),
     ...BY_ASSET.map(async (path, place) => beginning(path, route, signal, await chosen[place]()))]);
-  const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), deposits(), collateral(), debt(), begun,
+  const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), deposits(), collateral(), debt(), before,
     // These are of the last hours, and would stand beside numbers of another moment.
     there.has("loans") && !("at" in at) ? recentLiquidations(route, signal) : null]);
   const charts = [
@@ -71,25 +74,26 @@ function tvlChart(answer) {
   return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1", n), readings, { yaxis: DOLLARS });
 }
 
-function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, begun, liquidations) {
+function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, before, liquidations) {
   if (!answer) return [notice(why)];
   const { lend, borrow_debt: debts, borrow_collateral: { total: pool, receipt }, tvl: locked } = answer.data;
   // Before the chart's values the one with which the range begins.
-  const [held, ...parts] = [tvl, deposits, collateral, debt].map((history, place) => [...total(begun[place]), ...total(history)]);
+  const histories = [tvl, deposits, collateral, debt];
+  const [held, ...parts] = histories.map((history, place) => [...total(before[place]), ...total(history)]);
   // While a price is unknown, the sums of what is left would be too low.
   const [lent, posted, owed] = parts.map((sums) => sums.map((value, place) => (held[place] === null ? null : value)));
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
-  const span = spanOf(begun[0], tvl, route);
+  const [ofAll, ofDeposits, ofCollateral, ofDebt] = histories.map((history, place) => spanOf(before[place], history, route));
   const now = Number(lend.principal) && debts.balance !== null ? Number(debts.balance) / Number(lend.principal) : null;
   // The last bucket of a range that is over may end later than the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
-    tile("Total value locked", usd(locked.tvl), span, { values: held, end: atEnd(locked.tvl) }),
-    tile("Deposits", usd(lend.principal), span, { values: lent, end: atEnd(lend.principal) }),
-    tile("Collateral", usd(pool.balance), span, { values: posted, end: atEnd(pool.balance) },
+    tile("Total value locked", usd(locked.tvl), ofAll, { values: held, end: atEnd(locked.tvl) }),
+    tile("Deposits", usd(lend.principal), ofDeposits, { values: lent, end: atEnd(lend.principal) }),
+    tile("Collateral", usd(pool.balance), ofCollateral, { values: posted, end: atEnd(pool.balance) },
       Number(receipt.balance) ? `of it ${usd(receipt.balance)} receipt tokens` : null),
-    tile("Debt", usd(debts.balance), span, { values: owed, end: atEnd(debts.balance) }),
-    tile("Utilization", percent(now), span, { values: used, end: atEnd(now), compared: changeInPoints }),
+    tile("Debt", usd(debts.balance), ofDebt, { values: owed, end: atEnd(debts.balance) }),
+    tile("Utilization", percent(now), ofDebt, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
 }

@@ -47,8 +47,8 @@ export async function history(path, route, more = {}, signal = null) {
 }
 
 /** The same, with the last value of each bucket as `v` and the count of its observations as `n`. */
-export async function observed(path, route, signal = null) {
-  const answer = await history(path, route, { agg: "ohlc" }, signal);
+export async function observed(path, route, signal = null, more = {}) {
+  const answer = await history(path, route, { agg: "ohlc", ...more }, signal);
   return { ...answer, series: answer.series.map((one) => ({ ...one, v: one.c })) };
 }
 
