@@ -106,7 +106,7 @@ def test_an_import_survives_the_death_of_clickhouse(
 
 def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Settings) -> None:
     others = {"dbt_staging_1", "observation_staging_x", "`my_staging_x-1`"}
-    ours = {"asset_staging_17", "observation_staging_17", "snapshot_staging_17"}
+    ours = {"asset_definition_staging_17", "observation_staging_17", "snapshot_staging_17"}
     for name in others | ours:
         store.execute(f"CREATE TABLE {name} (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x'")
     drop_abandoned(store)
