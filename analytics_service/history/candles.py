@@ -73,7 +73,7 @@ def points(
     ends, carry = [min(end, until) for end in begins[1:]], fill is not Fill.NONE
     held = last(parts, ids, ends)
     value, newest = held["value"], held["second"].max()
-    bucket = layout(len(ids), len(ends))[1]
+    series, bucket = layout(len(ids), len(ends))
     if fill is not Fill.LAST and ends and begins[-2] >= until:
         value = value.set((pl.Series(begins[:-1]) >= until)[bucket], None)
     if agg in OF_LAST:
@@ -84,8 +84,7 @@ def points(
             value = difference(value.cast(DECIMAL), before.fill_null(Decimal(0)) if cumulative else before)
         shown = value.to_frame("v")
     elif agg is Aggregate.MEAN:
-        lasts = pl.Series([ended.get(asset_id, _NEVER) + 1 for asset_id in ids], dtype=pl.Int64)
-        held = held.with_columns(value=value, until=lasts[layout(len(ids), len(ends))[0]])
+        held = held.with_columns(value=value, until=_lasts(ids, ended)[series] + 1)
         shown = _mean(parts, ids, begins, ends, held, carry=carry)
     else:
         columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
@@ -110,8 +109,7 @@ def summed(
     ends = [min(end, until) for end in begins[1:]]
     series, bucket = layout(len(ids), len(ends))
     starts = pl.Series("start", begins[:-1], dtype=pl.Int64)
-    lasts = pl.Series([ended.get(asset_id, _NEVER) for asset_id in ids], dtype=pl.Int64)
-    held = last(parts, ids, ends).with_columns(start=starts[bucket], until=lasts[series])
+    held = last(parts, ids, ends).with_columns(start=starts[bucket], until=_lasts(ids, ended)[series])
     counted = held.filter(pl.col("second") >= 0, pl.col("start") <= pl.col("until"))
     values = counted.select("start", unit=pl.col("value").cast(DECIMAL).to_physical())
     unit = pl.col("unit")
@@ -139,13 +137,17 @@ def _starts(begins: Sequence[int], ends: Sequence[int]) -> list[int]:
     return [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
 
 
+def _lasts(ids: Sequence[str], ended: Mapping[str, int]) -> pl.Series:
+    """The last second in which each series may have a value."""
+    return pl.Series([ended.get(asset_id, _NEVER) for asset_id in ids], dtype=pl.Int64)
+
+
 def _without_ended(
     shown: pl.DataFrame, ids: Sequence[str], begins: Sequence[int], ended: Mapping[str, int]
 ) -> pl.DataFrame:
     """Without the points of buckets that begin after the end of their series."""
     series, bucket = layout(len(ids), len(begins) - 1)
-    lasts = pl.Series([ended.get(asset_id, _NEVER) for asset_id in ids], dtype=pl.Int64)
-    goes_on = pl.lit(pl.Series(begins[:-1], dtype=pl.Int64)[bucket] <= lasts[series])
+    goes_on = pl.lit(pl.Series(begins[:-1], dtype=pl.Int64)[bucket] <= _lasts(ids, ended)[series])
     values = shown.with_columns(pl.when(goes_on).then(pl.col(name)) for name in shown.columns)
     return values.with_columns(pl.col("n").fill_null(0)) if "n" in shown.columns else values
 
