@@ -187,6 +187,7 @@ def paired(listed: Iterable[Event], stored: Iterable[KnownEvent]) -> list[tuple[
 
 
 def _own(event: Event) -> tuple[str, str]:
+    """Its identity in the spelling that it has."""
     return event.address, event.uuid
 
 
@@ -226,9 +227,9 @@ def compare_listed(
     Without `is_window` nothing of the range is expected to be stored.
     """
     there = read_between(store, since, until) if is_window else []
-    keys = {(known.event.address, known.event.uuid) for known in there}
-    elsewhere = [event for event in listed if (event.address, event.uuid) not in keys] if since else []
-    there += [known for known in read_named(store, elsewhere) if (known.event.address, known.event.uuid) not in keys]
+    keys = {_own(known.event) for known in there}
+    elsewhere = [event for event in listed if _own(event) not in keys] if since else []
+    there += [known for known in read_named(store, elsewhere) if _own(known.event) not in keys]
     if not there:
         return EventChanges([KnownEvent(event) for event in listed])
     new, changed, matched = list[KnownEvent](), list[tuple[KnownEvent, KnownEvent]](), set[tuple[str, int, str]]()

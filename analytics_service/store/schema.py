@@ -26,7 +26,6 @@ TABLES: Mapping[str, Sequence[str]] = {
     "positions": ("position", "position_digest", "position_summary"),
     "routes": ("swap_route",),
 }
-# Scripts that make several views, with what they put in place of {placeholders} for each.
 # Scripts of these are parts of views.
 _SHARED = "00_"
 # What means and candles are made of: an hour of quarters, a day of itself.
@@ -48,6 +47,7 @@ def _quoted(histories: Iterable[History]) -> str:
     return ", ".join(f"'{history.name}'" for history in histories)
 
 
+# Scripts that make several views, with what they put in place of {placeholders} for each.
 _EACH: Mapping[str, list[dict[str, str]]] = {
     "01_histories": _of_each(history for history in HISTORIES if history.by_asset),
     "11_protocol": _of_each(history for history in HISTORIES if not history.by_asset),
