@@ -7,7 +7,7 @@ import { figure } from "./figure.js";
 import { percent, price, signedPart, usd, wall, withSign } from "./format.js";
 import { prices } from "./prices.js";
 import { rangeName, RANGES } from "./route.js";
-import { beginning, BORROW_RATES, familyOf, history, largest, LEND_RATES, listing, MOST, numbers, observed, PRICES, whole } from "./series.js";
+import { beginning, BORROW_RATES, BY_ASSET, familyOf, history, largest, LEND_RATES, listing, MOST, numbers, observed, PRICES, whole } from "./series.js";
 import { DOLLARS, overTime, PERCENT, stacked } from "./specs.js";
 import { valued } from "./status.js";
 import { fact } from "./tile.js";
@@ -36,12 +36,7 @@ const HISTORIES = [
   rates("Borrow rates", BORROW_RATES, "Highest borrow APRs"),
 ];
 
-// Histories of sums in USD: of each asset, and of all.
-const SUMS_BY_ASSET = [
-  { title: "Deposits by asset", path: "/markets/history/deposits" },
-  { title: "Collateral by asset", path: "/markets/history/collateral" },
-  { title: "Debt by asset", path: "/markets/history/debt" },
-];
+// Histories of sums in USD of all assets.
 const SUMS = [
   { title: "Total value locked", path: "/markets/history/tvl" },
   { title: "Loans originated", path: "/analytics/market/history/loans-originated" },
@@ -60,7 +55,7 @@ export async function imported(place, route, there, signal) {
   const title = h("h1", {}, "Overview");
   const stored = await listed(HISTORIES.filter(({ path }) => there.has(familyOf(path))));
   const families = await valued();
-  const parts = families.has("markets") ? await listed(SUMS_BY_ASSET) : [];
+  const parts = families.has("markets") ? await listed(BY_ASSET) : [];
   const totals = await listed(SUMS.filter(({ path }) => families.has(familyOf(path))));
   const sums = [
     ...parts.map(({ title, path }) =>

@@ -7,7 +7,7 @@ import { figure } from "./figure.js";
 import { change, changeInPoints, percent, usd } from "./format.js";
 import { imported } from "./imported.js";
 import { follow, isAll, link, moment } from "./route.js";
-import { beginning, begun, history, largest, numbers, observed, shared, total } from "./series.js";
+import { beginning, begun, BY_ASSET, history, largest, numbers, observed, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
@@ -15,7 +15,6 @@ import { dateOf, spanOf, tile } from "./tile.js";
 import { latest } from "./transactions.js";
 
 const TVL = "/markets/history/tvl";
-const BY_ASSET = ["/markets/history/deposits", "/markets/history/collateral", "/markets/history/debt"];
 const RECEIPTS = "Receipt tokens stand for deposits: as collateral they are no part of the total value locked.";
 const BORROWERS = 10;
 
@@ -25,21 +24,20 @@ export async function overview(place, route, signal) {
   if (!there.has("markets")) return imported(place, route, there, signal);
   const at = moment(route);
   // All charts have the same buckets, whichever data is the oldest.
-  const starts = isAll(route) ? await Promise.all([TVL, ...BY_ASSET].map((path) => begun(path, route))) : [];
+  const starts = isAll(route) ? await Promise.all([{ path: TVL }, ...BY_ASSET].map(({ path }) => begun(path, route))) : [];
   const range = starts.length ? { start: Math.min(...starts) } : {};
   const tvl = shared(() => observed(TVL, route, signal, range));
-  const chosen = BY_ASSET.map((path) => shared(async () => ({ ...(await largest(path, route, signal)), ...range })));
-  const [deposits, collateral, debt] = BY_ASSET.map((path, place) => shared(async () => history(path, route, await chosen[place](), signal)));
+  const chosen = BY_ASSET.map(({ path }) => shared(async () => ({ ...(await largest(path, route, signal)), ...range })));
+  const byAsset = BY_ASSET.map(({ path }, place) => shared(async () => history(path, route, await chosen[place](), signal)));
   const before = Promise.all([beginning(TVL, route, signal, range),
-    ...BY_ASSET.map(async (path, place) => beginning(path, route, signal, await chosen[place]()))]);
-  const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), deposits(), collateral(), debt(), before,
+    ...BY_ASSET.map(async ({ path }, place) => beginning(path, route, signal, await chosen[place]()))]);
+  const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), ...byAsset.map((load) => load()), before,
     // These are of the last hours, and would stand beside numbers of another moment.
     there.has("loans") && !("at" in at) ? recentLiquidations(route, signal) : null]);
+  const notes = [null, h("p", { class: "soft" }, RECEIPTS), null];
   const charts = [
     figure("Total value locked", tvl, tvlChart),
-    figure("Deposits by asset", deposits, stacked),
-    figure("Collateral by asset", collateral, stacked, h("p", { class: "soft" }, RECEIPTS)),
-    figure("Debt by asset", debt, stacked),
+    ...BY_ASSET.map(({ title }, place) => figure(title, byAsset[place], stacked, notes[place])),
   ];
   const [owing, events] = [h("div"), h("div")];
   const tiles = h("div", { class: "tiles" });

@@ -8,6 +8,12 @@ const RISK = "/analytics/market/history/";
 export const PRICES = "/assets/price-history";
 export const LEND_RATES = "/markets/lend/rate-history";
 export const BORROW_RATES = "/markets/borrow/rate-history";
+// Histories of sums in USD of each asset.
+export const BY_ASSET = [
+  { title: "Deposits by asset", path: "/markets/history/deposits" },
+  { title: "Collateral by asset", path: "/markets/history/collateral" },
+  { title: "Debt by asset", path: "/markets/history/debt" },
+];
 
 /** The family of the snapshots that a history is made from. */
 export function familyOf(path) {
