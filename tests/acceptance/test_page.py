@@ -165,10 +165,13 @@ def source(page: Page, chart: int = 0) -> str:
 
 
 def numbers(page: Page, chart: int = 0) -> list[list[str]]:
-    """The table of numbers under a chart, row by row."""
+    """The exact values of the table of numbers under a chart, row by row."""
     panel = page.locator(".panel:has(.chart)").nth(chart)
-    panel.get_by_text("Numbers", exact=True).click()
-    return [row.split("\t") for row in panel.locator("tbody").inner_text().split("\n")]
+    panel.get_by_text("Data", exact=True).click()
+    read = "(cell) => cell.querySelector('data')?.value ?? cell.textContent"
+    cells = f"(body) => [...body.rows].map((row) => [...row.cells].map({read}))"
+    rows: list[list[str]] = panel.locator("tbody").evaluate(cells)
+    return rows
 
 
 # Each view in one way; the other ways are slow.
@@ -214,13 +217,15 @@ def test_numbers_and_candles_of_a_chart_are_those_of_the_api_and_copied_code_ask
     assert any(series["c"])
     shown = [["\N{EN DASH}" if value is None else value for value in row] for row in zip(times, *columns, strict=True)]
     assert numbers(page) == shown
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+c")
+    assert "\t".join(shown[-1]) in page.evaluate("navigator.clipboard.readText()")
     # Candles lie in the middle of their buckets.
     middle = datetime.fromtimestamp((data["t"][0] + data["t"][1]) / 2, UTC)
     drawn = page.locator(".chart").first.evaluate("(chart) => chart.data[0].x")
     assert drawn[0] == middle.strftime("%Y-%m-%d %H:%M:%S")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = page.locator(".panel:has(.chart)").first
-    panel.get_by_text(re.compile("^Request")).click()
     parquet = panel.get_by_role("link", name="Parquet").get_attribute("href")
     expected = {
         "curl": f'curl "{source(page)}"',
@@ -273,9 +278,9 @@ def test_arrow_keys_move_one_crosshair_through_all_charts_and_enter_zooms(visit:
     page.keyboard.press("Home")
     for _ in range(4):
         page.keyboard.press("ArrowRight")
-    readouts = page.locator(".readout").all_inner_texts()
+    tooltips = page.locator(".tooltip").all_text_contents()
     # Price, rates and utilization have buckets of the same width.
-    assert [text[:16] for text in readouts[:3]] == [times[4][0][:16]] * 3
+    assert [text[:16] for text in tooltips[:3]] == [times[4][0][:16]] * 3
     page.keyboard.press("Enter")
     for _ in range(10):
         page.keyboard.press("ArrowRight")
@@ -287,12 +292,13 @@ def test_arrow_keys_move_one_crosshair_through_all_charts_and_enter_zooms(visit:
 
 def test_the_bucket_that_is_not_over_is_told_and_another_zone_shows_the_same_instants(visit: Visit) -> None:
     page = visit.open(VIEWS["asset"] | {"range": "30d", "tz": "UTC"})
-    readout = page.locator(".readout").first
-    expect(readout).to_contain_text(re.compile(r"^[-0-9]{10}( \d\d:\d\d)?, not over yet · open \$"))
+    tooltip = page.locator(".tooltip").first
     expect(page.locator(".legend").first).to_contain_text("not over yet")
     page.locator(".chart").first.focus()
+    page.keyboard.press("End")
+    expect(tooltip).to_contain_text(re.compile(r"^[-0-9]{10}( \d\d:\d\d)?, not over yetOpen\$"))
     page.keyboard.press("Home")
-    expect(readout).not_to_contain_text("not over yet")
+    expect(tooltip).not_to_contain_text("not over yet")
     page.get_by_label("Zone").select_option("America/New_York")
     visit.wait(page)
     assert query(page.url)["tz"] == "America/New_York"
@@ -316,7 +322,7 @@ def test_what_is_missing_is_a_gap_and_an_asset_has_one_colour_in_all_charts(visi
     page.goto(visit.url({"tz": "UTC"} | CLOSED))
     visit.wait(page)
     drawn = "(chart) => chart.data"
-    marks = [page.locator(f"#chart-{name}-by-asset ~ .legend .mark") for name in ("deposits", "debt")]
+    marks = [page.locator(f"#chart-{name}-by-asset ~ .below .mark") for name in ("deposits", "debt")]
     assert [mark.all_inner_texts() for mark in marks] == [["Gap: no data"], []]
     charts = [page.locator(f"#chart-{name}-by-asset").evaluate(drawn) for name in ("deposits", "debt")]
     first = charts[0][0]["name"]
@@ -445,7 +451,8 @@ def test_charts_show_symbols_as_they_are_written_and_the_size_of_their_answers(v
     panel = page.locator(".panel", has_text="Deposits by asset")
     assert sorted(panel.locator(".legend button").all_text_contents()) == sorted(symbols)
     assert panel.locator(".main-svg").locator("a, [style*=bold], [baseline-shift]").count() == 0
-    expect(page.locator(".source").first).to_contain_text(" · 33.5 KiB · ")
+    page.get_by_text("Data", exact=True).first.click()
+    expect(page.locator(".source").first).to_contain_text("33.5 KiB in ")
 
 
 @pytest.mark.slow
@@ -634,10 +641,9 @@ def test_of_many_assets_the_largest_are_charted_and_all_others_as_one(
     expect(charts.first.get_by_role("link", name=re.compile("^S"))).to_have_text(first)
     largest = sorted(range(MANY), key=lambda number: -DEPOSITS[number])[:12]
     rest = sum(DEPOSITS) - sum(DEPOSITS[number] for number in largest)
-    charts.nth(1).get_by_text("Numbers", exact=True).click()
-    heads = ["From", *(f"S{number}" for number in largest), "Others"]
+    shown = [row[1:-1] for row in numbers(page, 1)]
+    heads = ["From", *(f"S{number}" for number in largest), "Others", "All"]
     expect(charts.nth(1).locator("thead th")).to_have_text(heads)
-    shown = [row.split("\t")[1:] for row in charts.nth(1).locator("tbody").inner_text().split("\n")]
     newest = next(row for row in reversed(shown) if row[0] != "\N{EN DASH}")
     assert newest == [str(value) for value in (*(DEPOSITS[number] for number in largest), rest)]
     # One request says which assets are the largest, the other has their history.
@@ -826,7 +832,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
     assert sent >= {"Bearer wrong", "Bearer right"}
     assert "right" not in page.url
     assert page.evaluate("localStorage.length") == 0
-    page.get_by_text(re.compile("^Request")).first.click()
+    page.get_by_text("Data", exact=True).first.click()
     page.get_by_role("link", name="CSV").first.click()
     expect(page.get_by_role("alert")).to_contain_text("CSV could not be saved: That was more than the service allows")
     with page.expect_download() as saving:
@@ -998,9 +1004,7 @@ def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit
     drawn.focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#chart-what-could-be-liquidated-at-other-prices ~ .readout")).to_contain_text(
-        f"Change {MINUS}90.00% · Price $"
-    )
+    expect(drawn.locator(".tooltip")).to_contain_text(f"Change {MINUS}90.00%Price$")
     at = query(ladder)["at"]
     listed = visit.data(
         f"http://{visit.service.bind}/api/v1/analytics/market/borrowers?prices=HEL:-95%25&sort=health&at={at}&limit=10"
@@ -1140,7 +1144,11 @@ def test_an_address_shows_its_worth_at_a_moment_and_how_a_chosen_metric_has_chan
     page.get_by_role("button", name="Least health").click()
     visit.wait(page)
     assert query(page.url)["metric"] == "health"
-    expect(page.locator("#chart-worth-over-time ~ .readout")).to_contain_text(re.compile(r"Least health \d"))
+    chart = page.locator("#chart-worth-over-time")
+    chart.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    expect(chart.locator(".tooltip")).to_contain_text(re.compile(r"Least health\d"))
 
 
 @pytest.mark.slow

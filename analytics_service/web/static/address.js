@@ -222,7 +222,8 @@ function unlocksChart({ arrangements, totals }, { tz }, now) {
     yaxis: { tickformat: ".0%", range: [0, 1.05] },
     zoomable: false,
     dotted: "still to come",
-    read: (place) => `${x[place].slice(0, 10)} · ${percent(parts[place])} of ${totals.extra.text.amount} unlocked`,
+    read: (place) => ({ title: x[place].slice(0, 10),
+      rows: [{ name: "Unlocked", value: `${percent(parts[place])} of ${totals.extra.text.amount}` }] }),
     table: { columns, rows: x.map((_, place) => place) },
   };
 }

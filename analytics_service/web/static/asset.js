@@ -2,13 +2,13 @@
 import { assetLink, assetName, assets, marketsLink, matching, picker } from "./assets.js";
 import { candles, colorOf, line } from "./charts.js";
 import { compared, comparison } from "./compare.js";
-import { h, notice } from "./dom.js";
+import { exact, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { percent, price as priced, usd } from "./format.js";
 import { headline, related } from "./headline.js";
 import { go } from "./route.js";
 import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, listing, numbers, PRICES, shared } from "./series.js";
-import { DOLLARS, overTime, PERCENT } from "./specs.js";
+import { DOLLARS, overTime, PERCENT, PRICE } from "./specs.js";
 import { families } from "./status.js";
 import { dateOf } from "./tile.js";
 
@@ -94,10 +94,10 @@ function price(loaded, route) {
   const traces = route.candles
     ? candles("Price", answer.x, series)
     : line("Price", answer.x, numbers(series.c), "--series-1", series.n);
-  const columns = { open: "o", high: "h", low: "l", close: "c" };
+  const columns = { Open: "o", High: "h", Low: "l", Close: "c" };
   const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: priced }));
-  const seen = { name: "observations", values: series.n, format: (count) => count || "none, carried", counts: true };
-  return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: DOLLARS });
+  const seen = { name: "Observations", values: series.n, format: (count) => count || "none, carried", counts: true };
+  return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: PRICE });
 }
 
 /** Candles of hours, where what is left of a day of 23 or 25 hours joins the candle before it. */
@@ -126,16 +126,16 @@ function apr(...answers) {
   const column = (answer, key) => (answer ? aligned(first, answer, key) : null);
   const [lent, owed] = [column(lend, "c"), column(borrow, "c")];
   const traces = [
-    ...(lent ? line("Lend", first.x, numbers(lent), "--series-3", column(lend, "n")) : []),
+    ...(lent ? line("Lend", first.x, numbers(lent), "--series-7", column(lend, "n")) : []),
     ...(owed ? line("Borrow", first.x, numbers(owed), "--series-2", column(borrow, "n")) : []),
   ];
-  const readings = [["lend", lent], ["borrow", owed]];
+  const readings = [["Lend", lent], ["Borrow", owed]];
   if (lent && owed) {
     const spread = owed.map((value, place) =>
       value === null || lent[place] === null ? null : Number(value) - Number(lent[place]));
     const counts = column(lend, "n").map((count, place) => Math.min(count, column(borrow, "n")[place]));
     traces.push(...line("Spread", first.x, spread, "--series-8", counts));
-    readings.push(["spread", spread, true]);
+    readings.push(["Spread", spread, true]);
   }
   const there = readings.filter(([, values]) => values);
   const shown = there.map(([name, values, calculated]) => ({ name, values, calculated, format: percent }));
@@ -145,28 +145,35 @@ function apr(...answers) {
 function used(answer) {
   const [series] = answer.series;
   const traces = line("Utilization", answer.x, numbers(series.c), "--series-4", series.n);
-  return overTime(answer, traces, [{ name: "utilization", values: series.c, format: percent }], { yaxis: PERCENT });
+  return overTime(answer, traces, [{ name: "Utilization", values: series.c, format: percent }], { yaxis: PERCENT });
 }
 
 function collateral(answer) {
   const [series] = answer.series;
   const traces = line("Collateral", answer.x, numbers(series.c), "--series-5", series.n);
-  return overTime(answer, traces, [{ name: "collateral", values: series.c, format: usd }], { yaxis: DOLLARS });
+  return overTime(answer, traces, [{ name: "Collateral", values: series.c, format: usd }], { yaxis: DOLLARS });
 }
 
-/** The rates at each utilization: the curve that the protocol's interest model draws. */
+/** The rates at each utilization in the range, as the protocol's rate model draws them, and where they stand now. */
 function curve(lend, borrow, utilization) {
-  const at = numbers(utilization.series[0].c);
-  if (!at.some((value) => value !== null)) return null;
-  const [lent, owed] = [lend, borrow].map((answer) => numbers(aligned(utilization, answer, "c")));
-  const dots = (name, y, color) => ({ x: at, y, name, type: "scatter", mode: "markers", hoverinfo: "skip",
-    marker: { color: colorOf(color), size: 5, opacity: 0.7 } });
-  const columns = [["Utilization", at], ["Lend APR", lent], ["Borrow APR", owed]].map(([title, values]) =>
-    ({ title, number: true, cell: (place) => percent(values[place]) }));
+  const [used, lent, owed] = [utilization.series[0].c, aligned(utilization, lend, "c"), aligned(utilization, borrow, "c")];
+  const places = [...used.keys()].filter((place) => [used, lent, owed].every((column) => column[place] !== null));
+  if (!places.length) return null;
+  const now = places.at(-1);
+  const sorted = places.toSorted((one, other) => used[one] - used[other]);
+  const x = sorted.map((place) => Number(used[place]));
+  const drawn = (name, values, color) => {
+    const y = sorted.map((place) => Number(values[place]));
+    const marker = { color: colorOf(color), size: sorted.map((place) => (place === now ? 11 : 4)) };
+    return { x, y, name, type: "scatter", mode: "lines+markers", hoverinfo: "skip", line: { color: colorOf(color), width: 1.2 }, marker };
+  };
+  const columns = [["Utilization", used], ["Lend", lent], ["Borrow", owed]].map(([title, values]) =>
+    ({ title, number: true, cell: (place) => exact(values[place], percent), read: (place) => percent(values[place]) }));
   return {
-    traces: [dots("Lend", lent, "--series-3"), dots("Borrow", owed, "--series-2")],
+    traces: [drawn("Lend", lent, "--series-7"), drawn("Borrow", owed, "--series-2")],
+    place: sorted.indexOf(now),
     xaxis: { ...PERCENT, title: { text: "Utilization" } },
-    table: { columns, rows: at.map((_, place) => place) },
+    table: { columns, rows: sorted },
     yaxis: PERCENT,
   };
 }
@@ -182,7 +189,7 @@ function daily(answer) {
   const end = t.at(-1) + 86_400;
   const days = { ...answer, x: x.with(-1, answer.at(end - 43_200)), range: { ...range, end: end - 1 } };
   const width = t.map((second, place) => 1000 * ((t[place + 1] ?? end) - second) * 0.9);
-  const marker = { color: colorOf("--series-1") };
+  const marker = { color: colorOf("--series-6") };
   const bars = { x: days.x, y: numbers(values), width, name: "Loans", type: "bar", hoverinfo: "skip", marker };
-  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
+  return overTime(days, [bars], [{ name: "Loans", values, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }

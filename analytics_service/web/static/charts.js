@@ -4,7 +4,7 @@ import { isZoomed, zoom, zoomOut } from "./route.js";
 import { spark } from "./spark.js";
 
 // Pixels of a tick's label over time: labels that are nearer to each other would be turned, and cut off. With hours they
-// leave the year to the readout, for which there is no room.
+// leave the year to the tooltip, for which there is no room.
 const LABEL = 54;
 const HOURS = { dtickrange: [null, 43_200_000], value: "%H:%M\n%b %-d" };
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
@@ -12,6 +12,8 @@ const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
 // Milliseconds to wait before the library is started, so that everything else is drawn first.
 const PAUSE = 150;
 const shown = new Set();
+// Whether the viewer knows by now how to choose a range by pointer.
+let hasZoomed = false;
 
 /** Forgets the charts in an element, by default all. */
 export function clear(element = document) {
@@ -47,13 +49,13 @@ export function candles(name, x, series) {
   return [{ x, open, high, low, close, name, type: "candlestick", hoverinfo: "skip", ...sides }];
 }
 
-/** Draws traces into a box. `spec` has `traces` and `table`, the columns and rows of their numbers. Charts over time
- * also have `x`, where the buckets lie on the axis, `starts`, when they begin, if they lie elsewhere, and `read(place)`,
- * the crosshair's text for a bucket; by default it is the table's row. Optional are `place` (what is shown first; a
- * chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom` and `openTo`
- * (the bucket that has not ended), `dotted`, what a dotted line means where it is not what `line` says, `choose(place)`,
- * what a click or Enter does instead of a zoom, `log`, and settings of `xaxis` and `yaxis`. */
-export async function draw(box, readout, spec) {
+/** Draws traces into a box, and fills its legend. `spec` has `traces` and `table`, the columns and rows of their numbers.
+ * Charts over time also have `x`, where the buckets lie on the axis, and `starts`, when they begin, if they lie elsewhere.
+ * Optional are `read(place)`, the title and rows of the tooltip (by default the table's row), `place` (what the keyboard
+ * begins with; a chart not over time marks it), `zoomable` (false if the chart's range is not that of the page), `openFrom`
+ * and `openTo` (the bucket that has not ended), `dotted`, what a dotted line means where it is not what `line` says,
+ * `choose(place)`, what a click or Enter does instead of a zoom, `log`, and settings of `xaxis` and `yaxis`. */
+export async function draw(box, names, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
   if (!box.isConnected) return;
@@ -62,18 +64,19 @@ export async function draw(box, readout, spec) {
   // The view may have been left by now. A chart that is not purged stays in memory.
   if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
+  const tooltip = h("div", { class: "tooltip", "aria-live": "polite" });
   const x = placesOf(spec);
-  const chart = { box, hair, readout, spec, x, times: isOverTime(spec) ? spec.starts ?? x : null, place: null, anchor: null };
+  const chart = { box, hair, tooltip, spec, x, times: isOverTime(spec) ? spec.starts ?? x : null, place: spec.place ?? x.length - 1, anchor: null };
   shown.add(chart);
-  box.append(hair);
-  box.nextElementSibling.replaceWith(legend(box, spec));
+  box.append(hair, tooltip);
+  names.replaceChildren(...legend(box, spec));
   follow(chart);
-  const first = spec.place ?? (chart.times ? x.length - 1 : -1);
-  if (first >= 0) readout.textContent = read(chart, first);
   // A brush over a chart is a range for the whole page.
   box.on("plotly_relayout", (change) => {
     const [start, end] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (start !== undefined) zoom(start, end);
+    if (start === undefined) return;
+    hasZoomed = true;
+    zoom(start, end);
   });
   // The library goes on with the chart after the event, and a chart of another range takes its place.
   if (isZoomable(spec)) box.on("plotly_doubleclick", () => setTimeout(zoomOut));
@@ -142,7 +145,8 @@ function layout(spec, width) {
   };
 }
 
-/** The names of traces, if there are several, as buttons that hide and show them; and what other marks mean. */
+/** The names of traces, if there are several, as buttons that hide and show them; what other marks mean; and a way out of
+ * a range that was zoomed into. */
 function legend(box, spec) {
   const { traces } = spec;
   const names = [...new Set(traces.map(({ name }) => name))];
@@ -152,19 +156,22 @@ function legend(box, spec) {
     const places = traces.map((_, place) => place).filter((place) => traces[place].name === button.textContent);
     globalThis.Plotly.restyle(box, { visible: isOn }, places);
   };
-  return h("div", { class: "legend" }, names.length < 2 ? [] : names.map((name) => {
-    const { fillcolor, line, marker } = traces.find((trace) => trace.name === name);
-    const swatch = h("span", { class: "swatch" });
-    swatch.style.background = fillcolor ?? line?.color ?? marker?.color;
-    return h("button", { type: "button", "aria-pressed": true, onclick: toggle }, swatch, name);
-  }), marks(spec), zoomable(spec));
+  const buttons = names.length < 2 ? [] : names.map((name) =>
+    h("button", { type: "button", "aria-pressed": true, onclick: toggle }, swatch(colorIn(spec, name)), name));
+  const out = isZoomable(spec) && isZoomed() ? [h("button", { type: "button", class: "zoom", onclick: zoomOut }, "Zoom out")] : [];
+  return [...buttons, ...marks(spec), ...out];
 }
 
-/** How to choose a range by pointer, or how to leave it. */
-function zoomable(spec) {
-  if (!isZoomable(spec)) return null;
-  if (isZoomed()) return h("button", { type: "button", class: "zoom", onclick: zoomOut }, "Zoom out");
-  return isBrushable(spec) ? h("span", { class: "zoom" }, "Drag to zoom") : null;
+/** The colour of the traces of a name, if it is one. */
+function colorIn({ traces }, name) {
+  const { fillcolor, line, marker } = traces.find((trace) => trace.name === name) ?? {};
+  return [fillcolor, line?.color, marker?.color].find((color) => typeof color === "string");
+}
+
+function swatch(color) {
+  const made = h("span", { class: "swatch" });
+  made.style.background = color;
+  return made;
 }
 
 /** What a dotted line, a shade and a gap mean, of those that a chart over time has. */
@@ -174,7 +181,7 @@ function marks(spec) {
   const isDotted = traces.some(({ line, y }) => line?.dash && y.some((value) => value !== null));
   const mark = (kind, text) => h("span", { class: "mark" }, h("span", { class: `swatch ${kind}` }), text);
   return [isDotted ? mark("dotted", dotted) : null, openFrom ? mark("shaded", "not over yet") : null,
-    hasGap(traces, placesOf(spec)) ? h("span", { class: "mark" }, "Gap: no data") : null];
+    hasGap(traces, placesOf(spec)) ? h("span", { class: "mark" }, "Gap: no data") : null].filter(Boolean);
 }
 
 /** Whether a series has no value between two that it has. In a stack such is drawn as zero. */
@@ -214,7 +221,7 @@ function choose(chart, place) {
   const { times } = chart;
   if (chart.anchor === null || chart.anchor === place) {
     chart.anchor = place;
-    chart.readout.textContent = `${times[place]}: start of the range. Move on and press Enter to zoom, Escape to leave it.`;
+    chart.tooltip.replaceChildren(`${times[place]}: start of the range. Move on and press Enter to zoom, Escape to leave it.`);
   } else zoom(times[Math.min(chart.anchor, place)], times[Math.max(chart.anchor, place)]);
 }
 
@@ -233,8 +240,12 @@ function point(chart, place) {
   const pixel = pixelOf(xaxis, chart.x[place]);
   chart.place = place;
   chart.hair.hidden = pixel < 0 || pixel > xaxis._length;
-  Object.assign(chart.hair.style, { left: `${xaxis._offset + pixel}px`, top: `${top}px`, height: `${height}px` });
-  chart.readout.textContent = read(chart, place);
+  const left = xaxis._offset + pixel;
+  Object.assign(chart.hair.style, { left: `${left}px`, top: `${top}px`, height: `${height}px` });
+  chart.tooltip.replaceChildren(...read(chart, place));
+  // It lies on the side where there is more room.
+  const isRight = left < chart.box.clientWidth / 2;
+  Object.assign(chart.tooltip.style, { left: isRight ? `${left}px` : "", right: isRight ? "" : `${chart.box.clientWidth - left}px` });
 }
 
 /** Where a value lies on an axis. Names of categories may look like numbers. */
@@ -242,23 +253,31 @@ function pixelOf(axis, value) {
   return axis.l2p(axis.d2l(value));
 }
 
-/** What is said of a place: what the chart itself says, or the row of its table, where `read` of a column is shorter. */
+/** What the tooltip says of a place. */
 function read({ spec }, place) {
-  const { columns, rows } = spec.table;
-  return spec.read?.(place) ?? columns.map((column) => `${column.title} ${(column.read ?? column.cell)(rows[place])}`).join(" · ");
+  const { title, rows } = (spec.read ?? rowOf(spec))(place);
+  const isNew = !hasZoomed && isBrushable(spec) && !isZoomed();
+  return [h("strong", {}, title),
+    h("dl", {}, rows.map(({ name, value }) => [h("dt", {}, colored(spec, name), name), h("dd", { class: "number" }, value)])),
+    ...(isNew ? [h("p", { class: "soft" }, "Drag to zoom")] : [])];
 }
 
-/** The place that is drawn nearest to the pointer: of dots in both directions, of anything else along the axis. */
-function nearest({ box, spec, x }, { clientX, clientY }) {
-  const { xaxis, yaxis } = box._fullLayout;
-  const { left, top } = box.getBoundingClientRect();
-  const dots = spec.traces.filter(({ mode }) => mode === "markers");
-  const away = (value, place) => {
-    const across = pixelOf(xaxis, value) + xaxis._offset + left - clientX;
-    const down = dots.map(({ y }) => yaxis.d2p(y[place]) + yaxis._offset + top - clientY);
-    return Math.min(...(dots.length ? down.map((one) => Math.hypot(across, one)) : [Math.abs(across)]).filter(Number.isFinite));
-  };
-  const distances = x.map(away);
+function colored(spec, name) {
+  const color = colorIn(spec, name);
+  return color ? swatch(color) : null;
+}
+
+/** A row of the table, whose first cell is the title. */
+function rowOf({ table: { columns: [first, ...columns], rows } }) {
+  return (place) => ({ title: `${first.title} ${first.cell(rows[place])}`,
+    rows: columns.map(({ title, cell, read: short = cell }) => ({ name: title, value: short(rows[place]) })) });
+}
+
+/** The place that is drawn nearest to the pointer, along the axis. */
+function nearest({ box, x }, { clientX }) {
+  const { xaxis } = box._fullLayout;
+  const across = clientX - box.getBoundingClientRect().left - xaxis._offset;
+  const distances = x.map((value) => Math.abs(pixelOf(xaxis, value) - across));
   return distances.indexOf(Math.min(...distances));
 }
 

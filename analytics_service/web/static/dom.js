@@ -23,6 +23,29 @@ export function failed(message, again) {
   return [notice(message, true), h("p", {}, h("button", { type: "button", onclick: again }, "Try again"))];
 }
 
+/** A value of the API as a reader needs it; copied, it is as the API has it. A missing one is a dash. */
+export function exact(value, format) {
+  return (value ?? null) === null ? "–" : h("data", { value }, format(value));
+}
+
+// What is selected is copied with exact values.
+document.addEventListener("copy", (event) => {
+  const selected = getSelection();
+  if (!selected.rangeCount) return;
+  const range = selected.getRangeAt(0);
+  const around = range.commonAncestorContainer.parentElement?.closest("data");
+  const whole = around?.textContent === String(selected) ? around.cloneNode(true) : range.cloneContents();
+  const place = h("div", { class: "hidden" }, whole);
+  const values = place.querySelectorAll("data");
+  if (!values.length) return;
+  for (const data of values) data.textContent = data.value;
+  document.body.append(place);
+  event.clipboardData.setData("text/plain", place.innerText);
+  event.clipboardData.setData("text/html", place.innerHTML);
+  place.remove();
+  event.preventDefault();
+});
+
 /** A table from columns `{title, cell, number}` and rows. `cell` makes the contents of a row's cell. */
 export function table(caption, columns, rows) {
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));

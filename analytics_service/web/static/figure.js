@@ -13,18 +13,18 @@ export function figure(title, load, spec, tools = null) {
   const id = `chart-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
   const box = h("div", { class: "chart", id, tabindex: "0", role: "application", "aria-label": `${title}: chart`,
     "aria-roledescription": "chart", "aria-describedby": "chart-help" }, h("p", { class: "soft" }, "Loading…"));
-  const readout = h("p", { class: "readout number", "aria-live": "polite" });
-  const below = h("div", { class: "source" });
+  const [names, data] = [h("div", { class: "legend" }), h("details", { class: "source", hidden: true })];
   const ending = h("span", { class: "soft" });
   const panel = h("section", { class: "panel", "aria-labelledby": `${id}-title` },
-    h("h2", { id: `${id}-title` }, title, ending), tools, box, h("div", { class: "legend" }), readout, below);
+    h("h2", { id: `${id}-title` }, title, ending), tools, box, h("div", { class: "below" }, names, data));
   async function fill() {
     try {
       const answers = [await load()].flat();
       const drawn = spec(...answers);
       ending.textContent = endOf(answers);
-      below.replaceChildren(...(drawn ? [rows(title, drawn)] : []), ...(answers.length > 1 ? [] : csv(answers[0])), sources(answers));
-      if (drawn) await draw(box, readout, drawn);
+      data.replaceChildren(h("summary", {}, "Data"), ...answers.map(source), ...(drawn ? [rows(title, drawn, data)] : []));
+      data.hidden = false;
+      if (drawn) await draw(box, names, drawn);
       else box.replaceChildren(...empty(answers[0]));
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -51,21 +51,8 @@ function empty({ asOf, t }) {
   return [notice(text), h("p", {}, h("button", { type: "button", onclick: show }, "Show the newest data"))];
 }
 
-/** Where the numbers of a chart are from, in a line that can be opened. */
-function sources(answers) {
-  const sum = (key) => answers.reduce((all, answer) => all + answer[key], 0);
-  const name = answers.length === 1 ? "Request" : `${answers.length} requests`;
-  const cost = h("span", { class: "number" }, ` · ${bytes(sum("bytes"))} · ${sum("ms").toFixed(0)} ms`);
-  return h("details", {}, h("summary", {}, name, cost), answers.map(source));
-}
-
-/** The numbers of an answer as CSV, if it comes as such. */
-function csv({ path, given, isHistory = true, hasCsv = isHistory }) {
-  return hasCsv ? [csvLink(path, given)] : [];
-}
-
-/** Where numbers are from: the address, as code, and as files. Of one answer alone there is a link to CSV already. */
-function source({ url, path, given, isHistory = true }, _, all) {
+/** Where numbers are from: the address, what its answer cost, as files, and as code. */
+function source({ url, path, given, bytes: size, ms, isHistory = true, hasCsv = isHistory }) {
   const file = (format) => address(path, { ...given, format });
   const header = asksForKeys() ? `"Authorization": "Bearer YOUR_KEY"` : null;
   const options = header ? `, storage_options={${header}}` : "";
@@ -75,17 +62,17 @@ function source({ url, path, given, isHistory = true }, _, all) {
     ? `import io\nimport urllib.request\n\nimport polars as pl\n\nrequest = urllib.request.Request("${file("parquet")}", headers={${header}})\ndf = pl.read_parquet(io.BytesIO(urllib.request.urlopen(request).read()))`
     : `import polars as pl\n\ndf = pl.read_parquet("${file("parquet")}")`;
   // Only histories come as these.
-  const files = [copyButton("Copy as pandas", pandas), copyButton("Copy as Polars", polars),
-    all.length > 1 ? csvLink(path, given) : null, fileLink("Parquet", file("parquet"))];
-  return h("div", {}, h("p", {}, h("code", {}, url)),
-    h("div", { class: "tools" }, copyButton("Copy as curl", curl), isHistory ? files : null));
+  const code = isHistory ? [copyButton("Copy as pandas", pandas), copyButton("Copy as Polars", polars)] : [];
+  return h("div", {}, h("p", {}, h("code", {}, url), h("span", { class: "soft" }, ` ${bytes(size)} in ${ms.toFixed(0)} ms`)),
+    h("div", { class: "tools" }, hasCsv ? csvLink(path, given) : null, isHistory ? fileLink("Parquet", file("parquet")) : null,
+      copyButton("Copy as curl", curl), code));
 }
 
-/** The numbers of a chart as a table, made when it is opened: for those who cannot see the chart. */
-function rows(title, spec) {
-  const details = h("details", {}, h("summary", {}, "Numbers"));
-  details.addEventListener("toggle", () => {
-    if (details.open && !details.querySelector("table")) details.append(table(`${title}: numbers`, spec.table.columns, spec.table.rows));
+/** The numbers of a chart as a table, made when its data is opened: for those who cannot see the chart. */
+function rows(title, spec, data) {
+  const place = h("div");
+  data.addEventListener("toggle", () => {
+    if (data.open && place.isConnected && !place.firstChild) place.append(table(`${title}: numbers`, spec.table.columns, spec.table.rows));
   });
-  return details;
+  return place;
 }

@@ -23,9 +23,9 @@ export function price(value) {
   return `$${(isSmall ? small : cents).format(number)}`;
 }
 
-/** A fraction as a percentage: `12.34%`. A change has its sign: see `signedPart`. */
+/** A fraction as a percentage: `12.34%`. A change has its sign: see `withSign`. */
 export function percent(fraction) {
-  return signedPart(fraction).text.replace(/^\+/, "");
+  return withSign(fraction).replace(/^\+/, "");
 }
 
 /** A decimal string with three decimals, or as a power of ten. The rest is cut off: rounded, an account just below 1
@@ -37,33 +37,27 @@ export function cut(value) {
   return `${whole}.${decimals.padEnd(3, "0").slice(0, 3)}`;
 }
 
-/** A change as a signed percentage, and the class that colours it. One that rounds to zero has no sign. */
+/** A change as a signed percentage. One that rounds to zero has no sign. */
 export function change(before, after) {
   const isKnown = (before ?? null) !== null && (after ?? null) !== null && Number(before);
-  return signed(isKnown ? 100 * (Number(after) / Number(before) - 1) : null, "%");
+  return isKnown ? withSign(Number(after) / Number(before) - 1) : "–";
 }
 
-/** A change that is a fraction already, as `change` has it. */
-export function signedPart(fraction) {
-  return signed((fraction ?? null) === null ? null : 100 * fraction, "%");
-}
-
-/** The text of a change that is a fraction: `+0.20%`. */
+/** A change that is a fraction, as a signed percentage: `+0.20%`. */
 export function withSign(fraction) {
-  return signedPart(fraction).text;
+  return (fraction ?? null) === null ? "–" : signed(100 * fraction, "%");
 }
 
-/** A change of a fraction in percentage points, as `change` has it: `+0.20 pp`. */
+/** A change of a fraction in percentage points: `+0.20 pp`. */
 export function changeInPoints(before, after) {
   const isKnown = (before ?? null) !== null && (after ?? null) !== null;
-  return signed(isKnown ? 100 * (after - before) : null, " pp");
+  return isKnown ? signed(100 * (after - before), " pp") : "–";
 }
 
 function signed(value, unit) {
-  if (value === null) return { text: "–", class: "soft" };
   const digits = Math.abs(value).toFixed(2);
-  if (!Number(digits)) return { text: `${digits}${unit}`, class: "soft" };
-  return { text: `${value < 0 ? "−" : "+"}${digits}${unit}`, class: value < 0 ? "bad" : "good" };
+  const sign = Number(digits) ? (value < 0 ? "−" : "+") : "";
+  return `${sign}${digits}${unit}`;
 }
 
 /** How long ago something was, from seconds: `42 s`, `3 min`, `5 h`, `2 d`. */

@@ -2,10 +2,10 @@
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { assetLink, assetName } from "./assets.js";
 import { failed, h } from "./dom.js";
-import { age, percent, price, signedPart, time, usd } from "./format.js";
+import { age, percent, price, time, usd } from "./format.js";
 import { moment } from "./route.js";
 import { PRICES } from "./series.js";
-import { fact } from "./tile.js";
+import { fact, priceChange } from "./tile.js";
 
 const HOUR = 3600;
 const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
@@ -81,10 +81,7 @@ async function value({ data, dates }, lookup) {
 }
 
 function changed({ price: now, changes }, below) {
-  const part = (span) => {
-    const { text, class: color } = signedPart(changes[span]);
-    return h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span.replace(/(\d+)(\D)/, "$1 $2")}`));
-  };
+  const part = (span) => h("div", {}, priceChange(changes[span]), h("span", { class: "soft" }, ` ${span.replace(/(\d+)(\D)/, "$1 $2")}`));
   return h("section", { class: "tile" }, h("h2", {}, "Price"), h("div", { class: "value" }, price(now)),
     Object.keys(SPANS).map(part), h("div", { class: "soft" }, below));
 }

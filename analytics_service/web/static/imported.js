@@ -4,13 +4,13 @@ import { line } from "./charts.js";
 import { assetColors } from "./colors.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { percent, price, signedPart, usd, wall, withSign } from "./format.js";
+import { percent, price, usd, wall, withSign } from "./format.js";
 import { prices } from "./prices.js";
 import { rangeName, RANGES } from "./route.js";
 import { beginning, BORROW_RATES, BY_ASSET, familyOf, history, largest, LEND_RATES, listing, MOST, numbers, observed, PRICES, whole } from "./series.js";
 import { DOLLARS, overTime, PERCENT, stacked } from "./specs.js";
 import { valued } from "./status.js";
-import { fact } from "./tile.js";
+import { fact, priceChange } from "./tile.js";
 
 const NO_MARKETS = "Deposits and debt are not known here.";
 const NOTHING = "There are no prices and no rates yet, either. If the service has just started, they come within a minute or two.";
@@ -29,7 +29,7 @@ const HISTORIES = [
     format: withSign,
     columns: (route) => [
       { title: "Price", number: true, cell: ({ after, late }) => [price(after), late && h("span", { class: "soft" }, `, ${late}`)] },
-      { title: `Over ${rangeName(route)}`, number: true, cell: priceChange },
+      { title: `Over ${rangeName(route)}`, number: true, cell: ({ moved }) => priceChange(moved) },
     ],
   },
   rates("Lend rates", LEND_RATES, "Highest lend APRs"),
@@ -133,9 +133,4 @@ function lines(answer, rows, { drawn, format }) {
   const traces = readings.flatMap(({ name, values }, place) =>
     line(name, answer.x, values, colors[place], answer.series[place].n));
   return overTime(answer, traces, readings, { yaxis: PERCENT });
-}
-
-function priceChange({ moved }) {
-  const { text, class: color } = signedPart(moved);
-  return h("span", { class: color }, text);
 }

@@ -2,13 +2,13 @@
 import { ApiError, get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
-import { age, percent, price, signedPart, time, usd } from "./format.js";
+import { age, percent, price, time, usd } from "./format.js";
 import { prices } from "./prices.js";
 import { current, moment, note } from "./route.js";
 import { numbers, PRICES } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
-import { dateOf } from "./tile.js";
+import { dateOf, priceChange } from "./tile.js";
 
 const DAY_SECONDS = 86_400;
 // Rows that are shown at first, and more of at a time.
@@ -221,8 +221,7 @@ function weekOf(row) {
 }
 
 function dayChange(row) {
-  const { text, class: color } = signedPart(row.moved);
-  return h("span", { class: color }, text);
+  return priceChange(row.moved);
 }
 
 function symbol(row) {

@@ -2,7 +2,7 @@
 import { accounts } from "./accounts.js";
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { clear, line } from "./charts.js";
-import { failed, h, notice } from "./dom.js";
+import { exact, failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, percent, usd } from "./format.js";
 import { imported } from "./imported.js";
@@ -69,7 +69,7 @@ function borrowers(place, at, signal) {
 function tvlChart(answer) {
   const [{ v: values, n }] = answer.series;
   const readings = [{ name: "TVL", values, format: usd }];
-  return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1", n), readings, { yaxis: DOLLARS });
+  return overTime(answer, line("TVL", answer.x, numbers(values), "--ink", n), readings, { yaxis: DOLLARS });
 }
 
 function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, before, liquidations) {
@@ -86,11 +86,11 @@ function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, be
   // The last bucket of a range that is over may end later than the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
-    tile("Total value locked", usd(locked.tvl), ofAll, { values: held, end: atEnd(locked.tvl) }),
-    tile("Deposits", usd(lend.principal), ofDeposits, { values: lent, end: atEnd(lend.principal) }),
-    tile("Collateral", usd(pool.balance), ofCollateral, { values: posted, end: atEnd(pool.balance) },
+    tile("Total value locked", exact(locked.tvl, usd), ofAll, { values: held, end: atEnd(locked.tvl) }),
+    tile("Deposits", exact(lend.principal, usd), ofDeposits, { values: lent, end: atEnd(lend.principal) }),
+    tile("Collateral", exact(pool.balance, usd), ofCollateral, { values: posted, end: atEnd(pool.balance) },
       Number(receipt.balance) ? `of it ${usd(receipt.balance)} receipt tokens` : null),
-    tile("Debt", usd(debts.balance), ofDebt, { values: owed, end: atEnd(debts.balance) }),
+    tile("Debt", exact(debts.balance, usd), ofDebt, { values: owed, end: atEnd(debts.balance) }),
     tile("Utilization", percent(now), ofDebt, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
@@ -111,8 +111,7 @@ function liquidationTile({ data }) {
   // Before its first value a sum is unknown: a follower's begins with all that was before.
   const daily = sums.slice(1).map((sum, place) => (sum === null || sums[place] === null ? null : sum - sums[place]));
   const [before, last] = [daily.at(-2), daily.at(-1)];
-  const { text } = change(before, last);
   return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
-    h("div", {}, h("span", {}, text), h("span", { class: "soft" }, " from the day before")),
+    h("div", {}, change(before, last), h("span", { class: "soft" }, " from the day before")),
     spark(daily, "Liquidations of each of the last days"));
 }

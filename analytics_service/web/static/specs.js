@@ -1,16 +1,19 @@
 // What charts over time have in common: the range, the open bucket, the crosshair's text, the table of numbers.
 import { colorOf } from "./charts.js";
 import { assetColors } from "./colors.js";
+import { exact } from "./dom.js";
 import { usd } from "./format.js";
 import { hasValues, numbers, total } from "./series.js";
 
 // Vertical axes; percent has as many digits as are needed to tell ticks apart.
 export const DOLLARS = { tickprefix: "$" };
+// Dollars of a price: below a cent with all their zeros, where other axes have prefixes such as µ.
+export const PRICE = { ...DOLLARS, exponentformat: "none", separatethousands: true };
 export const PERCENT = { tickformat: "~%" };
 
-/** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with a
- * name, how the crosshair formats them, whether they only count observations, and whether the page calculated them: then
- * they are numbers, and formatted in the table too. `more` goes to `draw` of charts.js. */
+/** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with the
+ * name of their trace, how they are formatted, whether they only count observations, and whether the page calculated
+ * them: then no exact value is known. `more` goes to `draw` of charts.js. */
 export function overTime(answer, traces, readings, more = {}) {
   if (!readings.some(({ values, counts }) => !counts && hasValues(values))) return null;
   const { x, starts, range } = answer;
@@ -18,35 +21,37 @@ export function overTime(answer, traces, readings, more = {}) {
   const open = end * 1000 > Date.now() ? { openFrom: starts.at(-1), openTo: answer.at(end) } : {};
   const when = (place) => `${starts[place].slice(0, 16)}${starts[place] === open.openFrom ? ", not over yet" : ""}`;
   const hasValue = (place) => readings.some(({ values, counts }) => !counts && (values[place] ?? null) !== null);
-  const said = (place) => (hasValue(place) ? readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ")
-    : "no data");
+  const said = (place) => (hasValue(place) ? readings.map(({ name, values, format }) => ({ name, value: format(values[place]) }))
+    : [{ name: "No data", value: "" }]);
   const columns = [{ title: "From", cell: (place) => starts[place] },
     ...readings.map(({ name, values, format, calculated }) =>
-      ({ title: name, number: true, cell: (place) => (calculated ? format(values[place]) : values[place]) }))];
+      ({ title: name, number: true, cell: (place) => (calculated ? format(values[place]) : exact(values[place], format)) }))];
   return {
     x,
     starts,
     place: x.findLastIndex((_, place) => hasValue(place)),
     traces,
     xaxis: { type: "date", range: [starts[0], answer.at(end)] },
-    read: (place) => `${when(place)} · ${said(place)}`,
+    read: (place) => ({ title: when(place), rows: said(place) }),
     table: { columns, rows: x.map((_, place) => place) },
     ...open,
     ...more,
   };
 }
 
-/** Areas on each other, one for each series of `byAsset` in its order, which ends with all other assets. Where no asset
+/** Areas on each other, one for each series of an answer in its order, which ends with all other assets. Where no asset
  * has a value there is a gap. */
 export function stacked(answer) {
   const series = answer.series.filter(({ v }) => hasValues(v));
   const colors = assetColors(series.map(({ asset }) => asset).filter(Boolean));
   const areas = series.map(({ asset, symbol, v }, place) =>
     ({ name: asset ? symbol ?? asset : "Others", y: numbers(v), color: colors[place] ?? "--series-8" }));
-  const stretches = filled(total(answer));
+  const sums = total(answer);
+  const stretches = filled(sums);
   const traces = areas.flatMap((one) => stretches.map((stretch, number) => area(one, answer.x, stretch, number)));
   const readings = areas.map(({ name }, place) => ({ name, values: series[place].v, format: usd }));
-  return overTime(answer, traces, readings, { yaxis: DOLLARS });
+  const all = { name: "All", values: sums, calculated: true, format: usd };
+  return overTime(answer, traces, [...readings, all], { yaxis: DOLLARS });
 }
 
 /** The stretches of a column without nulls, as pairs of places: from, and up to. */

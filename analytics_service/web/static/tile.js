@@ -1,6 +1,6 @@
 // A number in a box of its own.
 import { h } from "./dom.js";
-import { change, time } from "./format.js";
+import { change, time, withSign } from "./format.js";
 import { follow, link, moment, rangeName } from "./route.js";
 import { ends } from "./series.js";
 import { spark } from "./spark.js";
@@ -12,12 +12,17 @@ export function dateOf(route) {
   return at ? h("p", { class: "soft" }, `As of ${at.replace("T", " ")}, the end of the chosen range. `, now) : null;
 }
 
+/** The change of a price, a fraction: up is green, down is red. Nothing else has these colours. */
+export function priceChange(fraction) {
+  const text = withSign(fraction);
+  return h("span", { class: { "+": "good", "−": "bad" }[text[0]] ?? "soft" }, text);
+}
+
 /** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
 export function tile(name, value, span, { values, end, compared = change }, below = null) {
   const [first, last] = ends(values);
-  const { text, class: color } = compared(values[first], end ?? values[last]);
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
-    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
+    h("div", {}, compared(values[first], end ?? values[last]), h("span", { class: "soft" }, ` ${span(first)}`)),
     below && h("div", { class: "soft" }, below), spark(values, `${name} ${span(first)}`));
 }
 
