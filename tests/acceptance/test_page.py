@@ -37,6 +37,13 @@ MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
 IS_WHOLE = "(link) => link.getBoundingClientRect().right <= link.closest('nav').getBoundingClientRect().right"
 
+# How much of what the viewer saw has moved while the page was loaded.
+SHIFTED = """() => new Promise((done) => {
+    const sum = (list) => list.getEntries().reduce((all, { value }) => all + value, 0);
+    new PerformanceObserver((list) => done(sum(list))).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(0), 200);
+})"""
+
 
 class Visit:
     """A browser at the page of a service."""
@@ -207,6 +214,9 @@ def test_every_view_is_complete_silent_and_without_barriers(
     # Nothing comes from elsewhere.
     assert {urlsplit(url).netloc for url in visit.browser.asked} == {visit.service.bind}
     assert any("plotly" in url for url in visit.browser.asked) == (view != "markets")
+    asked = [url for url in visit.browser.asked if "/api/" in url and not url.endswith("/status/health")]
+    assert len({*asked}) == len(asked)
+    assert page.evaluate(SHIFTED) < 0.01
 
 
 def test_numbers_and_candles_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(visit: Visit) -> None:
@@ -561,6 +571,7 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     expect(page.locator("tbody th")).to_have_text([f"AHEL native;{name}" for name in names])
     # Without snapshots of markets, what is shown may be of any time.
     expect(page.locator("main")).to_contain_text("As of 2026-11-01 00:00 (prices).")
+    page.get_by_text("Updated 24 h ago").click()
     expect(page.get_by_role("list", name="Age of the data")).to_be_visible()
     expect(page.locator(".chip")).to_have_text(
         ["prices 3 d, late", "market settings 47 h, fresh", "swap routes 24 h, not scheduled"]
@@ -780,7 +791,7 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     page.route(re.compile("/history/liquidations"), lambda route: route.fulfill(json=liquidations))
     page.route(re.compile("/history/tvl.*period=auto"), doubled_at_the_end)
     visit.open({"tz": "UTC"})
-    expect(page.locator(".tile").last).to_contain_text("$20.00+100.00% from the day before")
+    expect(page.locator(".tile").last).to_contain_text("$20.00+100.00% day on day")
     # In fewer and wider buckets.
     visit.open(times | {"tz": "UTC"}, size=PHONE)
     expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
@@ -1147,7 +1158,6 @@ def test_an_address_shows_its_worth_at_a_moment_and_how_a_chosen_metric_has_chan
     chart = page.locator("#chart-worth-over-time")
     chart.focus()
     page.keyboard.press("End")
-    page.keyboard.press("ArrowLeft")
     expect(chart.locator(".tooltip")).to_contain_text(re.compile(r"Least health\d"))
 
 
@@ -1424,6 +1434,19 @@ def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_or_reads_it(visit
     page.evaluate("document.activeElement.blur()")
     watched.add_snapshot()
     assert not any(watched.is_drawn_again() for _ in range(2)), "it was drawn again although someone has opened a part"
+
+
+def test_a_hidden_tab_asks_for_nothing_until_it_is_seen_again(visit: Visit) -> None:
+    watched = Watched(visit)
+    page = watched.page
+    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => globalThis.isAway ?? false })")
+    watched.show(VIEWS["markets"])
+    page.evaluate("globalThis.isAway = true")
+    asked = len(visit.browser.asked)
+    watched.let_pass(40)
+    assert len(visit.browser.asked) == asked
+    with page.expect_request(re.compile("/status/health")):
+        page.evaluate("globalThis.isAway = false; document.dispatchEvent(new Event('visibilitychange'))")
 
 
 @pytest.mark.slow

@@ -25,20 +25,18 @@ export async function asset(place, route, signal) {
   const all = await assets(there, signal);
   if (!all.length) return place.replaceChildren(h("h1", {}, "Asset"), notice(NO_ASSETS));
   const matches = matching(all, route.asset);
-  const back = h("p", {}, marketsLink("All markets"));
+  const back = h("div", { class: "tools" }, marketsLink("All markets"), picker(all));
   if (matches.length !== 1) {
-    return place.replaceChildren(h("h1", {}, "Asset"), ...unclear(route.asset, matches), picker(all), back);
+    return place.replaceChildren(h("h1", {}, "Asset"), ...unclear(route.asset, matches), back);
   }
   const [found] = matches;
-  const [tiles, pending] = [headline(found, all, there, route, signal), h("p", { class: "soft" }, "Loading…")];
-  place.replaceChildren(h("h1", {}, found.symbol, found.name === found.symbol ? null : [" ", h("span", { class: "soft" }, found.name)]),
-    h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), picker(all), dateOf(route) ?? "", tiles.element, pending, back);
-  // Few requests at a time: the service would refuse some.
-  await tiles.done;
+  const [tiles, pending] = [headline(found, all, there, route, signal), h("div", { class: "pending" }, "Loading…")];
+  place.replaceChildren(back, h("h1", {}, found.symbol, found.name === found.symbol ? null : [" ", h("span", { class: "soft" }, found.name)]),
+    h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), dateOf(route) ?? "", tiles.element, pending);
   const charts = await chartsOf(found, all, there, route, signal);
   const [first, ...others] = charts.map((chart) => chart.panel);
   pending.replaceWith(first ?? notice("The asset has no price and no market."), h("div", { class: "pair" }, others));
-  await Promise.all(charts.map((chart) => chart.done));
+  await Promise.all([tiles.done, ...charts.map((chart) => chart.done)]);
 }
 
 /** The charts of all histories of an asset, which begin to load. */

@@ -23,7 +23,7 @@ const WITHOUT_RANGE = "markets";
 /** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
  * once. `looked` is called after each check, with the instants of the newest snapshots. */
 export function header(element, reload, looked) {
-  const chips = h("ul", { class: "chips", "aria-label": "Age of the data" });
+  const data = ages();
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
     "SIMULATED");
   const sources = h("span", { class: "soft" });
@@ -39,10 +39,10 @@ export function header(element, reload, looked) {
   // On a phone the settings are folded away, so that the header is one line.
   const shown = h("summary", {});
   const settings = h("details", { class: "settings", onkeydown: ({ key }) => key === "Escape" && (settings.open = false) },
-    shown, h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme.button, refresh, sources, chips));
+    shown, h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme.button, refresh, sources, data.parts));
   element.replaceChildren(h("div", {},
     h("a", { class: "name", href: "./", onclick: follow }, "Lending market data"), nav, simulated, settings));
-  const look = watching(chips, simulated, sources, looked);
+  const look = watching(data, simulated, sources, looked);
   look();
   return { update, look };
   function update() {
@@ -97,20 +97,37 @@ function customRange() {
   return { details, update };
 }
 
-/** A function that asks how old the data is, and from then on again and again. */
-function watching(chips, simulated, sources, looked) {
+/** How old the data is: what is late, and folded, all else. */
+function ages() {
+  const [late, others] = ["Late data", "Age of the data"].map((name) => h("ul", { class: "chips", "aria-label": name }));
+  const summary = h("summary", {});
+  const details = h("details", { class: "ages", hidden: true }, summary, others);
+  function show(snapshots, fault = null) {
+    const [isLate, isFresh] = [({ fresh }) => !fresh, ({ fresh }) => fresh];
+    late.replaceChildren(...(fault ? [h("li", { class: "chip late" }, fault)] : []), ...snapshots.filter(isLate).map(chip));
+    const fresh = snapshots.filter(isFresh);
+    others.replaceChildren(...fresh.map(chip));
+    details.hidden = !fresh.length;
+    summary.textContent = `Updated ${age(Math.min(...fresh.map(({ age_seconds: seconds }) => seconds)))} ago`;
+  }
+  return { parts: [late, details], show };
+}
+
+/** A function that asks how old the data is, and from then on again and again, while the page is looked at. */
+function watching(data, simulated, sources, looked) {
   let timer = null;
+  document.addEventListener("visibilitychange", () => document.hidden || look());
   return async function look() {
+    if (document.hidden) return;
     try {
-      const data = await status();
-      simulated.hidden = !data.simulated;
-      sources.textContent = data.simulated ? "" : data.sources.join(", ");
-      chips.replaceChildren(...data.snapshots.map(chip));
-      if (data.store.reachable) looked(data.snapshots.map(({ newest }) => newest).join());
-      else chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
+      const { simulated: isSimulated, sources: names, snapshots, store } = await status();
+      simulated.hidden = !isSimulated;
+      sources.textContent = isSimulated ? "" : names.join(", ");
+      data.show(snapshots, store.reachable ? null : "store cannot be reached");
+      if (store.reachable) looked(snapshots.map(({ newest }) => newest).join());
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      chips.replaceChildren(h("li", { class: "chip late" }, error.kind === "unauthorized" ? "needs a key" : "no answer"));
+      data.show([], error.kind === "unauthorized" ? "needs a key" : "no answer");
     } finally {
       // Two looks may be under way.
       clearTimeout(timer);

@@ -1,11 +1,11 @@
 // What is known of an asset at one moment: its price, how that has changed, its supply, its markets.
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { assetLink, assetName } from "./assets.js";
-import { failed, h } from "./dom.js";
+import { exact, failed, h } from "./dom.js";
 import { age, percent, price, time, usd } from "./format.js";
 import { moment } from "./route.js";
 import { PRICES } from "./series.js";
-import { fact, priceChange } from "./tile.js";
+import { fact, priceChange, skeleton } from "./tile.js";
 
 const HOUR = 3600;
 const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
@@ -14,9 +14,13 @@ const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
 const EXTREMES = { "24\u00a0h": { period: "min", interval: 24 * 60, seconds: 24 * HOUR },
   "52\u00a0weeks": { period: "h", interval: 52 * 7 * 24, seconds: 52 * 7 * 24 * HOUR } };
 
+const PRICE_TILES = ["Price", "Price range"];
+const MARKET_TILES = ["Deposits", "Debt", "Available", "Utilization", "Lend APR", "Borrow APR", "Collateral", "LTV"];
+
 /** Tiles of an asset, of those that `all` lists, now or at the end of a range that is over. */
 export function headline(asset, all, there, route, signal) {
-  const element = h("div", { class: "tiles" }, h("p", { class: "soft" }, "Loading…"));
+  const names = [...(there.has("prices") ? PRICE_TILES : []), ...(there.has("markets") ? MARKET_TILES : [])];
+  const element = h("div", { class: "tiles" }, skeleton(names));
   async function fill() {
     try {
       element.replaceChildren(...(await tiles(asset, all, there, route, signal)).flat().filter(Boolean));
@@ -81,9 +85,9 @@ async function value({ data, dates }, lookup) {
 }
 
 function changed({ price: now, changes }, below) {
-  const part = (span) => h("div", {}, priceChange(changes[span]), h("span", { class: "soft" }, ` ${span.replace(/(\d+)(\D)/, "$1 $2")}`));
-  return h("section", { class: "tile" }, h("h2", {}, "Price"), h("div", { class: "value" }, price(now)),
-    Object.keys(SPANS).map(part), h("div", { class: "soft" }, below));
+  const part = (span) => h("span", {}, priceChange(changes[span]), h("span", { class: "soft" }, ` ${span.replace(/(\d+)(\D)/, "$1 $2")}`));
+  return h("section", { class: "tile wide" }, h("h2", {}, "Price"), h("div", { class: "value" }, exact(now, price)),
+    h("div", { class: "changes" }, Object.keys(SPANS).map(part)), h("div", { class: "soft" }, below));
 }
 
 function priceTiles({ own, old, ends, ...quoted }, route) {
@@ -94,7 +98,7 @@ function priceTiles({ own, old, ends, ...quoted }, route) {
   };
   const since = time(own, route.tz);
   return [changed(quoted, old ? `no data since ${since}, ${old} before the newest prices` : since),
-    h("section", { class: "tile" }, h("h2", {}, "Lowest and highest price"), Object.keys(EXTREMES).map(range))];
+    h("section", { class: "tile wide" }, h("h2", {}, "Price range"), Object.keys(EXTREMES).map(range))];
 }
 
 /** How much there is of a receipt token and of the protocol's own; of others, this is not known. */
@@ -130,5 +134,5 @@ function marketTiles({ lend, borrow_collateral: collateral, borrow_debt: debt })
 /** A tile of an amount in USD and in the asset, with its cap if it has one. */
 function amount(name, state, field, config, cap) {
   const most = config[cap] === null ? "" : ` · cap ${usd(config.extra.value?.[cap])}`;
-  return fact(name, usd(state.extra.value?.[field]), `${state.extra.text[field]}${most}`);
+  return fact(name, exact(state.extra.value?.[field], usd), `${state.extra.text[field]}${most}`);
 }

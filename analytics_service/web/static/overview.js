@@ -11,12 +11,13 @@ import { beginning, begun, BY_ASSET, history, largest, numbers, observed, shared
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { ended, families } from "./status.js";
-import { dateOf, spanOf, tile } from "./tile.js";
+import { dateOf, skeleton, spanOf, tile } from "./tile.js";
 import { latest } from "./transactions.js";
 
 const TVL = "/markets/history/tvl";
 const RECEIPTS = "Receipt tokens stand for deposits: as collateral they are no part of the total value locked.";
 const BORROWERS = 10;
+const TILES = ["Total value locked", "Deposits", "Collateral", "Debt", "Utilization", "Liquidations, 24 h"];
 
 /** The view of the whole protocol. */
 export async function overview(place, route, signal) {
@@ -40,7 +41,7 @@ export async function overview(place, route, signal) {
     ...BY_ASSET.map(({ title }, place) => figure(title, byAsset[place], stacked, notes[place])),
   ];
   const [owing, events] = [h("div"), h("div")];
-  const tiles = h("div", { class: "tiles" });
+  const tiles = h("div", { class: "tiles lines" }, skeleton(TILES.slice(0, there.has("loans") && !("at" in at) ? 6 : 5)));
   const [first, ...others] = charts.map(({ panel }) => panel);
   place.replaceChildren(h("h1", {}, "Overview"), dateOf(route) ?? "", tiles, first, h("div", { class: "pair" }, others, owing), events);
   try {
@@ -89,7 +90,7 @@ function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, be
     tile("Total value locked", exact(locked.tvl, usd), ofAll, { values: held, end: atEnd(locked.tvl) }),
     tile("Deposits", exact(lend.principal, usd), ofDeposits, { values: lent, end: atEnd(lend.principal) }),
     tile("Collateral", exact(pool.balance, usd), ofCollateral, { values: posted, end: atEnd(pool.balance) },
-      Number(receipt.balance) ? `of it ${usd(receipt.balance)} receipt tokens` : null),
+      Number(receipt.balance) ? `incl. ${usd(receipt.balance)} receipts` : null),
     tile("Debt", exact(debts.balance, usd), ofDebt, { values: owed, end: atEnd(debts.balance) }),
     tile("Utilization", percent(now), ofDebt, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),
@@ -112,6 +113,6 @@ function liquidationTile({ data }) {
   const daily = sums.slice(1).map((sum, place) => (sum === null || sums[place] === null ? null : sum - sums[place]));
   const [before, last] = [daily.at(-2), daily.at(-1)];
   return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
-    h("div", {}, change(before, last), h("span", { class: "soft" }, " from the day before")),
+    h("div", {}, change(before, last), h("span", { class: "soft" }, " day on day")),
     spark(daily, "Liquidations of each of the last days"));
 }

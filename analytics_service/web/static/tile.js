@@ -18,6 +18,11 @@ export function priceChange(fraction) {
   return h("span", { class: { "+": "good", "−": "bad" }[text[0]] ?? "soft" }, text);
 }
 
+/** Tiles of values that are still being loaded, which take the room that they will need. */
+export function skeleton(names) {
+  return names.map((name) => h("section", { class: "tile" }, h("h2", {}, name), "Loading…"));
+}
+
 /** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
 export function tile(name, value, span, { values, end, compared = change }, below = null) {
   const [first, last] = ends(values);

@@ -7,7 +7,7 @@ import { change, changeInPoints, cut, percent, usd } from "./format.js";
 import { go, isAll, lengthOf } from "./route.js";
 import { beginning, begun, history, most, numbers } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
-import { spanOf, tile } from "./tile.js";
+import { skeleton, spanOf, tile } from "./tile.js";
 
 const health = (value) => (value === null ? "–" : cut(value));
 const METRICS = {
@@ -29,7 +29,7 @@ export function worth(path, route, until, signal) {
   const metric = Object.hasOwn(METRICS, route.metric ?? "") ? route.metric : "net-value";
   const load = async (which, points, more = {}) =>
     history(`${path}/history`, route, { metric: which, points, ...(until ? await upTo(until, path, route, points) : {}), ...more }, signal);
-  const tiles = Object.values(METRICS).map(({ name }) => h("section", { class: "tile" }, h("h2", {}, name), "Loading…"));
+  const tiles = skeleton(Object.values(METRICS).map(({ name }) => name));
   const chart = figure("Worth over time", () => counted((more) => load(metric, most(), more)), (answer) => course(answer, METRICS[metric]), chooser(metric));
   async function fill() {
     // One after the other, because each is much work.
@@ -39,7 +39,7 @@ export function worth(path, route, until, signal) {
       await fillTile(tiles[place], async () => overview(await first(), await load(which, POINTS), shown, route));
     }
   }
-  return { parts: [h("div", { class: "tiles" }, tiles), h("p", { class: "soft" }, MADE_OF), chart.panel], done: Promise.all([fill(), chart.done]) };
+  return { parts: [h("div", { class: "tiles lines" }, tiles), h("p", { class: "soft" }, MADE_OF), chart.panel], done: Promise.all([fill(), chart.done]) };
 }
 
 /** Puts what is made into the place of a tile, or below its name why it cannot be made. */
