@@ -1446,7 +1446,7 @@ def test_a_hidden_tab_asks_for_nothing_until_it_is_seen_again(visit: Visit) -> N
     watched.let_pass(40)
     assert len(visit.browser.asked) == asked
     with page.expect_request(re.compile("/status/health")):
-        page.evaluate("globalThis.isAway = false; document.dispatchEvent(new Event('visibilitychange'))")
+        page.evaluate("() => { globalThis.isAway = false; document.dispatchEvent(new Event('visibilitychange')); }")
 
 
 @pytest.mark.slow

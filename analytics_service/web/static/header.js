@@ -117,7 +117,7 @@ function ages() {
 function watching(data, simulated, sources, looked) {
   let timer = null;
   document.addEventListener("visibilitychange", () => document.hidden || look());
-  return async function look() {
+  async function look() {
     if (document.hidden) return;
     try {
       const { simulated: isSimulated, sources: names, snapshots, store } = await status();
@@ -133,7 +133,8 @@ function watching(data, simulated, sources, looked) {
       clearTimeout(timer);
       timer = setTimeout(look, REFRESH);
     }
-  };
+  }
+  return look;
 }
 
 function chip({ family, newest, age_seconds: seconds, fresh, interval_seconds: interval }) {
