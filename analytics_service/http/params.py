@@ -252,6 +252,13 @@ LADDER = (
         10_000,
         f"percentage points from one step to the next: {LADDER_STEP} by default. At most {MAX_STEPS} steps.",
     ),
+    _text(
+        "following",
+        forms.asset_ids,
+        "asset ids or symbols, separated by commas, of other assets whose prices change by the same percentage, such "
+        "as liquid-staking tokens that the oracle quotes.",
+        f"{_ID}(,{_ID})*",
+    ),
 )
 BORROWERS = (
     _word(

@@ -1,6 +1,6 @@
 """What could be liquidated at other prices of one asset (rule 6.8)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate
@@ -35,14 +35,21 @@ class Ladder:
     steps: Sequence[Step]
 
 
-def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -> Ladder:
-    """The steps of the price of an asset that has one; `changes` are in percent of it.
+def ladder_of(
+    valuation: Valuation, asset_id: str, changes: Sequence[Decimal], following: Collection[str] = ()
+) -> Ladder:
+    """The steps of the price of an asset that has one; `changes` are in percent of it. The prices of assets `following`
+    it change by the same percentage; they have one, too.
 
     Values are exact: from one step to the next, only what accounts have and owe that pass a bound is added or
     subtracted.
     """
     price = valuation.known[asset_id]
-    steps = [replace(valuation, quoted={**valuation.quoted, asset_id: changed(price, change)}) for change in changes]
+    moving = {name: valuation.known[name] for name in (asset_id, *following)}
+    steps = [
+        replace(valuation, quoted={**valuation.quoted, **{name: changed(usd, change) for name, usd in moving.items()}})
+        for change in changes
+    ]
     sums = _Sums(valuation, steps)
     others = valuation.book.numbers.filter(~sums.is_moving)
     stays = health_bands(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)

@@ -6,7 +6,7 @@ from operator import attrgetter
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.http import params
 from analytics_service.market import risk
-from analytics_service.market.assets import as_stored
+from analytics_service.market.assets import id_of
 from analytics_service.market.assumptions import assumed, assumed_prices
 from analytics_service.market.borrowers import Borrowers, borrowers_of
 from analytics_service.market.ladder import Ladder, ladder_of
@@ -33,14 +33,20 @@ def _risk(view: View, arguments: Arguments) -> risk.Risk:
 
 
 def _ladder(view: View, arguments: Arguments) -> Ladder:
-    """The ladder of what the asset stands for. EntityNotFound for an asset without a price."""
+    """The ladder of what the asset stands for."""
     changes = _changes(arguments)
-    (named,) = as_stored([arguments["asset_id"]], view.assets)
+    asset_id = _priced(view, arguments["asset_id"], "asset_id")
+    following = [_priced(view, name, "following") for name in arguments["following"] or ()]
+    return ladder_of(view.valuation, asset_id, changes, following)
+
+
+def _priced(view: View, name: str, parameter: str) -> str:
+    """What an asset stands for, which has a price. EntityNotFound if there is none, or no such asset."""
+    named = id_of(name, view.assets, parameter)
     asset_id = view.valuation.underlying(named)
     if view.prices.get(asset_id) is None:
-        what = "an asset without a price" if named in view.assets else "no asset"
-        raise EntityNotFound(f"asset_id: {named[:100]!r} names {what}.")
-    return ladder_of(view.valuation, asset_id, changes)
+        raise EntityNotFound(f"{parameter}: {named[:100]!r} names an asset without a price.")
+    return asset_id
 
 
 def _changes(arguments: Arguments) -> list[Decimal]:

@@ -94,6 +94,16 @@ def test_the_ladder_and_assumed_prices_show_the_same(protocol: Client) -> None:
     assert data(protocol, "risk")["prices"] == []
 
 
+def test_a_ladder_of_an_asset_and_those_that_follow_is_the_risk_at_all_their_prices(protocol: Client) -> None:
+    ladder = data(protocol, "risk/ladder", "asset_id=HEL&following=stHEL,HEL&from=-50&to=-50")
+    [step] = ladder["steps"]
+    risk = data(protocol, "risk", "prices=HEL:-50%,stHEL:-50%")
+    assert step["accounts"] == risk["liquidatable"]["accounts"]
+    assert step["debt_value"] == risk["liquidatable"]["debt_value"]
+    alone = data(protocol, "risk/ladder", "asset_id=HEL&from=-50&to=-50")["steps"][0]
+    assert D(step["collateral_value"]) != D(alone["collateral_value"])
+
+
 @pytest.mark.parametrize(
     ("path", "query", "message"),
     [
@@ -123,6 +133,7 @@ def test_a_parameter_that_cannot_be_used_says_why(protocol: Client, path: str, q
         ("risk", "prices=NOTHING:1"),
         ("risk", "prices=native;nothing:-5%"),
         ("risk/ladder", "asset_id=native;nothing"),
+        ("risk/ladder", "asset_id=HEL&following=native;nothing"),
     ],
 )
 def test_an_asset_that_does_not_exist_is_named(protocol: Client, path: str, query: str) -> None:

@@ -206,20 +206,28 @@ def test_risk_is_that_of_all_accounts_one_by_one(
         assert {asset_id: values.get(asset_id, nothing) for asset_id in ASSETS} == by_asset(side)
 
 
-@given(protocols(), st.sampled_from([ETH, RETH, USD, PTK]), CHANGES, LOST)
+@given(protocols(), st.sampled_from([ETH, RETH, USD, PTK]), st.sampled_from([(), (STETH,)]), CHANGES, LOST)
 def test_each_step_of_a_ladder_is_the_risk_at_its_price(
-    protocol: tuple[list[Position], Context], asset_id: str, changes: list[Decimal], lost: dict[str, None]
+    protocol: tuple[list[Position], Context],
+    asset_id: str,
+    following: tuple[str, ...],
+    changes: list[Decimal],
+    lost: dict[str, None],
 ) -> None:
     positions, context = protocol
     quoted = {**QUOTED, **lost}
     valuation = valued(positions, context, quoted)
-    if asset_id not in valuation.known:
+    if not {asset_id, *following} <= valuation.known.keys():
         return
-    asset_id = valuation.underlying(asset_id)
-    ladder = ladder_of(valuation, asset_id, changes)
+    asset_id, *following_ids = map(valuation.underlying, (asset_id, *following))
+    ladder = ladder_of(valuation, asset_id, changes, following_ids)
     for change, step in zip(changes, ladder.steps, strict=True):
-        price = decimal(round18(F(ladder.price) * (100 + F(change)) / 100))
-        owing = [account for account in judge(positions, context, quoted | {asset_id: price}) if account.counts]
+        changed = {
+            name: decimal(round18(F(valuation.known[name]) * (100 + F(change)) / 100))
+            for name in (asset_id, *following_ids)
+        }
+        price = changed[asset_id]
+        owing = [account for account in judge(positions, context, quoted | changed) if account.counts]
         liquidatable = [account for account in owing if account.health is not None and account.health < 1]
         assert (step.change, step.price) == (change / 100, price)
         assert (step.liquidatable, step.bad_debt) == (slice_of(liquidatable), missing(owing).value)
@@ -495,6 +503,21 @@ def test_an_asset_and_its_receipts_fall_together() -> None:
     # Half of a price of 1E-18 is no price of 18 decimals: then health is unknown.
     steps = ladder_of(replace(valuation, quoted={ETH: D("2E-18"), USD: D(1)}), ETH, [D(-50), D(0)]).steps
     assert [step.liquidatable for step in steps] == [Slice(0, D(0), D(0)), Slice(1, D("6E-18"), D(2400))]
+
+
+def test_assets_that_follow_change_by_the_same_percentage() -> None:
+    """1 ETH at 2,000 and 1 STETH at 2,100 USD secure 80 % of 4,100 for a debt of 1,640 USD, which half of them still
+    do. While STETH stays, ETH at 980 USD does no harm."""
+    rules = CollateralConfig(True, D(0), D("0.8"), None, D(0), D(0))
+    markets = {name: Market(name, None, CollateralMarket(rules, 10**30, 10**30), None) for name in (ETH, STETH)}
+    owed = Market(USD, None, None, replace(HEL_MARKET.debt, balance=10**30, shares=10**30) if HEL_MARKET.debt else None)
+    account = Account(0, (Holding(ETH, 10**18), Holding(STETH, 10**6)), (Holding(USD, 1_640 * 10**6),))
+    context = Context(ASSETS, {}, {**markets, USD: owed}, CONFIG, PTOKEN)
+    valuation = valued([Position("0x" + "1" * 40, (account,))], context, QUOTED)
+    nothing, fallen = Slice(0, D(0), D(0)), Slice(1, D(2009), D(1640))
+    for following, expected in (((), [nothing, nothing]), ((STETH,), [fallen, nothing])):
+        steps = ladder_of(valuation, ETH, [D(-51), D(-50)], following).steps
+        assert [step.liquidatable for step in steps] == expected
 
 
 def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
