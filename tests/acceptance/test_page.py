@@ -35,6 +35,15 @@ AWAY = "The service cannot answer at the moment. Try again in a minute."
 ONLY_SOME = "Only the positions of some addresses are known here."
 MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
+DESK = (1920, 1080)
+# What is wider than its panel, other than tables, which scroll; and what ends a row that is not filled.
+CUT = """(main) => [...main.querySelectorAll(".panel, .tile, form, .tools, select")]
+    .filter((part) => part.scrollWidth > part.clientWidth + 1 || part.getBoundingClientRect().right > innerWidth)
+    .map((part) => part.outerHTML.slice(0, 99))"""
+SHORT_ROWS = """(main) => [...main.querySelectorAll(".tiles, .pair")].filter((row) => {
+    const last = [...row.querySelectorAll(":scope > :not(.parts), .parts > *")].at(-1);
+    return last && row.getBoundingClientRect().right - last.getBoundingClientRect().right > 2;
+}).map((row) => row.outerHTML.slice(0, 99))"""
 IS_WHOLE = "(link) => link.getBoundingClientRect().right <= link.closest('nav').getBoundingClientRect().right"
 
 # How much of what the viewer saw has moved while the page was loaded.
@@ -852,7 +861,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
 
 
 def test_markets_are_searched_sorted_and_kept_in_the_address(visit: Visit) -> None:
-    page = visit.open(VIEWS["markets"])
+    page = visit.open(VIEWS["markets"] | {"columns": "all"})
     # There is nothing that a range would change.
     expect(page.get_by_role("button", name="30 d")).to_be_hidden()
     rows = page.locator("tbody tr")
@@ -884,7 +893,7 @@ def test_markets_show_where_all_value_is_and_what_can_be_borrowed(visit: Visit) 
         page.expect_response(re.compile("/markets/merged")) as merged,
         page.expect_response(re.compile("/markets/supply")) as summed,
     ):
-        page.goto(visit.url(VIEWS["markets"]))
+        page.goto(visit.url(VIEWS["markets"] | {"columns": "all"}))
     visit.wait(page)
     titles = page.get_by_role("columnheader").all_inner_texts()
 
@@ -919,6 +928,27 @@ def test_markets_show_where_all_value_is_and_what_can_be_borrowed(visit: Visit) 
         f"{compact(collateral['non_receipt']['balance'])} of collateral, each rounded. Another "
         f"{compact(collateral['receipt']['balance'])} of collateral is receipt tokens, which stand for deposits."
     )
+
+
+def test_markets_fit_the_page_with_the_columns_of_lenders_or_of_borrowers_and_wide_ones_with_all(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    fits = "(table) => table.parentElement.scrollWidth <= table.parentElement.clientWidth"
+    table, heads = page.get_by_role("table"), page.get_by_role("columnheader")
+    expect(page.get_by_role("button", name="For lenders")).to_have_attribute("aria-pressed", "true")
+    expect(heads.filter(has_text="Deposits")).to_have_attribute("aria-sort", "descending")
+    expect(heads.filter(has_text="Lend APR")).to_be_visible()
+    expect(heads.filter(has_text="Borrow APR")).to_have_count(0)
+    assert table.evaluate(fits)
+    page.get_by_role("button", name="For borrowers").click()
+    expect(heads.filter(has_text="Debt")).to_have_attribute("aria-sort", "descending")
+    assert table.evaluate(fits)
+    visit.open(query(page.url))
+    expect(heads.filter(has_text="Borrow APR")).to_be_visible()
+    expect(heads.filter(has_text="Lend APR")).to_have_count(0)
+    visit.open(VIEWS["markets"], size=DESK)
+    expect(page.get_by_role("button", name="All", exact=True)).to_have_attribute("aria-pressed", "true")
+    assert table.evaluate(fits)
+    assert table.evaluate("(table) => table.offsetWidth") > 1800
 
 
 def test_markets_are_those_of_the_end_of_a_range_that_is_over(visit: Visit) -> None:

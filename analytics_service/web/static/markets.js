@@ -19,25 +19,30 @@ const TERMS = "Available is what can be borrowed or withdrawn at once: deposits 
   + "borrowed against collateral; an account whose debt reaches the liquidation LTV can be liquidated.";
 const NOTHING = "There are no prices and no markets yet. If the service has just started, they come within a minute or two.";
 
+// Columns for lenders, for borrowers, or all, which need this much room.
+const SIDES = { lend: "For lenders", borrow: "For borrowers", all: "All" };
+const ROOMY = "(min-width: 94rem)";
+
 // A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
-// has (by default the same as `sort`). Those that the last row has sums of take it as a row.
+// has (by default the same as `sort`). Those that the last row has sums of take it as a row. Those of one side only are
+// not shown for the other one.
 const COLUMNS = [
   { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
   number("Price", (row) => row.price, priceCell),
   { ...number("24 h", (row) => row.moved), cell: dayChange },
   { title: "7 days", cell: week },
-  summed(number("Deposits", (row) => row.deposits, (row) => usd(row.deposits))),
-  summed(number("Debt", (row) => row.debt, (row) => usd(row.debt))),
+  of("lend", summed(number("Deposits", (row) => row.deposits, (row) => usd(row.deposits)))),
+  of("borrow", summed(number("Debt", (row) => row.debt, (row) => usd(row.debt)))),
   summed(number("Available", available, (row) => usd(available(row)))),
-  summed(number("Collateral", (row) => row.collateral, (row) => usd(row.collateral))),
-  summed({ ...number("Utilization", (row) => part(row.deposits, row.debt)), cell: utilization }),
-  number("Lend APR", (row) => row.lendApr, (row) => percent(row.lendApr)),
-  number("Borrow APR", (row) => row.borrowApr, (row) => percent(row.borrowApr)),
-  number("LTV", (row) => row.ltv, (row) => percent(row.ltv)),
-  number("Liquidation LTV", (row) => row.liquidationLtv, (row) => percent(row.liquidationLtv)),
-  number("Collateral cap", (row) => row.collateralCap, (row) => usd(row.collateralCap)),
-  number("Supply cap", (row) => row.supplyCap, (row) => usd(row.supplyCap)),
-  number("Borrow cap", (row) => row.borrowCap, (row) => usd(row.borrowCap)),
+  of("borrow", summed(number("Collateral", (row) => row.collateral, (row) => usd(row.collateral)))),
+  of("lend", summed({ ...number("Utilization", (row) => part(row.deposits, row.debt)), cell: utilization })),
+  of("lend", number("Lend APR", (row) => row.lendApr, (row) => percent(row.lendApr))),
+  of("borrow", number("Borrow APR", (row) => row.borrowApr, (row) => percent(row.borrowApr))),
+  of("borrow", number("LTV", (row) => row.ltv, (row) => percent(row.ltv))),
+  of("borrow", number("Liquidation LTV", (row) => row.liquidationLtv, (row) => percent(row.liquidationLtv))),
+  of("borrow", number("Collateral cap", (row) => row.collateralCap, (row) => usd(row.collateralCap))),
+  of("lend", number("Supply cap", (row) => row.supplyCap, (row) => usd(row.supplyCap))),
+  of("borrow", number("Borrow cap", (row) => row.borrowCap, (row) => usd(row.borrowCap))),
 ];
 
 /** The view of all markets. */
@@ -46,32 +51,55 @@ export async function markets(place, route, signal) {
   const { rows, sums, newest } = await load(at, route, signal);
   if (!rows.length) return place.replaceChildren(h("h1", {}, "Markets"), notice(NOTHING));
   const count = h("p", { class: "soft", "aria-live": "polite" });
-  const body = h("tbody");
-  const columns = COLUMNS.filter(({ sort }) => !sort || rows.some((row) => !isMissing(sort(row))));
-  const heads = columns.map((column) => head(column, COLUMNS.indexOf(column), rows, () => fill()));
+  const [list, body] = [h("div"), h("tbody")];
+  const there = COLUMNS.filter(({ sort }) => !sort || rows.some((row) => !isMissing(sort(row))));
+  let [columns, heads, shown] = [[], [], PAGE];
+  function choose(chosen) {
+    columns = there.filter(({ side }) => !side || chosen === "all" || side === chosen);
+    heads = columns.map((column) => head(column, columns, () => fill()));
+    list.replaceChildren(scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]));
+    return fill();
+  }
   const search = h("input", { type: "search", value: route.q ?? "", autocomplete: "off",
     oninput: (event) => (note({ q: event.target.value || null }), fill()) });
   const more = h("button", { type: "button", onclick: () => fill(shown + PAGE) }, "More");
-  let shown = PAGE;
   function fill(most = PAGE) {
-    const { q = "", sort, down } = { ...order(rows), ...current() };
+    const { q = "" } = current();
+    const { chosen, isDown } = order(columns);
     const found = rows.filter(({ symbol, id }) => `${symbol} ${id}`.toLowerCase().includes(q.trim().toLowerCase()));
-    const chosen = COLUMNS.find((column, number) => column.sort && String(number) === sort);
-    const sorted = found.sort(by(chosen ?? COLUMNS[0], down === "true"));
+    const sorted = found.sort(by(chosen, isDown));
     shown = most;
     more.hidden = sorted.length <= shown;
     const page = sorted.slice(0, shown);
     body.replaceChildren(...page.map((row) => h("tr", {}, columns.map((column) => cell(column, row)))));
-    heads.forEach((one, place) => mark(one, columns[place] === chosen, down === "true"));
+    heads.forEach((one, place) => mark(one, columns[place] === chosen, isDown));
     count.textContent = `${page.length < sorted.length ? `${page.length} of ` : ""}${sorted.length} of ${rows.length} assets`;
     return drawWeeks(page, newest, route, signal);
   }
-  const drawn = fill();
-  const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), tableLink(rows), count);
+  const side = sums ? sideOf(route) : "all";
+  const drawn = choose(side);
+  const tools = h("div", { class: "tools" }, sums && switcher(side, choose), h("label", {}, "Search", search), tableLink(rows), count);
   const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
-  place.replaceChildren(h("h1", {}, "Markets"), await dates(route), sums ? locked(sums) : "", tools,
-    scrolling("Markets by asset", heads, [body, sums ? foot(columns, sums) : ""]), h("p", {}, more), ...told);
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(route), sums ? locked(sums) : "", tools, list,
+    h("p", {}, more), ...told);
   await drawn;
+}
+
+/** The side whose columns are shown: that of the route, or as many as there is room for. */
+function sideOf({ columns }) {
+  return Object.hasOwn(SIDES, columns ?? "") ? columns : matchMedia(ROOMY).matches ? "all" : "lend";
+}
+
+/** Buttons that choose a side. */
+function switcher(side, choose) {
+  const change = ({ currentTarget }) => {
+    for (const button of buttons) button.setAttribute("aria-pressed", button === currentTarget);
+    note({ columns: currentTarget.value });
+    choose(currentTarget.value);
+  };
+  const buttons = Object.entries(SIDES).map(([value, text]) =>
+    h("button", { type: "button", value, "aria-pressed": value === side, onclick: change }, text));
+  return h("fieldset", {}, h("legend", { class: "hidden" }, "Columns"), buttons);
 }
 
 /** What the total value locked consists of. */
@@ -193,6 +221,10 @@ function summed(column) {
   return { ...column, isSummed: true };
 }
 
+function of(side, column) {
+  return { ...column, side };
+}
+
 /** What can be borrowed or withdrawn at once: deposits that nobody has borrowed; unknown where either is. */
 function available({ deposits, debt }) {
   return isMissing(deposits) || debt === null ? undefined : Number(deposits) - Number(debt ?? 0);
@@ -239,20 +271,24 @@ function cell(column, row, made = column.cell(row) ?? "–") {
   return column === COLUMNS[0] ? h("th", { scope: "row" }, made) : h("td", { class: column.number ? "number" : null }, made);
 }
 
-function head({ title, sort, number: isNumber }, place, rows, fill) {
+function head(column, columns, fill) {
+  const { title, sort, number: isNumber } = column;
   const change = () => {
-    const { sort: sorted, down } = { ...order(rows), ...current() };
-    const isDown = sorted === String(place) ? down !== "true" : Boolean(isNumber);
-    note({ sort: String(place), down: String(isDown) });
+    const { chosen, isDown } = order(columns);
+    note({ sort: COLUMNS.indexOf(column), down: chosen === column ? !isDown : Boolean(isNumber) });
     fill();
   };
   const name = sort ? h("button", { type: "button", onclick: change }, title) : title;
   return h("th", { scope: "col", class: isNumber ? "number" : null }, name);
 }
 
-/** How the table is sorted at first: by deposits, or by symbol where nothing is known of any. */
-function order(rows) {
-  return rows.some(({ deposits }) => deposits) ? { sort: "4", down: "true" } : { sort: "0", down: "false" };
+/** By which of some columns the table is sorted: that of the URL, or else the first with sums, or else the symbol. */
+function order(columns) {
+  const { sort, down } = current();
+  const named = columns.find((column) => column.sort && String(COLUMNS.indexOf(column)) === sort);
+  if (named) return { chosen: named, isDown: down === "true" };
+  const summed = columns.find(({ isSummed }) => isSummed);
+  return { chosen: summed ?? COLUMNS[0], isDown: Boolean(summed) };
 }
 
 function mark(element, isSorted, isDown) {
