@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
+from analytics_service.sources.simulated.universe import ID_OF
 from tests.acceptance.browser import PHONE, WIDE, Browser, Colors, barriers, look
 from tests.acceptance.conftest import Service, kill, stop
 from tests.processes import slack, until
@@ -1027,7 +1028,7 @@ def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
 
 def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit: Visit) -> None:
     page = visit.open({"view": "risk", "of": "native;ahel"})
-    ladder = source(page, 2)
+    ladder = source(page, 3)
     steps = {Decimal(step["change"]): step for step in visit.data(ladder)["steps"]}
     rows = page.get_by_role("table", name="Accounts that could be liquidated").locator("tbody tr")
     for percent in (-60, -95, 10):
@@ -1060,6 +1061,47 @@ def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit
     visit.open(query(account) | {"at": moment, "tz": "UTC"})
     assert page.get_by_role("columnheader", name="Liquidated at").first.is_visible()
     assert page.get_by_role("cell", name=falls_at).first.is_visible()
+
+
+def test_a_change_of_a_price_is_typed_and_what_cannot_be_one_is_put_right(visit: Visit) -> None:
+    page = visit.open({"view": "risk", "of": "native;ahel"})
+    field, slider, told = (
+        page.get_by_label("Change in percent"),
+        page.get_by_label("changes by"),
+        page.locator("output"),
+    )
+    for typed, change in (("-12.5", "-12.5"), ("", "-12.5"), ("500", "100"), ("-40", "-40")):
+        field.fill(typed)
+        field.press("Enter")
+        expect(slider).to_have_value(change)
+        expect(field).to_have_value(change)
+        expect(field).to_be_focused()
+        expect(told).to_contain_text(f"{change.replace('-', MINUS)}%, at $")
+    [step] = [one for one in visit.data(source(page, 3))["steps"] if Decimal(one["change"]) == Decimal("-0.4")]
+    expect(told).to_contain_text(f": {step['accounts']} account")
+    slider.fill("-45")
+    expect(field).to_have_value("-45")
+    assert query(page.url)["change"] == "-45"
+    assert visit.browser.said == []
+
+
+def test_tokens_with_a_price_of_their_own_follow_an_asset_if_the_viewer_says_so(visit: Visit) -> None:
+    page = visit.open({"view": "risk", "of": "native;ahel", "change": "-60"})
+    told = page.locator("output")
+    expect(page.get_by_text("also that of stHEL")).to_be_visible()
+    with page.expect_response(re.compile("/risk/ladder.*following=native%3Basthel")) as answered:
+        page.get_by_label("stHEL too").check()
+    [step] = [one for one in answered.value.json()["data"]["steps"] if one["change"] == "-0.6"]
+    expect(told).to_contain_text(f": {step['accounts']} account")
+    rows = page.get_by_role("table", name="Accounts that could be liquidated").locator("tbody tr")
+    expect(rows).to_have_count(min(step["accounts"], 10))
+    [listed] = [url for url in visit.browser.asked if "sort=health" in url and "asthel" in url]
+    healths = [re.sub(r"(\.\d{3})\d*", r"\1", one["health"]) for one in visit.data(listed)]
+    expect(rows.locator("td:nth-child(4)")).to_have_text(healths)
+    assert query(page.url)["follow"] == "1"
+    # Nothing follows a dollar.
+    page.get_by_label("Price of").select_option(ID_OF["USDT"])
+    expect(page.get_by_role("checkbox")).to_have_count(0)
 
 
 def test_every_figure_of_risk_leads_to_its_accounts(visit: Visit) -> None:

@@ -10,32 +10,24 @@ import { numbers } from "./series.js";
 import { DOLLARS, PERCENT } from "./specs.js";
 
 const PATH = "/analytics/market/risk/ladder";
-const STEP = 5;
+// In percent.
+const [LOWEST, HIGHEST, STEP, AT_FIRST] = [-95, 100, 5, -20];
 const MANY = 100;
-const OTHERS = "Receipt tokens of the asset follow its price. All other prices stay, also that of a staked token.";
 
 /** Fills a place with a chart of the asset's prices, a slider, and the accounts at the chosen one. By default the asset
  * is that of the largest exposure. `at` is the moment of all numbers. */
 export async function ladder(place, exposures, at, signal) {
   const assets = choices(exposures);
   if (!assets.size) return place.replaceChildren(notice("Nobody owes anything."));
-  const chosen = assets.has(current().of) ? current().of : [...assets.keys()][0];
-  const change = (event) => {
-    note({ of: event.target.value });
-    ladder(place, exposures, at, signal);
-  };
-  const select = h("select", { onchange: change }, [...assets].map(([id, text]) =>
-    h("option", { value: id, selected: id === chosen }, text)));
-  const [said, listed] = [h("output"), h("div")];
-  // Accounts are asked for once the slider rests.
-  const slider = h("input", { type: "range", min: -95, max: 100, step: STEP, value: current().change ?? -20,
-    oninput: () => tell(), onchange: () => settle() });
-  const tools = h("div", { class: "tools" }, h("label", {}, "Price of", select), h("label", {}, "changes by", slider), said);
-  const given = { asset_id: chosen, step: STEP, at };
-  let loaded = null;
-  const step = () => loaded.steps.find(({ change }) => Math.round(100 * change) === Number(slider.value));
+  const { tools, select, slider, field, follow, said } = controls(assets, current(), { redraw, tell, settle, choose });
+  const [others, listed] = [h("p", { class: "soft" }), h("section", { class: "panel many" })];
+  let [loaded, chart, drawing] = [null, null, new AbortController()];
+  const step = () => loaded.steps.find(({ change }) => Math.abs(100 * change - slider.value) < 1e-6);
+  const followers = () => (follow.input.checked ? followersOf(select.value, exposures) : []);
   async function load() {
-    const answer = await get(PATH, given, signal);
+    const following = followers().map(({ id }) => id).join();
+    const given = { asset_id: select.value, from: slider.min, to: HIGHEST, step: STEP, following, at };
+    const answer = await get(PATH, given, drawing.signal);
     loaded = answer.data;
     tell();
     show();
@@ -43,14 +35,21 @@ export async function ladder(place, exposures, at, signal) {
   }
   // The slider may be moved before there are steps.
   function tell() {
+    field.value = slider.value;
     if (!loaded) return;
     said.textContent = sentence(slider.value, step());
     mark(chart.panel, loaded.steps.indexOf(step()));
   }
-  function choose(number) {
-    slider.value = Math.round(100 * loaded.steps[number].change);
-    tell();
-    settle();
+  /** Goes to a change that was typed. What is none leaves the one before. */
+  function choose(typed) {
+    const before = slider.min;
+    point(slider, bounded(typed, Number(slider.value)));
+    if (slider.min === before) {
+      tell();
+      return settle();
+    }
+    note({ change: slider.value });
+    redraw();
   }
   function settle() {
     note({ change: slider.value });
@@ -58,16 +57,69 @@ export async function ladder(place, exposures, at, signal) {
   }
   function show() {
     if (!loaded) return;
-    const query = { sort: "health", at, prices: `${loaded.asset_info.asset.id}:${slider.value}%` };
-    const { list } = accounts("Accounts that could be liquidated", query, step().accounts, signal, { columns: [turnsAt(loaded)] });
-    listed.replaceChildren(h("section", { class: "panel" }, h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
-      h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list));
+    const moving = [loaded.asset_info.asset, ...followers()];
+    const query = { sort: "health", at, prices: moving.map(({ id }) => `${id}:${slider.value}%`).join() };
+    // A price at which health is 1 is one while all others stay.
+    const columns = moving.length > 1 ? [] : [turnsAt(loaded)];
+    const { list } = accounts("Accounts that could be liquidated", query, step().accounts, drawing.signal, { columns });
+    listed.replaceChildren(h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
+      h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list);
   }
-  const chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())), choose }),
-    [tools, h("p", { class: "soft" }, OTHERS)]);
-  clear(place);
-  place.replaceChildren(chart.panel, listed);
-  await chart.done;
+  async function redraw() {
+    const focused = tools.contains(document.activeElement) ? document.activeElement : null;
+    // What was asked for before is not wanted any more.
+    drawing.abort();
+    [loaded, drawing] = [null, new AbortController()];
+    field.value = slider.value;
+    const names = followersOf(select.value, exposures).map(({ symbol }) => symbol).join(", ");
+    follow.label.hidden = !names;
+    follow.name.textContent = `${names} too`;
+    others.textContent = `Receipt tokens of the asset follow its price. All other prices stay${names && !follow.input.checked
+      ? `, also that of ${names}, which the oracle quotes` : ""}.`;
+    clear(place);
+    chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())),
+      choose: (number) => choose(100 * data.steps[number].change) }), [tools, others]);
+    place.replaceChildren(chart.panel, listed);
+    focused?.focus({ preventScroll: true });
+    await chart.done;
+  }
+  signal.addEventListener("abort", () => drawing.abort());
+  await redraw();
+}
+
+/** What chooses the asset, the change of its price, and whether others follow it, with a place to say what comes of it. */
+function controls(assets, { of, change = AT_FIRST, follow: isFollowed }, { redraw, tell, settle, choose }) {
+  const select = h("select", { onchange: () => (note({ of: select.value }), redraw()) }, [...assets].map(([id, text]) =>
+    h("option", { value: id, selected: id === of }, text)));
+  // Accounts are asked for once the slider rests.
+  const slider = h("input", { type: "range", max: HIGHEST, step: STEP, oninput: tell, onchange: settle });
+  point(slider, bounded(Number(change), AT_FIRST));
+  const field = h("input", { type: "number", min: LOWEST, max: HIGHEST, step: "any", value: slider.value, "aria-label": "Change in percent",
+    onchange: () => choose(field.valueAsNumber) });
+  const input = h("input", { type: "checkbox", checked: isFollowed === "1",
+    onchange: () => (note({ follow: input.checked ? "1" : null }), redraw()) });
+  const [name, said] = [h("span"), h("output")];
+  const label = h("label", {}, input, name);
+  const tools = h("div", { class: "tools" }, h("label", {}, "Price of", select), h("label", {}, "changes by", slider),
+    h("label", {}, field, "%"), label, said);
+  return { tools, select, slider, field, follow: { input, label, name }, said };
+}
+
+/** Puts a slider at a change in percent, among steps that include it. */
+function point(slider, change) {
+  slider.min = LOWEST + (Math.round(100 * (change - LOWEST)) % (100 * STEP)) / 100;
+  slider.value = change;
+}
+
+/** A number as a change in percent, with two decimals at most; another one in place of what is no number. */
+function bounded(number, other) {
+  return Number.isNaN(number) ? other : Math.round(100 * Math.min(Math.max(number, LOWEST), HIGHEST)) / 100;
+}
+
+/** The assets that stand for an asset in the market, but have a price of their own from the oracle. */
+function followersOf(id, exposures) {
+  return exposures.map(({ asset_info: info }) => info).filter(({ classification }) => classification.origin_asset?.id === id)
+    .map(({ asset, metadata }) => ({ id: asset.id, symbol: metadata.symbol || short(asset.id) }));
 }
 
 /** What the assets with debt or collateral are called in the list to choose from, the largest first. */
@@ -75,7 +127,7 @@ function choices(exposures) {
   const worth = ({ collateral_value: posted, debt_value: owed }) => Math.max(Number(posted), Number(owed));
   const rows = exposures.filter(worth).sort((one, other) => worth(other) - worth(one));
   return new Map(rows.map(({ asset_info: info, collateral_value: posted, debt_value: owed }) => [info.asset.id,
-    `${info.metadata.symbol || short(info.asset.id)}: ${usd(posted)} of collateral, ${usd(owed)} of debt`]));
+    `${info.metadata.symbol || short(info.asset.id)}: ${usd(posted)} collateral, ${usd(owed)} debt`]));
 }
 
 function signed(change) {

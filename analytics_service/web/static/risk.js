@@ -27,7 +27,7 @@ export async function risk(place, route, signal) {
   const overall = figure("Debt at risk", () => Promise.all(OVER_TIME.map((path) => observed(path, route, signal))), atRisk);
   const counted = figure("Accounts at risk", () => observed(COUNT_OVER_TIME, route, signal), countAtRisk);
   if (!answer) {
-    place.replaceChildren(title, notice(why), overall.panel, counted.panel);
+    place.replaceChildren(title, notice(why), h("div", { class: "pair" }, overall.panel, counted.panel));
     return Promise.all([overall.done, counted.done]);
   }
   // The accounts are those of the figures, which a newer snapshot would change.
@@ -40,10 +40,10 @@ export async function risk(place, route, signal) {
     list.show(name);
     list.panel.scrollIntoView();
   }
-  const [falling, events] = [h("div"), h("div")];
+  const [falling, events] = [h("div", { class: "parts" }), h("div")];
   place.replaceChildren(title, h("p", { class: "soft" }, `As of ${time(at, route.tz)}.`),
-    h("div", { class: "tiles" }, tiles(answer.data, show)), h("div", { class: "pair" }, byHealth.panel, overall.panel),
-    list.panel, falling, counted.panel, events);
+    h("div", { class: "tiles" }, tiles(answer.data, show)), h("div", { class: "pair" }, byHealth.panel, overall.panel, counted.panel),
+    h("div", { class: "pair" }, list.panel, falling), events);
   await Promise.all([byHealth.done, overall.done, counted.done, list.show(current().who),
     ladder(falling, answer.data.by_price, at, signal)]);
   if ((await families()).has("loans")) await latest(events, "Latest liquidations", given, route, signal, "liquidate");
