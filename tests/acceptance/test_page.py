@@ -39,6 +39,7 @@ ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
 DESK = (1920, 1080)
 # What is wider than its panel, other than tables, which scroll; and what ends a row that is not filled.
 CUT = """(main) => [...main.querySelectorAll(".panel, .tile, form, .tools, select")]
+    .filter((part) => part.checkVisibility())
     .filter((part) => part.scrollWidth > part.clientWidth + 1 || part.getBoundingClientRect().right > innerWidth)
     .map((part) => part.outerHTML.slice(0, 99))"""
 SHORT_ROWS = """(main) => [...main.querySelectorAll(".tiles, .pair")].filter((row) => {
@@ -1231,6 +1232,41 @@ def test_an_address_shows_its_worth_at_a_moment_and_how_a_chosen_metric_has_chan
     chart.focus()
     page.keyboard.press("End")
     expect(chart.locator(".tooltip")).to_contain_text(re.compile(r"Least health\d"))
+
+
+def test_sections_of_an_address_are_linked_and_fold_and_its_hashes_are_copied(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    page.route(re.compile("/tx-history"), thirty_transactions)
+    page.goto(f"{visit.url(VIEWS['address'])}#wallet")
+    visit.wait(page)
+    wallet = page.locator("#wallet")
+    assert abs(wallet.evaluate("(section) => section.getBoundingClientRect().top")) < 30
+    wallet.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(wallet.get_by_role("table")).to_be_hidden()
+    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Wallet").click()
+    expect(wallet.get_by_role("table")).to_be_visible()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    expect(page.get_by_title(RICH)).to_have_text(f"{RICH[:10]}\N{HORIZONTAL ELLIPSIS}{RICH[-6:]}")
+    for name, whole in (("address", RICH), ("transaction", "1")):
+        page.get_by_role("button", name=f"Copy {name}").first.click()
+        expect(page.get_by_role("button", name="Copied")).to_have_count(1)
+        assert page.evaluate("navigator.clipboard.readText()") == whole
+        expect(page.get_by_role("button", name="Copied")).to_have_count(0)
+    assert barriers(page) == []
+    assert visit.browser.said == []
+
+
+@pytest.mark.parametrize("view", ["markets", "risk", "address"])
+def test_nothing_is_cut_at_any_width_and_rows_are_filled(visit: Visit, view: str) -> None:
+    """What is wider than its place scrolls by itself."""
+    page = visit.open(VIEWS[view], size=DESK)
+    for width in (DESK[0], WIDE[0], 768, PHONE[0]):
+        look(page, (width, 900), "light")
+        # Charts follow a moment later.
+        page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+        assert page.locator("main").evaluate(CUT) == []
+        assert page.locator("main").evaluate(SHORT_ROWS) == []
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 // Borrow accounts in a table, each with a link to its address.
 import { address, get } from "./api.js";
-import { h } from "./dom.js";
+import { copyable, h } from "./dom.js";
 import { cut, short, usd } from "./format.js";
 import { paged } from "./list.js";
 import { follow, link } from "./route.js";
@@ -18,7 +18,7 @@ const COLUMNS = [
 
 /** A link to the view of an address. */
 export function addressLink(address) {
-  return h("a", { href: link({ view: "address", address }), onclick: follow, title: address }, short(address));
+  return copyable(address, "address", h("a", { href: link({ view: "address", address }), onclick: follow, title: address }, short(address)));
 }
 
 /** A list of the first `count` accounts that `query` (see /analytics/market/borrowers) puts in order, from its offset on,

@@ -3,9 +3,9 @@ import { accounts } from "./accounts.js";
 import { ApiError, asksForKeys, get, unlessUnknown } from "./api.js";
 import { assetLink, assets } from "./assets.js";
 import { line } from "./charts.js";
-import { failed, h, notice, table } from "./dom.js";
+import { copyable, failed, h, notice, section, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { withSign, cut, percent, short, time, wall } from "./format.js";
+import { withSign, cut, percent, time, wall } from "./format.js";
 import { go } from "./route.js";
 import { families } from "./status.js";
 import { transactions } from "./transactions.js";
@@ -30,7 +30,7 @@ export async function address(place, route, signal) {
 /** Addresses to choose from. */
 async function offer(result, signal) {
   const { list, done } = accounts("Largest borrowers", { sort: "debt" }, OFFERED, signal);
-  result.replaceChildren(notice([NO_ADDRESS, asksForKeys() ? "" : example()]), panel("Largest borrowers", list));
+  result.replaceChildren(notice([NO_ADDRESS, asksForKeys() ? "" : example()]), section("Largest borrowers", list));
   await done;
 }
 
@@ -66,18 +66,19 @@ async function show(result, route, signal) {
   const { positions, ...others } = answer.dates;
   const until = Math.max(positions, ...Object.values(others));
   const older = positions < until ? `, with the positions of ${time(positions, route.tz)}` : "";
-  const asOf = h("p", { class: "soft" }, `As of ${time(until, route.tz)}${older}.`);
+  const asOf = h("p", { class: "soft" }, copyable(route.address, "address"), ` as of ${time(until, route.tz)}${older}.`);
   const unlocks = ptoken.unlocks.arrangements.length
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
         () => unlocksChart(ptoken.unlocks, route, route.at ? until : Date.now() / 1000))
     : null;
   const course = worth(path, route, route.at ? until : null, signal);
   const events = transactions(path, at, all, route, signal);
-  const sections = [
+  const has = [
     health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
-    lending(markets.lend), staking(ptoken.staking, route), unlocks?.panel ?? null, wallet(wallets),
-  ].filter((section) => section !== null);
-  result.replaceChildren(asOf, ...course.parts, ...(sections.length ? sections : [notice(NOTHING)]), events.panel);
+    lending(markets.lend), staking(ptoken.staking, route), unlocks && section("Unlocks", unlocks.panel), wallet(wallets),
+  ].filter((part) => part !== null);
+  result.replaceChildren(asOf, contents([course.panel, ...has, events.panel]), course.panel,
+    has.length ? h("div", { class: "pair" }, has) : notice(NOTHING), events.panel);
   await Promise.all([course.done, unlocks?.done, events.done]);
 }
 
@@ -94,8 +95,10 @@ function form({ address: shown = "", at = "" }) {
     h("button", { type: "button", onclick: () => go({ at: null }) }, "Now"));
 }
 
-function panel(title, ...children) {
-  return h("section", { class: "panel" }, h("h2", {}, title), children);
+/** Links to the sections of the view, which unfold them. */
+function contents(sections) {
+  const to = (part) => h("a", { href: `#${part.id}`, onclick: () => (part.open = true) }, part.querySelector("h2").textContent);
+  return h("nav", { "aria-label": "Sections" }, h("ul", {}, sections.map((part) => h("li", {}, to(part)))));
 }
 
 function symbol({ asset_info: { asset: { id }, metadata: { symbol } } }) {
@@ -120,7 +123,7 @@ function health(borrowing, why) {
     { title: "Boost from staking", number: true, cell: ({ health: { boost } }) => cut(boost) },
     { title: "Debt APR", number: true, cell: ({ debts_net_rate: rate }) => percent(rate.apr) },
   ];
-  return panel("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
+  return section("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
     why ? h("p", { class: "soft" }, `At which prices is not known. ${why}`) : null,
     table("Health of the borrow accounts", columns, borrowing));
 }
@@ -143,7 +146,7 @@ function account({ index, collaterals, debts, health }, origins, borrowers) {
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
   const sums = borrower ? h("p", { class: "soft" }, `${borrower.extra.text.collateral_value} of collateral, `
     + `${borrower.extra.text.debt_value} of debt`) : null;
-  return panel(`Account ${index}`, sums, h("div", { class: "pair" },
+  return section(`Account ${index}`, sums, h("div", { class: "pair" },
     h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, posted)),
     h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, ...ending]))));
 }
@@ -162,7 +165,7 @@ function lending({ asset_pools: pools, net_rate: rate }) {
     { title: "Worth", number: true, cell: (row) => row.origin_equivalent.extra.text.total },
     { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) },
   ];
-  return panel("Lending", h("p", { class: "soft" }, `Net APR ${percent(rate.apr)}`), table("Lending", columns, pools));
+  return section("Lending", h("p", { class: "soft" }, `Net APR ${percent(rate.apr)}`), table("Lending", columns, pools));
 }
 
 function staking({ pools, unbonding, extra }, { tz }) {
@@ -178,7 +181,7 @@ function staking({ pools, unbonding, extra }, { tz }) {
   ];
   const staked = pools.filter((pool) => pool.contents.length);
   if (!staked.length && !unbonding.contents.length) return null;
-  return panel("Staking", h("p", {}, `${extra.text.bonding_sum} staked, ${extra.text.claimable_rewards} to claim.`),
+  return section("Staking", h("p", {}, `${extra.text.bonding_sum} staked, ${extra.text.claimable_rewards} to claim.`),
     staked.length ? table("Stakes by pool", columns, staked) : null,
     unbonding.contents.length ? [h("h3", {}, "Unstaking"), table("Unstaking", leaving, unbonding.contents)] : null);
 }
@@ -187,11 +190,11 @@ function wallet({ balances, extra }) {
   if (!balances.length) return null;
   const known = ({ values }) => values.kind !== "unknown";
   const columns = [
-    { title: "Asset", cell: (row) => (known(row) ? symbol(row.values) : short(row.asset.id)) },
+    { title: "Asset", cell: (row) => (known(row) ? symbol(row.values) : copyable(row.asset.id, "asset id")) },
     { title: "Amount", number: true, cell: ({ values }) => values.extra?.text?.amount ?? values.amount },
     { title: "Value", number: true, cell: ({ values }) => values.extra?.value?.extra.text.amount },
   ];
-  return panel("Wallet", h("p", { class: "soft" }, `${extra.text.total_value} in all known assets`),
+  return section("Wallet", h("p", { class: "soft" }, `${extra.text.total_value} in all known assets`),
     table("Wallet", columns, balances));
 }
 

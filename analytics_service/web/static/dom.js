@@ -1,4 +1,5 @@
 // Elements without a framework.
+import { short } from "./format.js";
 
 /** An element with properties and children. Handlers are `onclick` and the like; null children are left out. */
 export function h(tag, properties = {}, ...children) {
@@ -63,17 +64,45 @@ export function scrolling(caption, heads, body) {
 
 /** Copies text, and says so on the button. */
 export function copyButton(label, text) {
-  const button = h("button", { type: "button", onclick: copy }, label);
-  async function copy() {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Copying is not allowed here";
-    }
-    setTimeout(() => (button.textContent = label), 1500);
-  }
+  const say = (said = label) => (button.textContent = said);
+  const button = h("button", { type: "button", onclick: () => copy(text, say) }, label);
   return button;
+}
+
+/** Copies text, and says for a moment whether it did; then `say` is called without anything to say. */
+async function copy(text, say) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied");
+  } catch {
+    say("Copying is not allowed here");
+  }
+  setTimeout(say, 1500);
+}
+
+/** A hash or an address, shortened or as the link `shown`, with a small button that copies it whole. `name` is what it
+ * is called. */
+export function copyable(text, name, shown = h("code", { title: text }, short(text))) {
+  const say = (said = `Copy ${name}`) => {
+    button.setAttribute("aria-label", said);
+    button.title = said;
+    button.classList.toggle("done", said === "Copied");
+  };
+  const button = h("button", { type: "button", class: "copy", onclick: () => copy(text, say) });
+  say();
+  return h("span", { class: "copyable" }, shown, button);
+}
+
+/** A panel that can be folded. Its id, which links may name, is made from its title. */
+export function section(title, ...children) {
+  let isOpen = true;
+  // Charts follow the size of the window only, which may have changed while they were folded away.
+  const toggled = ({ target }) => {
+    if (target.open && !isOpen) dispatchEvent(new Event("resize"));
+    isOpen = target.open;
+  };
+  return h("details", { class: "panel", id: title.toLowerCase().replaceAll(/\W+/g, "-"), open: true, ontoggle: toggled },
+    h("summary", {}, h("h2", {}, title)), children);
 }
 
 /** Saves a blob as a file. */

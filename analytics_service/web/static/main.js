@@ -21,8 +21,9 @@ let running = new AbortController();
 const renewal = renewing(main, (place) => VIEWS[current().view](place, current(), running.signal));
 const { update, look } = header(document.getElementById("header"), () => show(), renewal.looked);
 
-/** Draws the view of the URL. It stays scrolled to where it was, or is to be, unless another one is opened. */
-async function show({ view, scroll = view ? 0 : scrollY } = {}) {
+/** Draws the view of the URL. It stays scrolled to where it was, or is to be, unless another one is opened, or leads to
+ * the section with an id. */
+async function show({ view, scroll = view ? 0 : scrollY, section = "" } = {}) {
   running.abort();
   running = new AbortController();
   const { signal } = running;
@@ -39,9 +40,10 @@ async function show({ view, scroll = view ? 0 : scrollY } = {}) {
   const hadFocus = main.contains(document.activeElement);
   main.replaceChildren(place);
   if (view || hadFocus) main.focus({ preventScroll: !view });
-  scrollOnceThere(scroll, signal);
+  const settle = scrollOnceThere(scroll, scroll ? "" : section, signal);
   try {
     await VIEWS[route.view](place, route, signal);
+    settle();
     // By now the view knows the name of what it shows.
     entitle(place.querySelector("h1").textContent, route.view === "address" ? route.address : null);
   } catch (error) {
@@ -51,17 +53,20 @@ async function show({ view, scroll = view ? 0 : scrollY } = {}) {
   }
 }
 
-/** Scrolls to where the page is not yet as high, once it is, unless the viewer does something meanwhile. */
-function scrollOnceThere(top, signal) {
+/** Scrolls to where the page is not yet as high, once it is, or to a section, which moves until all above it is drawn;
+ * unless the viewer does something meanwhile. Call what it returns when the view is drawn. */
+function scrollOnceThere(top, section, signal) {
+  const stop = () => watcher.disconnect();
   const watcher = new ResizeObserver(() => {
+    if (section) return document.getElementById(section)?.scrollIntoView({ behavior: "instant" });
     if (document.documentElement.scrollHeight - innerHeight < top) return;
     scrollTo({ top, behavior: "instant" });
-    watcher.disconnect();
+    stop();
   });
   watcher.observe(document.body);
-  const stop = () => watcher.disconnect();
-  for (const kind of ["wheel", "touchmove", "keydown"]) addEventListener(kind, stop, { once: true, passive: true, signal });
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(kind, stop, { once: true, passive: true, signal });
   signal.addEventListener("abort", stop);
+  return () => section && stop();
 }
 
 function entitle(name, id) {
@@ -95,4 +100,4 @@ function askForKey(why = "This service requires an API key.") {
 
 onChange(show);
 systemIsDark.addEventListener("change", () => show());
-show({ scroll: scrolled() });
+show({ scroll: scrolled(), section: location.hash.slice(1) });

@@ -18,7 +18,7 @@ export function renewing(main, fill) {
     isMoving = route.view === "address" ? Boolean(route.address) && !route.at : !route.custom;
   }
   function isWatched() {
-    const isUsed = main.querySelector("input:focus, button:focus, :focus-visible, details[open], [data-used]")
+    const isUsed = main.querySelector("input:focus, button:focus, :focus-visible, details:not(.panel)[open], details.panel:not([open]), [data-used]")
       || [...main.querySelectorAll("form input")].some((input) => input.value !== input.defaultValue);
     return document.visibilityState === "visible" && !isUsed && performance.now() - usedAt >= IDLE;
   }

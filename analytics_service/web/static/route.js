@@ -37,7 +37,7 @@ export function link(changes) {
 }
 
 // A link of somebody else may have times without a zone.
-if (/[?&](start|at)=/.test(location.search)) history.replaceState(history.state, "", link({}));
+if (/[?&](start|at)=/.test(location.search)) history.replaceState(history.state, "", link({}) + location.hash);
 // The query of the URL that is shown. A link to a place within the page does not change it.
 let shown = location.search;
 
@@ -81,7 +81,7 @@ export function zoomOut() {
 /** Records a change that is already shown in the URL, but not in the browser's history, where going back would undo it
  * letter by letter. */
 export function note(changes) {
-  history.replaceState(history.state, "", link(changes));
+  history.replaceState(history.state, "", link(changes) + location.hash);
   shown = location.search;
 }
 

@@ -2,7 +2,7 @@
 import { addressLink } from "./accounts.js";
 import { address, get } from "./api.js";
 import { assetLink, assetName, assets } from "./assets.js";
-import { h } from "./dom.js";
+import { copyable, h, section } from "./dom.js";
 import { time } from "./format.js";
 import { paged } from "./list.js";
 import { current, note } from "./route.js";
@@ -44,7 +44,7 @@ function columns({ tz }, whose) {
     { title: "Value then", number: true, cell: ({ historic_value: value, extra }) => (value === null ? null : extra.text.historic_value) },
     ...whose,
     { title: "Account no.", cell: (event) => event.account_index },
-    { title: "Transaction", cell: (event) => h("code", { title: event.tx_hash }, event.tx_hash.slice(0, 12)) },
+    { title: "Transaction", cell: (event) => event.tx_hash && copyable(event.tx_hash, "transaction") },
   ];
 }
 
@@ -74,7 +74,7 @@ function panel(title, path, given, all, columns, size, signal) {
     return done;
   }
   const tools = h("div", { class: "tools" }, given.action ? null : h("label", {}, "Action", action), h("label", {}, "Asset", asset));
-  return { panel: h("section", { class: "panel" }, h("h2", {}, title), tools, place), done: fill() };
+  return { panel: section(title, tools, place), done: fill() };
 }
 
 async function page(path, query, rows, limit, signal) {

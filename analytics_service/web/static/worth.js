@@ -1,7 +1,7 @@
 // What an address is worth, and how that and its health have changed.
 import { ApiError } from "./api.js";
 import { line } from "./charts.js";
-import { failed, h } from "./dom.js";
+import { failed, h, section } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, cut, percent, usd } from "./format.js";
 import { go, isAll, lengthOf } from "./route.js";
@@ -23,7 +23,7 @@ const MADE_OF = "Net worth is collateral, wallet, deposits and stakes less debt.
 // Buckets of a tile's line, each of which the service values anew.
 const POINTS = 30;
 
-/** Tiles of all metrics of an address, and a chart of the one that the route names, up to the instant `until` (unix
+/** A section (`panel`) with tiles of all metrics of an address, and a chart of the one that the route names, up to the instant `until` (unix
  * seconds) if the view is of an earlier moment. */
 export function worth(path, route, until, signal) {
   const metric = Object.hasOwn(METRICS, route.metric ?? "") ? route.metric : "net-value";
@@ -39,7 +39,7 @@ export function worth(path, route, until, signal) {
       await fillTile(tiles[place], async () => overview(await first(), await load(which, POINTS), shown, route));
     }
   }
-  return { parts: [h("div", { class: "tiles lines" }, tiles), h("p", { class: "soft" }, MADE_OF), chart.panel], done: Promise.all([fill(), chart.done]) };
+  return { panel: section("Worth", h("div", { class: "tiles lines" }, tiles), h("p", { class: "soft" }, MADE_OF), chart.panel), done: Promise.all([fill(), chart.done]) };
 }
 
 /** Puts what is made into the place of a tile, or below its name why it cannot be made. */
