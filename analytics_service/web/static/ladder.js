@@ -2,7 +2,7 @@
 import { accounts } from "./accounts.js";
 import { get } from "./api.js";
 import { clear, line, mark } from "./charts.js";
-import { h, notice } from "./dom.js";
+import { exact, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { withSign, price, short, usd } from "./format.js";
 import { current, note } from "./route.js";
@@ -10,6 +10,8 @@ import { numbers } from "./series.js";
 import { DOLLARS, PERCENT } from "./specs.js";
 
 const PATH = "/analytics/market/risk/ladder";
+// Colours of the view of risk, which mean the same in all its charts.
+export const LIQUIDATABLE = "--series-6", BAD_DEBT = "--series-4";
 // In percent.
 const [LOWEST, HIGHEST, STEP, AT_FIRST] = [-95, 100, 5, -20];
 const MANY = 100;
@@ -153,15 +155,15 @@ function turnsAt({ asset_info: { asset }, price: present }) {
 
 function spec({ steps }, place) {
   const x = numbers(steps.map(({ change }) => change));
-  const traces = [["Debt", "debt_value", "--bad"], ["Collateral", "collateral_value", "--series-1"], ["Bad debt", "bad_debt", "--warn"]]
+  const traces = [["Debt", "debt_value", LIQUIDATABLE], ["Collateral", "collateral_value", "--series-7"], ["Bad debt", "bad_debt", BAD_DEBT]]
     .flatMap(([name, field, color]) => line(name, x, numbers(steps.map((step) => step[field])), color));
   const columns = [
     { title: "Change", number: true, cell: ({ change }) => withSign(change) },
-    { title: "Price", number: true, cell: (step) => step.price, read: (step) => price(step.price) },
+    { title: "Price", number: true, cell: (step) => exact(step.price, price), read: (step) => price(step.price) },
     { title: "Accounts", number: true, cell: ({ accounts }) => accounts },
-    { title: "Debt", number: true, cell: (step) => step.debt_value, read: (step) => usd(step.debt_value) },
-    { title: "Collateral", number: true, cell: (step) => step.collateral_value, read: (step) => usd(step.collateral_value) },
-    { title: "Bad debt", number: true, cell: (step) => step.bad_debt, read: (step) => usd(step.bad_debt) },
+    { title: "Debt", number: true, cell: (step) => exact(step.debt_value, usd), read: (step) => usd(step.debt_value) },
+    { title: "Collateral", number: true, cell: (step) => exact(step.collateral_value, usd), read: (step) => usd(step.collateral_value) },
+    { title: "Bad debt", number: true, cell: (step) => exact(step.bad_debt, usd), read: (step) => usd(step.bad_debt) },
   ];
   return { traces, place, xaxis: { ...PERCENT, title: { text: "Change of the price" } }, yaxis: DOLLARS, table: { columns, rows: steps } };
 }

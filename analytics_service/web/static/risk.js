@@ -2,10 +2,10 @@
 import { accounts } from "./accounts.js";
 import { get, unlessUnknown } from "./api.js";
 import { colorOf, line } from "./charts.js";
-import { h, notice } from "./dom.js";
+import { exact, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { percent, time, usd } from "./format.js";
-import { ladder } from "./ladder.js";
+import { BAD_DEBT, ladder, LIQUIDATABLE } from "./ladder.js";
 import { current, link, moment, note } from "./route.js";
 import { numbers, observed } from "./series.js";
 import { DOLLARS, overTime } from "./specs.js";
@@ -14,6 +14,7 @@ import { fact } from "./tile.js";
 import { latest } from "./transactions.js";
 
 const PATH = "/analytics/market";
+const AT_RISK = "--series-2";
 const OVER_TIME = ["debt-at-risk", "liquidatable-debt", "bad-debt"].map((name) => `${PATH}/history/${name}`);
 const COUNT_OVER_TIME = `${PATH}/history/accounts-at-risk`;
 const NO_POSITIONS = "The positions of borrowers are not known here, so nothing can be said of their risk.";
@@ -80,7 +81,7 @@ function share(part, whole) {
 }
 
 function rangeOf({ from, to }) {
-  return to === null ? `${from} and more` : `${from} to ${to}`;
+  return to === null ? `${from}+` : `${from}–${to}`;
 }
 
 /** The accounts that can be listed: all with debt, those at risk, those with bad debt among them, and those of each bar. By health, those of a bar follow
@@ -121,22 +122,22 @@ function listing(groups, at, signal) {
 }
 
 function histogram({ histogram: ranges }, show) {
-  const color = ({ from }) => colorOf(Number(from) < 1 ? "--bad" : Number(from) < 1.1 ? "--warn" : "--series-1");
-  const bars = { x: ranges.map(({ from }) => from), y: ranges.map((range) => Number(range.debt_value)), name: "Debt", type: "bar",
+  const color = ({ from }) => colorOf(Number(from) < 1 ? LIQUIDATABLE : Number(from) < 1.1 ? AT_RISK : "--series-1");
+  const bars = { x: ranges.map(rangeOf), y: ranges.map((range) => Number(range.debt_value)), name: "Debt", type: "bar",
     hoverinfo: "skip", marker: { color: ranges.map(color) } };
   const columns = [
     { title: "Health", cell: rangeOf },
     { title: "Accounts", number: true, cell: ({ accounts: count, from }) => button(count, from, show, count), read: ({ accounts: count }) => count },
-    { title: "Debt", number: true, cell: (range) => range.debt_value, read: (range) => usd(range.debt_value) },
-    { title: "Collateral", number: true, cell: (range) => range.collateral_value, read: (range) => usd(range.collateral_value) },
+    { title: "Debt", number: true, cell: (range) => exact(range.debt_value, usd), read: (range) => usd(range.debt_value) },
+    { title: "Collateral", number: true, cell: (range) => exact(range.collateral_value, usd), read: (range) => usd(range.collateral_value) },
   ];
   const choose = (place) => ranges[place].accounts && show(ranges[place].from);
-  return { traces: [bars], choose, xaxis: { type: "category", title: { text: "Health, from" }, automargin: true }, yaxis: DOLLARS, table: { columns, rows: ranges } };
+  return { traces: [bars], choose, xaxis: { type: "category", title: { text: "Health" }, automargin: true }, yaxis: DOLLARS, table: { columns, rows: ranges } };
 }
 
 function atRisk(...answers) {
   const [first] = answers;
-  const names = [["At risk", "--warn"], ["Liquidatable", "--bad"], ["Bad debt", "--series-1"]];
+  const names = [["At risk", AT_RISK], ["Liquidatable", LIQUIDATABLE], ["Bad debt", BAD_DEBT]];
   const readings = names.map(([name], place) => ({ name, values: answers[place].series[0].v, format: usd }));
   const traces = names.flatMap(([name, color], place) => line(name, first.x, numbers(readings[place].values), color, answers[place].series[0].n));
   return overTime(first, traces, readings, { yaxis: { ...DOLLARS, rangemode: "tozero" } });
@@ -145,5 +146,5 @@ function atRisk(...answers) {
 function countAtRisk(first) {
   const [{ v: values, n }] = first.series;
   const readings = [{ name: "Accounts", values, format: (value) => value }];
-  return overTime(first, line("Accounts", first.x, numbers(values), "--warn", n), readings, { yaxis: { rangemode: "tozero" } });
+  return overTime(first, line("Accounts", first.x, numbers(values), AT_RISK, n), readings, { yaxis: { rangemode: "tozero" } });
 }
