@@ -1,6 +1,6 @@
 // Borrow accounts in a table, each with a link to its address.
 import { address, get } from "./api.js";
-import { copyable, h } from "./dom.js";
+import { copyable, exact, h } from "./dom.js";
 import { cut, short, usd } from "./format.js";
 import { paged } from "./list.js";
 import { follow, link } from "./route.js";
@@ -10,9 +10,9 @@ const PATH = "/analytics/market/borrowers";
 const PAGE = 10, MOST = 1000;
 const COLUMNS = [
   { title: "Address", cell: ({ address }) => addressLink(address) },
-  { title: "Debt", number: true, cell: ({ debt_value: debt }) => usd(debt) },
-  { title: "Collateral", number: true, cell: ({ collateral_value: collateral }) => usd(collateral) },
-  { title: "Health", number: true, cell: ({ health }) => cut(health) },
+  { title: "Debt", number: true, cell: ({ debt_value: debt }) => exact(debt, usd) },
+  { title: "Collateral", number: true, cell: ({ collateral_value: collateral }) => exact(collateral, usd) },
+  { title: "Health", number: true, cell: ({ health }) => (health === null ? "N/A" : exact(health, cut)) },
   { title: "Account no.", number: true, cell: ({ account_index: index }) => index },
 ];
 

@@ -30,7 +30,7 @@ export async function address(place, route, signal) {
 /** Addresses to choose from. */
 async function offer(result, signal) {
   const { list, done } = accounts("Largest borrowers", { sort: "debt" }, OFFERED, signal);
-  result.replaceChildren(notice([NO_ADDRESS, asksForKeys() ? "" : example()]), section("Largest borrowers", list));
+  result.replaceChildren(h("p", { class: "soft" }, NO_ADDRESS, asksForKeys() ? "" : example()), section("Largest borrowers", list));
   await done;
 }
 
@@ -142,7 +142,7 @@ function account({ index, collaterals, debts, health }, origins, borrowers) {
   const ownLtv = { title: "Liquidation LTV", number: true, cell: (row) => percent(row.liquidation_ltv) };
   const posted = [...(collaterals.some((row) => row.liquidation_ltv !== null) ? [ownLtv] : []), ...ending];
   const part = (name, rows, more = []) =>
-    rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
+    rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : h("p", { class: "soft" }, `No ${name.toLowerCase()}.`);
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
   const sums = borrower ? h("p", { class: "soft" }, `${borrower.extra.text.collateral_value} of collateral, `
     + `${borrower.extra.text.debt_value} of debt`) : null;
@@ -226,7 +226,7 @@ function unlocksChart({ arrangements, totals }, { tz }, now) {
     zoomable: false,
     dotted: "still to come",
     read: (place) => ({ title: x[place].slice(0, 10),
-      rows: [{ name: "Unlocked", value: `${percent(parts[place])} of ${totals.extra.text.amount}` }] }),
+      rows: [{ name: "Unlocked", value: percent(parts[place]) }, { name: "of", value: totals.extra.text.amount }] }),
     table: { columns, rows: x.map((_, place) => place) },
   };
 }

@@ -2,7 +2,7 @@
 import { assetLink, assetName, assets, marketsLink, matching, picker } from "./assets.js";
 import { candles, colorOf, line } from "./charts.js";
 import { compared, comparison } from "./compare.js";
-import { exact, h, notice } from "./dom.js";
+import { copyable, exact, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { percent, price as priced, usd } from "./format.js";
 import { headline, related } from "./headline.js";
@@ -32,7 +32,7 @@ export async function asset(place, route, signal) {
   const [found] = matches;
   const [tiles, pending] = [headline(found, all, there, route, signal), h("div", { class: "pending" }, "Loading…")];
   place.replaceChildren(back, h("h1", {}, found.symbol, found.name === found.symbol ? null : [" ", h("span", { class: "soft" }, found.name)]),
-    h("p", { class: "soft" }, h("code", {}, found.id), related(found, all)), dateOf(route) ?? "", tiles.element, pending);
+    h("p", { class: "soft" }, copyable(found.id, "asset id"), related(found, all)), dateOf(route) ?? "", tiles.element, pending);
   const charts = await chartsOf(found, all, there, route, signal);
   const [first, ...others] = charts.map((chart) => chart.panel);
   pending.replaceWith(first ?? notice("The asset has no price and no market."), h("div", { class: "pair" }, others));
@@ -91,7 +91,7 @@ function price(loaded, route) {
   const [series] = answer.series;
   const traces = route.candles
     ? candles("Price", answer.x, series)
-    : line("Price", answer.x, numbers(series.c), "--series-1", series.n);
+    : line("Price", answer.x, numbers(series.c), "--ink", series.n);
   const columns = { Open: "o", High: "h", Low: "l", Close: "c" };
   const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: priced }));
   const seen = { name: "Observations", values: series.n, format: (count) => count || "none, carried", counts: true };
@@ -124,7 +124,7 @@ function apr(...answers) {
   const column = (answer, key) => (answer ? aligned(first, answer, key) : null);
   const [lent, owed] = [column(lend, "c"), column(borrow, "c")];
   const traces = [
-    ...(lent ? line("Lend", first.x, numbers(lent), "--series-7", column(lend, "n")) : []),
+    ...(lent ? line("Lend", first.x, numbers(lent), "--series-1", column(lend, "n")) : []),
     ...(owed ? line("Borrow", first.x, numbers(owed), "--series-2", column(borrow, "n")) : []),
   ];
   const readings = [["Lend", lent], ["Borrow", owed]];
@@ -148,7 +148,7 @@ function used(answer) {
 
 function collateral(answer) {
   const [series] = answer.series;
-  const traces = line("Collateral", answer.x, numbers(series.c), "--series-5", series.n);
+  const traces = line("Collateral", answer.x, numbers(series.c), "--series-7", series.n);
   return overTime(answer, traces, [{ name: "Collateral", values: series.c, format: usd }], { yaxis: DOLLARS });
 }
 
@@ -162,13 +162,13 @@ function curve(lend, borrow, utilization) {
   const x = sorted.map((place) => Number(used[place]));
   const drawn = (name, values, color) => {
     const y = sorted.map((place) => Number(values[place]));
-    const marker = { color: colorOf(color), size: sorted.map((place) => (place === now ? 11 : 4)) };
+    const marker = { color: colorOf(color), size: sorted.map((place) => (place === now ? 11 : 4)), line: { width: 0 }, opacity: 1 };
     return { x, y, name, type: "scatter", mode: "lines+markers", hoverinfo: "skip", line: { color: colorOf(color), width: 1.2 }, marker };
   };
   const columns = [["Utilization", used], ["Lend", lent], ["Borrow", owed]].map(([title, values]) =>
     ({ title, number: true, cell: (place) => exact(values[place], percent), read: (place) => percent(values[place]) }));
   return {
-    traces: [drawn("Lend", lent, "--series-7"), drawn("Borrow", owed, "--series-2")],
+    traces: [drawn("Lend", lent, "--series-1"), drawn("Borrow", owed, "--series-2")],
     place: sorted.indexOf(now),
     xaxis: { ...PERCENT, title: { text: "Utilization" } },
     table: { columns, rows: sorted },

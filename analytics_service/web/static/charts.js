@@ -8,6 +8,8 @@ import { spark } from "./spark.js";
 const LABEL = 54;
 const HOURS = { dtickrange: [null, 43_200_000], value: "%H:%M\n%b %-d" };
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
+// Pixels of a chart on a phone, where labels of the vertical axis have no more room than they need.
+const NARROW = 500;
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
 // Milliseconds to wait before the library is started, so that everything else is drawn first.
 const PAUSE = 150;
@@ -125,10 +127,10 @@ function layout(spec, width) {
   const [ink, line, paper] = ["--ink", "--line", "--paper"].map(colorOf);
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, color: ink };
   const ticks = isOverTime(spec) ? { tickangle: 0, tickformatstops: [HOURS], nticks: Math.max(Math.floor((width - MARGIN.l) / LABEL), 2) } : {};
-  const band = { type: "rect", yref: "paper", y0: 0, y1: 1, fillcolor: colorOf("--warn"), opacity: 0.16, line: { width: 0 } };
+  const band = { type: "rect", yref: "paper", y0: 0, y1: 1, fillcolor: colorOf("--warn"), opacity: 0.1, line: { width: 0 } };
   return {
     autosize: true,
-    margin: MARGIN,
+    margin: width < NARROW ? { ...MARGIN, l: 44 } : MARGIN,
     paper_bgcolor: paper,
     plot_bgcolor: paper,
     font: { family: "system-ui, sans-serif", size: 12, color: ink },
@@ -137,7 +139,7 @@ function layout(spec, width) {
     barmode: "stack",
     // It could not be used by keyboard, and would change the plot's size with its own.
     showlegend: false,
-    xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...ticks, ...(spec.xaxis ?? {}) },
+    xaxis: { ...axis, ticks: "outside", ticklen: 4, tickcolor: paper, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...ticks, ...(spec.xaxis ?? {}) },
     // Labels of values that hardly differ are long.
     yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, automargin: true, ...(spec.yaxis ?? {}) },
     shapes: [...(openFrom ? [{ ...band, x0: openFrom, x1: openTo }] : []),
@@ -178,7 +180,9 @@ function swatch(color) {
 function marks(spec) {
   const { traces, openFrom, dotted = "nothing new observed" } = spec;
   if (!isOverTime(spec)) return [];
-  const isDotted = traces.some(({ line, y }) => line?.dash && y.some((value) => value !== null));
+  // Below a line of observations, dots would not be seen.
+  const isSeen = ({ name, y }) => traces.some((other) => other.name === name && !other.line.dash && y.some((value, place) => value !== null && other.y[place] === null));
+  const isDotted = traces.some((trace) => trace.line?.dash && isSeen(trace));
   const mark = (kind, text) => h("span", { class: "mark" }, h("span", { class: `swatch ${kind}` }), text);
   return [isDotted ? mark("dotted", dotted) : null, openFrom ? mark("shaded", "not over yet") : null,
     hasGap(traces, placesOf(spec)) ? h("span", { class: "mark" }, "Gap: no data") : null].filter(Boolean);
@@ -210,8 +214,12 @@ function follow(chart) {
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       choose(chart, place);
-    } else if (event.key === "Escape") chart.anchor = null;
+    } else if (event.key === "Escape" && chart.anchor !== null) {
+      chart.anchor = null;
+      point(chart, place);
+    }
   });
+  box.addEventListener("pointerleave", () => shown.forEach(({ hair }) => (hair.hidden = true)));
 }
 
 /** Zooming without a pointer: Enter begins a range at the crosshair, and a second Enter ends it. */
@@ -222,7 +230,13 @@ function choose(chart, place) {
   if (chart.anchor === null || chart.anchor === place) {
     chart.anchor = place;
     chart.tooltip.replaceChildren(`${times[place]}: start of the range. Move on and press Enter to zoom, Escape to leave it.`);
-  } else zoom(times[Math.min(chart.anchor, place)], times[Math.max(chart.anchor, place)]);
+  } else zoom(times[Math.min(chart.anchor, place)], endOf(chart, Math.max(chart.anchor, place)));
+}
+
+/** The last second of a bucket. */
+function endOf({ times, spec }, place) {
+  const next = times[place + 1] ?? spec.xaxis.range[1];
+  return new Date(Date.parse(`${next.replace(" ", "T")}Z`) - 1000).toISOString().slice(0, 19);
 }
 
 /** Moves the crosshair of a chart, and with it those of all charts over time if it is one. */
@@ -244,8 +258,9 @@ function point(chart, place) {
   Object.assign(chart.hair.style, { left: `${left}px`, top: `${top}px`, height: `${height}px` });
   chart.tooltip.replaceChildren(...read(chart, place));
   // It lies on the side where there is more room.
-  const isRight = left < chart.box.clientWidth / 2;
-  Object.assign(chart.tooltip.style, { left: isRight ? `${left}px` : "", right: isRight ? "" : `${chart.box.clientWidth - left}px` });
+  const right = chart.box.clientWidth - left;
+  const side = left < right ? { left: `${left}px`, right: "" } : { left: "", right: `${right}px` };
+  Object.assign(chart.tooltip.style, { ...side, maxWidth: `${Math.max(left, right)}px` });
 }
 
 /** Where a value lies on an axis. Names of categories may look like numbers. */
@@ -269,7 +284,7 @@ function colored(spec, name) {
 
 /** A row of the table, whose first cell is the title. */
 function rowOf({ table: { columns: [first, ...columns], rows } }) {
-  return (place) => ({ title: `${first.title} ${first.cell(rows[place])}`,
+  return (place) => ({ title: `${first.title} ${(first.read ?? first.cell)(rows[place])}`,
     rows: columns.map(({ title, cell, read: short = cell }) => ({ name: title, value: short(rows[place]) })) });
 }
 

@@ -1,5 +1,6 @@
 // One colour for each asset in all charts, by its number among those that were drawn.
-const HUES = [210, 25, 150, 265, 55, 335, 180, 95, 300, 0, 122, 237];
+// Plain red and green are those of prices.
+const HUES = [210, 25, 265, 55, 335, 180, 95, 300, 150, 237];
 // Lightness in light and dark colours, for each round of the hues; contrasts with the paper are at least 3.
 const ROUNDS = [[37, 72], [22, 58], [30, 86]];
 const numbers = new Map();

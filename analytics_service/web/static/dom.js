@@ -34,9 +34,9 @@ document.addEventListener("copy", (event) => {
   const selected = getSelection();
   if (!selected.rangeCount) return;
   const range = selected.getRangeAt(0);
+  // A double click selects a number without its sign or unit.
   const around = range.commonAncestorContainer.parentElement?.closest("data");
-  const whole = around?.textContent === String(selected) ? around.cloneNode(true) : range.cloneContents();
-  const place = h("div", { class: "hidden" }, whole);
+  const place = h("div", { class: "hidden" }, around?.cloneNode(true) ?? range.cloneContents());
   const values = place.querySelectorAll("data");
   if (!values.length) return;
   for (const data of values) data.textContent = data.value;
@@ -90,7 +90,7 @@ export function copyable(text, name, shown = h("code", { title: text }, short(te
   };
   const button = h("button", { type: "button", class: "copy", onclick: () => copy(text, say) });
   say();
-  return h("span", { class: "copyable" }, shown, button);
+  return h("data", { class: "copyable", value: text }, shown, button);
 }
 
 /** A panel that can be folded. Its id, which links may name, is made from its title. */

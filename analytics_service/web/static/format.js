@@ -12,7 +12,8 @@ export function usd(value) {
   // Such are caps that mean none.
   if (number >= 1e15) return `${sign ? "<" : ">"}${sign}$1,000T`;
   if (number && number < 0.01) return `${sign ? ">" : "<"}${sign}$0.01`;
-  return `${sign}$${(number >= 10_000 ? large : cents).format(number)}`;
+  // Axes write thousands as k.
+  return `${sign}$${(number >= 10_000 ? large : cents).format(number).replace("K", "k")}`;
 }
 
 /** A decimal string as a price in USD, like the API's texts: `$64,123.40`, `$0.04105`. */

@@ -72,9 +72,9 @@ function named(range) {
 }
 
 function zonePicker() {
-  const zones = [...new Set([current().tz, "UTC", ...Intl.supportedValuesOf("timeZone")])];
+  const zones = new Set([current().tz, "UTC", ...Intl.supportedValuesOf("timeZone")].map((zone) => RENAMED[zone] ?? zone));
   return h("select", { onchange: (event) => useZone(event.target.value) },
-    zones.map((zone) => h("option", { value: zone }, (RENAMED[zone] ?? zone).replaceAll("_", " "))));
+    [...zones].map((zone) => h("option", { value: zone }, zone.replaceAll("_", " "))));
 }
 
 /** The form of a range of one's own, on the clocks of the zone. */
@@ -91,7 +91,7 @@ function customRange() {
     if (!fault.textContent) go({ range: null, start: start.value, end: end.value });
   }
   function update(route) {
-    summary.textContent = route.custom ? `${route.start} to ${route.end}`.replaceAll("T", " ") : "Custom";
+    summary.textContent = route.custom ? `${route.start} to ${route.end}`.replaceAll("T", " ").replaceAll(/(:\d\d):00/g, "$1") : "Custom";
     if (route.custom) [start.value, end.value] = [route.start, route.end];
   }
   return { details, update };
@@ -108,7 +108,7 @@ function ages() {
     const fresh = snapshots.filter(isFresh);
     others.replaceChildren(...fresh.map(chip));
     details.hidden = !fresh.length;
-    summary.textContent = `Updated ${age(Math.min(...fresh.map(({ age_seconds: seconds }) => seconds)))} ago`;
+    if (fresh.length) summary.textContent = `Updated ${age(Math.min(...fresh.map(({ age_seconds: seconds }) => seconds)))} ago`;
   }
   return { parts: [late, details], show };
 }

@@ -86,7 +86,7 @@ async function value({ data, dates }, lookup) {
 
 function changed({ price: now, changes }, below) {
   const part = (span) => h("span", {}, priceChange(changes[span]), h("span", { class: "soft" }, ` ${span.replace(/(\d+)(\D)/, "$1 $2")}`));
-  return h("section", { class: "tile wide" }, h("h2", {}, "Price"), h("div", { class: "value" }, exact(now, price)),
+  return h("section", { class: "tile broad" }, h("h2", {}, "Price"), h("div", { class: "value" }, exact(now, price)),
     h("div", { class: "changes" }, Object.keys(SPANS).map(part)), h("div", { class: "soft" }, below));
 }
 
@@ -98,7 +98,7 @@ function priceTiles({ own, old, ends, ...quoted }, route) {
   };
   const since = time(own, route.tz);
   return [changed(quoted, old ? `no data since ${since}, ${old} before the newest prices` : since),
-    h("section", { class: "tile wide" }, h("h2", {}, "Price range"), Object.keys(EXTREMES).map(range))];
+    h("section", { class: "tile broad" }, h("h2", {}, "Price range"), Object.keys(EXTREMES).map(range))];
 }
 
 /** How much there is of a receipt token and of the protocol's own; of others, this is not known. */

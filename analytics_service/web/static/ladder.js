@@ -72,6 +72,8 @@ export async function ladder(place, exposures, at, signal) {
     // What was asked for before is not wanted any more.
     drawing.abort();
     [loaded, drawing] = [null, new AbortController()];
+    said.replaceChildren();
+    listed.replaceChildren();
     field.value = slider.value;
     const names = followersOf(select.value, exposures).map(({ symbol }) => symbol).join(", ");
     follow.label.hidden = !names;
@@ -95,7 +97,7 @@ function controls(assets, { of, change = AT_FIRST, follow: isFollowed }, { redra
     h("option", { value: id, selected: id === of }, text)));
   // Accounts are asked for once the slider rests.
   const slider = h("input", { type: "range", max: HIGHEST, step: STEP, oninput: tell, onchange: settle });
-  point(slider, bounded(Number(change), AT_FIRST));
+  point(slider, bounded(Number(change || AT_FIRST), AT_FIRST));
   const field = h("input", { type: "number", min: LOWEST, max: HIGHEST, step: "any", value: slider.value, "aria-label": "Change in percent",
     onchange: () => choose(field.valueAsNumber) });
   const input = h("input", { type: "checkbox", checked: isFollowed === "1",
@@ -155,13 +157,13 @@ function turnsAt({ asset_info: { asset }, price: present }) {
 
 function spec({ steps }, place) {
   const x = numbers(steps.map(({ change }) => change));
-  const traces = [["Debt", "debt_value", LIQUIDATABLE], ["Collateral", "collateral_value", "--series-7"], ["Bad debt", "bad_debt", BAD_DEBT]]
+  const traces = [["Liquidatable debt", "debt_value", LIQUIDATABLE], ["Collateral", "collateral_value", "--series-7"], ["Bad debt", "bad_debt", BAD_DEBT]]
     .flatMap(([name, field, color]) => line(name, x, numbers(steps.map((step) => step[field])), color));
   const columns = [
     { title: "Change", number: true, cell: ({ change }) => withSign(change) },
     { title: "Price", number: true, cell: (step) => exact(step.price, price), read: (step) => price(step.price) },
     { title: "Accounts", number: true, cell: ({ accounts }) => accounts },
-    { title: "Debt", number: true, cell: (step) => exact(step.debt_value, usd), read: (step) => usd(step.debt_value) },
+    { title: "Liquidatable debt", number: true, cell: (step) => exact(step.debt_value, usd), read: (step) => usd(step.debt_value) },
     { title: "Collateral", number: true, cell: (step) => exact(step.collateral_value, usd), read: (step) => usd(step.collateral_value) },
     { title: "Bad debt", number: true, cell: (step) => exact(step.bad_debt, usd), read: (step) => usd(step.bad_debt) },
   ];

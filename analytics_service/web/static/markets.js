@@ -214,7 +214,7 @@ function valued({ borrow_collateral: collateral }) {
 }
 
 function number(title, sort, show = null) {
-  return { title, number: true, sort, cell: (row) => (isMissing(sort(row)) ? "–" : show(row)) };
+  return { title, number: true, sort, cell: (row) => (isMissing(sort(row)) ? "–" : h("data", { value: sort(row) }, show(row))) };
 }
 
 function summed(column) {
@@ -264,7 +264,7 @@ function utilization(row) {
   const used = part(row.deposits, row.debt);
   if (used === undefined) return "–";
   const label = `Utilization of ${row.symbol}`;
-  return h("span", {}, h("meter", { min: 0, max: 1, value: used, "aria-label": label }), ` ${percent(used)}`);
+  return h("data", { value: used }, h("meter", { min: 0, max: 1, value: used, "aria-label": label }), ` ${percent(used)}`);
 }
 
 function cell(column, row, made = column.cell(row) ?? "–") {
@@ -305,7 +305,7 @@ function by({ sort, number: isNumber }, isDown) {
   };
 }
 
-/** A link to the table as a file. Values are those of the API, in full. */
+/** A link to the table as a file. Values of the API are in full. */
 function tableLink(rows) {
   const there = COLUMNS.filter((column) => column.sort);
   const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);

@@ -2,9 +2,10 @@
 import { accounts } from "./accounts.js";
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { clear, line } from "./charts.js";
+import { assetColors } from "./colors.js";
 import { exact, failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, changeInPoints, percent, usd } from "./format.js";
+import { changeInPoints, percent, usd } from "./format.js";
 import { imported } from "./imported.js";
 import { follow, isAll, link, moment } from "./route.js";
 import { beginning, begun, BY_ASSET, history, largest, numbers, observed, shared, total } from "./series.js";
@@ -29,21 +30,26 @@ export async function overview(place, route, signal) {
   const range = starts.length ? { start: Math.min(...starts) } : {};
   const tvl = shared(() => observed(TVL, route, signal, range));
   const chosen = BY_ASSET.map(({ path }) => shared(async () => ({ ...(await largest(path, route, signal)), ...range })));
-  const byAsset = BY_ASSET.map(({ path }, place) => shared(async () => history(path, route, await chosen[place](), signal)));
+  // The colours of assets do not depend on which chart is drawn first.
+  const colored = Promise.allSettled(chosen.map((load) => load()))
+    .then((all) => assetColors(all.flatMap(({ value }) => value?.asset_ids.split(",") ?? [])));
+  const byAsset = BY_ASSET.map(({ path }, place) => shared(async () => {
+    await colored;
+    return history(path, route, await chosen[place](), signal);
+  }));
   const before = Promise.all([beginning(TVL, route, signal, range),
     ...BY_ASSET.map(async ({ path }, place) => beginning(path, route, signal, await chosen[place]()))]);
   const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), ...byAsset.map((load) => load()), before,
     // These are of the last hours, and would stand beside numbers of another moment.
     there.has("loans") && !("at" in at) ? recentLiquidations(route, signal) : null]);
-  const notes = [null, h("p", { class: "soft" }, RECEIPTS), null];
   const charts = [
     figure("Total value locked", tvl, tvlChart),
-    ...BY_ASSET.map(({ title }, place) => figure(title, byAsset[place], stacked, notes[place])),
+    ...BY_ASSET.map(({ title }, place) => figure(title, byAsset[place], stacked)),
   ];
   const [owing, events] = [h("div"), h("div")];
   const tiles = h("div", { class: "tiles lines" }, skeleton(TILES.slice(0, there.has("loans") && !("at" in at) ? 6 : 5)));
   const [first, ...others] = charts.map(({ panel }) => panel);
-  place.replaceChildren(h("h1", {}, "Overview"), dateOf(route) ?? "", tiles, first, h("div", { class: "pair" }, others, owing), events);
+  place.replaceChildren(h("h1", {}, "Overview"), dateOf(route) ?? "", tiles, h("p", { class: "soft" }, RECEIPTS), first, h("div", { class: "pair" }, others, owing), events);
   try {
     tiles.replaceChildren(...all(route, "at" in at, ...(await loading)));
   } catch (error) {
@@ -113,6 +119,6 @@ function liquidationTile({ data }) {
   const daily = sums.slice(1).map((sum, place) => (sum === null || sums[place] === null ? null : sum - sums[place]));
   const [before, last] = [daily.at(-2), daily.at(-1)];
   return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
-    h("div", {}, change(before, last), h("span", { class: "soft" }, " day on day")),
+    h("div", { class: "soft" }, `day before: ${usd(before ?? null)}`),
     spark(daily, "Liquidations of each of the last days"));
 }

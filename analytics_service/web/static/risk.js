@@ -53,12 +53,12 @@ export async function risk(place, route, signal) {
 function tiles({ accounts_with_debt: count, debt_value: debt, ...parts }, show) {
   const { at_risk: risky, liquidatable, bad_debt: bad, unpriced_debt_accounts: unpriced } = parts;
   return [
-    fact("Debt", usd(debt), button(count, "debt", show)),
-    fact("At risk, health below 1.1", usd(risky.debt_value),
+    fact("Debt", exact(debt, usd), button(count, "debt", show)),
+    fact("At risk, health below 1.1", exact(risky.debt_value, usd),
       button(risky.accounts, "at-risk", show), `, ${share(risky.debt_value, debt)}`),
-    fact("Liquidatable, health below 1", usd(liquidatable.debt_value),
+    fact("Liquidatable, health below 1", exact(liquidatable.debt_value, usd),
       button(liquidatable.accounts, "liquidatable", show), `, ${share(liquidatable.debt_value, debt)}`),
-    fact("Bad debt, not covered by collateral", usd(bad.value), button(bad.accounts, "bad-debt", show)),
+    fact("Bad debt, not covered by collateral", exact(bad.value, usd), button(bad.accounts, "bad-debt", show)),
     ...(unpriced ? [fact("Debt without a price", "N/A", `${number(unpriced)}, in no other figure`)] : []),
   ];
 }
@@ -122,9 +122,11 @@ function listing(groups, at, signal) {
 }
 
 function histogram({ histogram: ranges }, show) {
-  const color = ({ from }) => colorOf(Number(from) < 1 ? LIQUIDATABLE : Number(from) < 1.1 ? AT_RISK : "--series-1");
-  const bars = { x: ranges.map(rangeOf), y: ranges.map((range) => Number(range.debt_value)), name: "Debt", type: "bar",
-    hoverinfo: "skip", marker: { color: ranges.map(color) } };
+  const kinds = [["Liquidatable", -Infinity, 1, LIQUIDATABLE], ["At risk", 1, 1.1, AT_RISK], ["Others", 1.1, Infinity, "--series-1"]];
+  const bars = kinds.map(([name, least, below, color]) => {
+    const own = ranges.filter(({ from }) => from >= least && from < below);
+    return { x: own.map(rangeOf), y: own.map((range) => Number(range.debt_value)), name, type: "bar", hoverinfo: "skip", marker: { color: colorOf(color) } };
+  });
   const columns = [
     { title: "Health", cell: rangeOf },
     { title: "Accounts", number: true, cell: ({ accounts: count, from }) => button(count, from, show, count), read: ({ accounts: count }) => count },
@@ -132,7 +134,9 @@ function histogram({ histogram: ranges }, show) {
     { title: "Collateral", number: true, cell: (range) => exact(range.collateral_value, usd), read: (range) => usd(range.collateral_value) },
   ];
   const choose = (place) => ranges[place].accounts && show(ranges[place].from);
-  return { traces: [bars], choose, xaxis: { type: "category", title: { text: "Health" }, automargin: true }, yaxis: DOLLARS, table: { columns, rows: ranges } };
+  const x = ranges.map(rangeOf);
+  const xaxis = { type: "category", categoryorder: "array", categoryarray: x, tickfont: { size: 10 }, title: { text: "Health" }, automargin: true };
+  return { x, traces: bars, choose, xaxis, yaxis: DOLLARS, table: { columns, rows: ranges } };
 }
 
 function atRisk(...answers) {

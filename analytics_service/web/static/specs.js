@@ -66,7 +66,7 @@ function filled(column) {
 
 /** One stretch of an area. The library would draw a gap as zero, so each stretch is a stack of its own. */
 function area({ name, y, color }, x, [from, to], number) {
-  const line = { width: 0.5, color: colorOf(color) };
+  const line = { width: 0.7, color: colorOf("--paper") };
   return { x: x.slice(from, to), y: y.slice(from, to), name, type: "scatter", mode: "lines", stackgroup: `stretch ${number}`,
     line, fillcolor: colorOf(color), hoverinfo: "skip" };
 }

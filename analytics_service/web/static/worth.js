@@ -1,7 +1,7 @@
 // What an address is worth, and how that and its health have changed.
 import { ApiError } from "./api.js";
 import { line } from "./charts.js";
-import { failed, h, section } from "./dom.js";
+import { exact, failed, h, section } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, cut, percent, usd } from "./format.js";
 import { go, isAll, lengthOf } from "./route.js";
@@ -78,10 +78,10 @@ function chooser(chosen) {
 function overview(begun, history, { name, format, compared = change }, route) {
   const values = [...begun.series[0].v, ...history.series[0].v];
   const last = values.findLast((value) => value !== null) ?? null;
-  return tile(name, format(last), spanOf(begun, history, route), { values: numbers(values), end: null, compared });
+  return tile(name, exact(last, format), spanOf(begun, history, route), { values: numbers(values), end: null, compared });
 }
 
 function course(answer, { name, format, yaxis }) {
   const values = answer.series[0].v;
-  return overTime(answer, line(name, answer.x, numbers(values), "--series-1", answer.n), [{ name, values, format }], { yaxis });
+  return overTime(answer, line(name, answer.x, numbers(values), "--ink", answer.n), [{ name, values, format }], { yaxis });
 }
