@@ -23,7 +23,7 @@ from analytics_service.embedded.clickhouse import ending_with_holder
 from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
-from analytics_service.processes.child import end_with_parent
+from analytics_service.supervisor import end_with_parent
 from jobs import runner, scheduler
 from jobs.registry import JOBS
 

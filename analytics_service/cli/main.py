@@ -10,7 +10,7 @@ import click
 from analytics_service import logs
 from analytics_service.cli.signals import interrupt, terminate
 from analytics_service.errors import AnalyticsError
-from analytics_service.processes.memory import imported_for_good
+from analytics_service.server.memory import imported_for_good
 
 # Every command in the order of the help, with its module in this package and its name in the module.
 _COMMANDS = {

@@ -14,8 +14,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.errors import AnalyticsError
-from analytics_service.run.address import connected
-from analytics_service.run.welcome import sql_addresses
+from analytics_service.server.address import connected
+from analytics_service.server.welcome import sql_addresses
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Http, Monitor, Status
 from analytics_service.state.operations import read_store

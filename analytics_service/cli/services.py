@@ -13,8 +13,8 @@ from analytics_service.cli.options import (
     workers_option,
 )
 from analytics_service.cli.signals import following_signals
-from analytics_service.run.serve import serve as run_service
-from analytics_service.run.up import up as run_everything
+from analytics_service.server.serve import serve as run_service
+from analytics_service.server.up import up as run_everything
 
 
 @click.command()

@@ -11,10 +11,9 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import AnalyticsError, EmbeddedServerError
-from analytics_service.processes.supervisor import Restarts, Supervisor
-from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import scripts, statements
+from analytics_service.supervisor import Restarts, Supervisor, running
 
 log = logging.getLogger(__name__)
 

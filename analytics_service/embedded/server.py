@@ -14,10 +14,9 @@ from analytics_service.embedded.configuration import USER, Access, configured_po
 from analytics_service.embedded.definitions import Definitions
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
-from analytics_service.processes.child import Child, start_python
-from analytics_service.processes.program import Program, ending
 from analytics_service.store.server import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
 from analytics_service.store.sockets import other_end, require_peer
+from analytics_service.supervisor import Child, Program, ending, start_python
 
 _CHUNK = 4096
 # HTTP has an even port, and the native protocol the next one. They are below the range that systems use for outgoing

@@ -17,7 +17,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.processes.memory import resident_bytes
 from analytics_service.state.health import Worker
 
 # Environment variables of a process that writes to a folder. prometheus_client reads the first; the second names the
@@ -180,7 +179,7 @@ def _worker_report(metrics: Iterable[Metric]) -> Worker | None:
         requests=int(samples.get((_REQUESTS, pid), 0)),
         history=int(samples.get((_MEMORY, _HISTORY), 0)),
         answers=int(samples.get((_MEMORY, _ANSWERS), 0)),
-        resident=resident_bytes(int(pid)),
+        resident=_resident_bytes(int(pid)),
     )
 
 
@@ -190,3 +189,12 @@ def _is_begun(file: Path) -> bool:
         return file.stat().st_size > 0
     except FileNotFoundError:
         return False
+
+
+def _resident_bytes(pid: int) -> int | None:
+    """The resident memory of a process, with shared libraries; None if the system does not report it."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
+    except (OSError, IndexError):
+        return None
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

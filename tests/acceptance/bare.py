@@ -14,7 +14,7 @@ from tests.processes import PATIENCE
 
 # Its graceful timeout is an hour; no test waits for it.
 _PATIENT = """
-from analytics_service.run.gunicorn_conf import *
+from analytics_service.server.gunicorn_conf import *
 graceful_timeout = 3600
 """
 _AROUND = """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.run.address import connected
+from analytics_service.server.address import connected
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, alive, all_stopped, children, command_line, free_port, until
 
@@ -185,7 +185,7 @@ def test_plain_gunicorn_follows_orders_without_a_failed_request(
     """It finds the ClickHouse of its data folder. HUP replaces its workers. USR2 starts a second gunicorn; then TERM
     ends the first."""
     plain = Service(service.data_dir)
-    arguments = ("-c", "python:analytics_service.run.gunicorn_conf")
+    arguments = ("-c", "python:analytics_service.server.gunicorn_conf")
     with gunicorn(plain.data_dir, plain.bind, tmp_path / "printed", *arguments) as first:
         until(lambda: plain.get("/api/v1/assets/prices")[0] == 200)
         workers = children(first.pid)
@@ -205,7 +205,7 @@ def test_plain_gunicorn_follows_orders_without_a_failed_request(
 
 
 @pytest.mark.parametrize(
-    "arguments", [pytest.param((), marks=pytest.mark.slow), ("-c", "python:analytics_service.run.gunicorn_conf")]
+    "arguments", [pytest.param((), marks=pytest.mark.slow), ("-c", "python:analytics_service.server.gunicorn_conf")]
 )
 def test_plain_gunicorn_without_a_clickhouse_says_so_and_stops(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     printed = tmp_path / "printed"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analytics_service.config.settings import Settings
-from analytics_service.processes.child import Child, start_python
+from analytics_service.supervisor import Child, start_python
 
 SERVICE = "analytics_service.wsgi:app"
 _READY_SECONDS = 60
@@ -43,7 +43,7 @@ def gunicorn(
     with socket.create_server(("127.0.0.1", 0)) as free:
         bind = f"127.0.0.1:{free.getsockname()[1]}"
     own = replace(settings, bind=bind, metrics_bind="none", log_level="warning")
-    arguments = ["-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", application]
+    arguments = ["-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", application]
     child = start_python(arguments, {**own.to_environment(os.environ), **variables})
     try:
         wait_until_ready(f"http://{bind}{ready}", child)

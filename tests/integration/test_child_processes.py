@@ -13,8 +13,8 @@ import pytest
 import analytics_service
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.processes.child import Child, start_python
-from analytics_service.run.address import listen, require_free
+from analytics_service.server.address import listen, require_free
+from analytics_service.supervisor import Child, start_python
 from tests.processes import alive, free_port, until
 
 # Starts a child of its own, prints its id and waits; neither reacts to SIGTERM.
@@ -29,7 +29,7 @@ time.sleep(3600)
 """
 _ENDS_WITH_PARENT = """
 import time
-from analytics_service.processes.child import end_with_parent
+from analytics_service.supervisor import end_with_parent
 end_with_parent()
 print("ready", flush=True)
 time.sleep(3600)
@@ -42,7 +42,7 @@ time.sleep(1)
 """
 _PARENT = f"""
 import os, time
-from analytics_service.processes.child import start_python
+from analytics_service.supervisor import start_python
 print(start_python(["-c", {_ENDS_WITH_PARENT!r}], os.environ).pid, flush=True)
 time.sleep(3600)
 """

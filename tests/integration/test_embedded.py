@@ -31,8 +31,6 @@ from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer, Ping
 from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
-from analytics_service.processes.supervisor import Restarts, Supervisor
-from analytics_service.processes.watch import running
 from analytics_service.store.admission import Claim, claim, read_claim, simulated_spec
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
@@ -46,6 +44,7 @@ from analytics_service.store.server import (
     read_password,
     read_running,
 )
+from analytics_service.supervisor import Restarts, Supervisor, running
 from tests.clickhouse import client, hello
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder

@@ -17,8 +17,8 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.run.past import FillingPast
-from analytics_service.run.up import take_first_snapshots
+from analytics_service.server.past import FillingPast
+from analytics_service.server.up import take_first_snapshots
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads

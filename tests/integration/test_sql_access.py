@@ -18,13 +18,12 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import StoreFailure
-from analytics_service.processes.supervisor import Restarts, Supervisor
-from analytics_service.processes.watch import running
-from analytics_service.run.welcome import sql_addresses
+from analytics_service.server.welcome import sql_addresses
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.researcher import fixed_settings, make_researcher, researcher_grants, researcher_script
 from analytics_service.store.server import RESEARCHER_PASSWORD, read_password, read_running
+from analytics_service.supervisor import Restarts, Supervisor, running
 from tests.clickhouse import hello
 from tests.dictionary import DICTIONARY
 

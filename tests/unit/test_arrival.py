@@ -13,7 +13,7 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.share import seconds_left
-from analytics_service.run.connection import Connection
+from analytics_service.server.connection import Connection
 from analytics_service.state.heads import Heads
 from analytics_service.store.sql import Parts
 from tests.doubles import LOCAL, LedgerStore

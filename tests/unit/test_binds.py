@@ -11,7 +11,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.run.address import connected, listen, local_url, release, require_free
+from analytics_service.server.address import connected, listen, local_url, release, require_free
 from tests.doubles import LOCAL
 from tests.processes import free_port
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from analytics_service.run.handover import all_ready, gunicorn_binds, obstacle, report_ready, variables
+from analytics_service.server.handover import all_ready, gunicorn_binds, obstacle, report_ready, variables
 
 # What gunicorn does before it forks workers, and then what a worker does. Prints the threads that were there before, of
 # Python and of Polars' pool, and whether the worker imports the code itself.
@@ -14,7 +14,7 @@ FORK = """
 import re, sys, threading
 from pathlib import Path
 from types import SimpleNamespace
-from analytics_service.run.gunicorn_conf import on_starting
+from analytics_service.server.gunicorn_conf import on_starting
 on_starting(SimpleNamespace(START_CTX={}))
 names = [path.read_text("utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
 print(threading.active_count(), sum(bool(re.fullmatch(r"polars-\\d+", name)) for name in names))

@@ -17,8 +17,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import ProcessError, StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.run import metrics_folder
-from analytics_service.run.metrics_folder import WorkerMetrics, new_folder
+from analytics_service.server import metrics_folder
+from analytics_service.server.metrics_folder import WorkerMetrics, new_folder
 from analytics_service.store.connection import Store
 from tests.doubles import LOCAL
 from tests.samples import samples

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from analytics_service.errors import AnalyticsError
-from analytics_service.processes.program import Program
-from analytics_service.processes.supervisor import Replaceable, Restarts, Supervisor
+from analytics_service.supervisor import Program, Replaceable, Restarts, Supervisor
 
 HOPELESS = 78
 

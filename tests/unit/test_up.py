@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.run.past import past_instants
+from analytics_service.server.past import past_instants
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS

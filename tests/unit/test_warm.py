@@ -12,7 +12,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import Rate
-from analytics_service.run.warm import warm
+from analytics_service.server.warm import warm
 
 OPEN = Settings(clickhouse_url="http://127.0.0.1:1")
 GUARDED = replace(OPEN, api_keys_file=Path(os.devnull), rate_limit=Rate(1, 60))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from analytics_service.errors import ProcessError
-from analytics_service.processes.watch import running
+from analytics_service.supervisor import running
 
 
 class FakeSupervisor:

@@ -11,18 +11,16 @@ from io import FileIO
 from queue import Empty, SimpleQueue
 
 from analytics_service.config.settings import Settings
-from analytics_service.processes.child import Child, start_python
-from analytics_service.processes.program import Program
-from analytics_service.processes.supervisor import Replaceable, Restarts, Supervisor
-from analytics_service.run import handover
-from analytics_service.run.address import listen, release
+from analytics_service.server import handover
+from analytics_service.server.address import listen, release
+from analytics_service.supervisor import Child, Program, Replaceable, Restarts, Supervisor, start_python
 
 log = logging.getLogger(__name__)
 
 # Numbers of signals in the order in which the operator sent them; None when a part of the service has failed.
 Orders = SimpleQueue[int | None]
 
-_ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", "analytics_service.wsgi:app")
+_ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", "analytics_service.wsgi:app")
 _LONGEST_WAIT = 1.0
 _REPLACE = frozenset({signal.SIGHUP, signal.SIGUSR2})
 

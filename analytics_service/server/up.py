@@ -24,15 +24,11 @@ from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import tell
 from analytics_service.market.instants import floored, instant
 from analytics_service.market.share import within
-from analytics_service.processes.child import Child, start_python
-from analytics_service.processes.program import Program
-from analytics_service.processes.supervisor import Restarts, Supervisor
-from analytics_service.processes.watch import Supervised, running
-from analytics_service.run.address import require_free
-from analytics_service.run.http_service import HttpService, Orders
-from analytics_service.run.metrics_folder import new_folder
-from analytics_service.run.past import LATER, FillingPast, fill, reason_of
-from analytics_service.run.welcome import welcome
+from analytics_service.server.address import require_free
+from analytics_service.server.http_service import HttpService, Orders
+from analytics_service.server.metrics_folder import new_folder
+from analytics_service.server.past import LATER, FillingPast, fill, reason_of
+from analytics_service.server.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
 from analytics_service.store.assets import ASSETS_FAMILY
@@ -41,6 +37,7 @@ from analytics_service.store.ledger import read_heads, read_ledger, without_futu
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
+from analytics_service.supervisor import Child, Program, Restarts, Supervised, Supervisor, running, start_python
 from jobs.registry import JOBS, Job
 from jobs.runner import run_once
 

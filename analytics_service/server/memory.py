@@ -1,13 +1,11 @@
-"""Measures the memory of a process, bounds the freed memory that it keeps, and imports modules for good."""
+"""Bounds the freed memory that a process keeps, and imports modules for good."""
 
 import ctypes
 import gc
 import os
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
-_PROC = Path("/proc")
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -16,15 +14,6 @@ _MIB = 2**20
 # Options of Polars' allocator, jemalloc, read when it is loaded. By default it has four heaps for each processor, and
 # freed pages count as in use for another second.
 _POLARS = ("_RJEM_MALLOC_CONF", "narenas:1,muzzy_decay_ms:0")
-
-
-def resident_bytes(pid: int) -> int | None:
-    """The resident memory of a process, with shared libraries; None if the system does not report it."""
-    try:
-        pages = (_PROC / str(pid) / "statm").read_text("ascii").split()[1]
-    except (OSError, IndexError):
-        return None
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def bound_idle_memory() -> None:

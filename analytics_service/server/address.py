@@ -9,8 +9,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
 from analytics_service.errors import SettingError
 from analytics_service.logs import tell
-from analytics_service.processes.child import is_orphan
 from analytics_service.store.sockets import listening
+from analytics_service.supervisor import is_orphan
 
 _POLL_SECONDS = 0.2
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here

@@ -7,7 +7,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.errors import SourceError
-from analytics_service.run.address import local_url
+from analytics_service.server.address import local_url
 from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.registry import Choice
 from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of

@@ -1,16 +1,177 @@
-"""Supervises a child process: starts it, notices its end or silence, restarts it after a delay, stops it (rule 9.2)."""
+"""Child processes that run this Python: started, watched, restarted after a delay, and stopped (rule 9.2)."""
 
 import logging
+import os
+import select
+import signal
+import stat
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
-from analytics_service.errors import AnalyticsError
-from analytics_service.processes.child import Child
-from analytics_service.processes.program import Program
+from analytics_service.errors import AnalyticsError, ProcessError
 
 log = logging.getLogger(__name__)
+
+# Set for children whose standard input is a pipe that their parent holds open while it lives.
+_VARIABLE = "_ANALYTICS_SUPERVISED"
+
+
+class Child(subprocess.Popen[bytes]):
+    """A child process that leads a session of its own and should end when its standard input ends."""
+
+    def end_input(self) -> None:
+        """Close the child's standard input, which asks some children to stop."""
+        if self.stdin is not None:
+            self.stdin.close()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the child to end; False when it still runs after this many seconds."""
+        try:
+            self.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """Kill the child and every process of its session, such as gunicorn's workers, and wait for the child."""
+        if self.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
+
+
+def start_python(
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    output: int | None = None,
+    pass_fds: Sequence[int] = (),
+) -> Child:
+    """Start this Python with arguments, such as `-m module`.
+
+    `output` is a file descriptor for the child's standard output and error; with None it shares this process's.
+    """
+    return Child(
+        [sys.executable, "-P", *arguments],
+        env={**environ, "PYTHONPATH": _path(environ), _VARIABLE: "1"},
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        pass_fds=pass_fds,
+        # Ctrl-C in the terminal reaches the parent only, which then stops its children in order.
+        start_new_session=True,
+    )
+
+
+def end_with_parent() -> None:
+    """Make this process stop, as on SIGTERM, once its supervising parent is gone. Without a supervisor, do nothing."""
+    if os.environ.pop(_VARIABLE, None):
+        threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
+
+
+def is_orphan(pid: int) -> bool:
+    """Whether a process was started by start_python and its parent is gone. If so, it is about to end."""
+    try:
+        # Opening the child's standard input takes nothing from it.
+        descriptor = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        events = select.poll()
+        events.register(descriptor, 0)
+        return stat.S_ISFIFO(os.fstat(descriptor).st_mode) and bool(events.poll(0))
+    finally:
+        os.close(descriptor)
+
+
+def _watch_parent() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _path(environ: Mapping[str, str]) -> str:
+    """A PYTHONPATH that begins with this very copy of the package, installed or not."""
+    root = str(Path(__file__).resolve().parents[1])
+    return os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH", "")]))
+
+
+class Program(ABC):
+    """A program that runs as a child process. The defaults suit programs that stop on SIGTERM and log where we do."""
+
+    # Follows "The" in messages.
+    name: str
+    # Seconds from the request to stop until the child and its whole session are killed.
+    grace: float
+    # Seconds from launch until a child that is not ready is killed.
+    ready_seconds = 60.0
+    # Consecutive pings, a second apart, that a running child may miss until it is killed; None means no pings.
+    silent_seconds: int | None = None
+    # Seconds that a child must run before the program counts as working. From then on it is restarted without limit.
+    trial_seconds = 0.0
+    # The end of a message about a failure.
+    where_logged = "See what it logged above."
+    # Exit codes after which a restart would not help.
+    hopeless: frozenset[int] = frozenset()
+    # Raised, with the reason, when the program cannot be kept running.
+    error: type[AnalyticsError] = ProcessError
+
+    @abstractmethod
+    def launch(self) -> Child:
+        """Start a child process. OSError when the system refuses."""
+
+    def is_ready(self) -> bool:
+        """Whether the running child has finished starting."""
+        return True
+
+    def obstacle(self) -> str:
+        """The reason why a ready child must not take over from a working child; empty when it may."""
+        return ""
+
+    def announce(self) -> bool:
+        """Announce that a child has become ready; False when that must be tried again."""
+        return True
+
+    def is_answering(self) -> bool:
+        """Whether the running child has answered since the last call. Returns at once."""
+        return True
+
+    def fault(self) -> str:
+        """Why the running child has to be restarted although it answers, as the rest of a sentence; empty if not."""
+        return ""
+
+    def adapt(self) -> bool:
+        """Remove the cause of the last failed start; False when there is nothing to remove.
+
+        OSError or the program's error when that fails.
+        """
+        return False
+
+    def ask_to_stop(self, child: Child) -> None:
+        """Begin an orderly stop."""
+        child.terminate()
+
+    def release(self) -> None:  # noqa: B027 - most programs have nothing to close
+        """Close the resources of the last child, which has ended."""
+
+    def explain(self, code: int) -> str:
+        """The reason why the child ended, in full sentences, from its exit code."""
+        return f"The {self.name} {ending(code)}. {self.where_logged}"
+
+
+def ending(code: int) -> str:
+    """The end of a process, as the rest of a sentence."""
+    if code == -signal.SIGKILL:
+        return "was killed by signal 9, as the system does when memory runs out"
+    return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
 
 _READY_POLL_SECONDS = 0.02
 _ANSWER_POLL_SECONDS = 1.0
@@ -250,3 +411,54 @@ class Replaceable:
         """Stop the program, and the other instance if a replacement was interrupted."""
         for supervisor in (self._current, *self._others):
             supervisor.stop()
+
+
+_POLL_SECONDS = 0.05
+
+
+class Supervised(Protocol):
+    """A Supervisor, or anything else that can be started, checked regularly and stopped."""
+
+    def start(self) -> None: ...
+    def check(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+@contextmanager
+def running(supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -> Iterator[None]:
+    """Start programs in order, keep them running during the block, then stop them in the same order.
+
+    `on_failure` is called from another thread when a program cannot be kept running. From then on no program is
+    restarted, and the end of the block raises that program's error.
+    """
+    failures: list[Exception] = []
+    stopping = threading.Event()
+
+    def check_all() -> None:
+        try:
+            while not stopping.wait(_POLL_SECONDS):
+                for supervisor in supervisors:
+                    supervisor.check()
+        # Any exception: it ends the watch, so the main thread must learn of it.
+        except Exception as error:
+            log.error("%s", error)
+            failures.append(error)
+            on_failure()
+
+    watcher = threading.Thread(target=check_all, name="process-watcher", daemon=True)
+    try:
+        with ExitStack() as at_end:
+            for supervisor in reversed(supervisors):
+                at_end.callback(supervisor.stop)
+            try:
+                for supervisor in supervisors:
+                    supervisor.start()
+                watcher.start()
+                yield
+            finally:
+                stopping.set()
+                if watcher.ident is not None:
+                    watcher.join()
+    finally:
+        if failures:
+            raise failures[0]

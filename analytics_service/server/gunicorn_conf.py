@@ -1,4 +1,4 @@
-"""gunicorn's configuration: `gunicorn -c python:analytics_service.run.gunicorn_conf analytics_service.wsgi:app`.
+"""gunicorn's configuration: `gunicorn -c python:analytics_service.server.gunicorn_conf analytics_service.wsgi:app`.
 
 It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options take precedence.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from gunicorn import glogging
 
-from analytics_service.processes.memory import bound_idle_memory, imported_for_good
+from analytics_service.server.memory import bound_idle_memory, imported_for_good
 
 # Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
 bound_idle_memory()
@@ -23,10 +23,10 @@ from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.rate_limit import shared_counts
-from analytics_service.processes.child import end_with_parent
-from analytics_service.run.handover import gunicorn_binds, is_supervised, report_ready
-from analytics_service.run.metrics_folder import MEMORY, WorkerMetrics
-from analytics_service.run.warm import warm_for_a_while
+from analytics_service.server.handover import gunicorn_binds, is_supervised, report_ready
+from analytics_service.server.metrics_folder import MEMORY, WorkerMetrics
+from analytics_service.server.warm import warm_for_a_while
+from analytics_service.supervisor import end_with_parent
 
 logs.begin(os.environ)
 try:
@@ -46,7 +46,7 @@ proc_name = "analytics-service"
 bind = gunicorn_binds(_settings.binds)
 workers = _settings.workers
 # Our worker needs epoll and eventfd, which only Linux has.
-worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
+worker_class = "analytics_service.server.worker.Worker" if sys.platform == "linux" else "gthread"
 threads = _settings.threads
 # All gunicorns of one user would share a single control socket.
 control_socket_disable = True

@@ -19,7 +19,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from analytics_service.http.errors import malformed
 from analytics_service.http.requests import new_request_id
 from analytics_service.logs import REQUEST_ID
-from analytics_service.run.connection import Connection
+from analytics_service.server.connection import Connection
 from analytics_service.store.retries import ANY_FAILURE
 
 # Seconds within which a request's head must arrive, and within which a client must read some of its answer.

@@ -8,11 +8,11 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder
 from analytics_service.errors import AccessRefused, AnalyticsError
 from analytics_service.http.api_keys import require_keys
-from analytics_service.processes.watch import running
-from analytics_service.run.address import require_free
-from analytics_service.run.http_service import HttpService, Orders
+from analytics_service.server.address import require_free
+from analytics_service.server.http_service import HttpService, Orders
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
+from analytics_service.supervisor import running
 
 log = logging.getLogger(__name__)
 

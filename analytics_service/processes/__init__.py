@@ -1,1 +1,0 @@
-"""The supervisor of child processes: starts, watches, restarts and stops them."""
