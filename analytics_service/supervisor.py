@@ -2,9 +2,7 @@
 
 import logging
 import os
-import select
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -22,6 +20,11 @@ log = logging.getLogger(__name__)
 
 # Set for children whose standard input is a pipe that their parent holds open while it lives.
 _VARIABLE = "_ANALYTICS_SUPERVISED"
+_CHECK_SECONDS = 0.05
+_READY_POLL_SECONDS = 0.02
+_ANSWER_POLL_SECONDS = 1.0
+# Attempts at the first start. Before each further attempt the program must be able to adapt something.
+_FIRST_STARTS = 3
 
 
 class Child(subprocess.Popen[bytes]):
@@ -58,9 +61,12 @@ def start_python(
 
     `output` is a file descriptor for the child's standard output and error; with None it shares this process's.
     """
+    # The path begins with this very copy of the package, installed or not.
+    root = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH", "")]))
     return Child(
         [sys.executable, "-P", *arguments],
-        env={**environ, "PYTHONPATH": _path(environ), _VARIABLE: "1"},
+        env={**environ, "PYTHONPATH": path, _VARIABLE: "1"},
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=output,
@@ -76,31 +82,10 @@ def end_with_parent() -> None:
         threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
 
 
-def is_orphan(pid: int) -> bool:
-    """Whether a process was started by start_python and its parent is gone. If so, it is about to end."""
-    try:
-        # Opening the child's standard input takes nothing from it.
-        descriptor = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        events = select.poll()
-        events.register(descriptor, 0)
-        return stat.S_ISFIFO(os.fstat(descriptor).st_mode) and bool(events.poll(0))
-    finally:
-        os.close(descriptor)
-
-
 def _watch_parent() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _path(environ: Mapping[str, str]) -> str:
-    """A PYTHONPATH that begins with this very copy of the package, installed or not."""
-    root = str(Path(__file__).resolve().parents[1])
-    return os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH", "")]))
 
 
 class Program(ABC):
@@ -114,13 +99,9 @@ class Program(ABC):
     ready_seconds = 60.0
     # Consecutive pings, a second apart, that a running child may miss until it is killed; None means no pings.
     silent_seconds: int | None = None
-    # Seconds that a child must run before the program counts as working. From then on it is restarted without limit.
-    trial_seconds = 0.0
     # The end of a message about a failure.
     where_logged = "See what it logged above."
-    # Exit codes after which a restart would not help.
-    hopeless: frozenset[int] = frozenset()
-    # Raised, with the reason, when the program cannot be kept running.
+    # Raised, with the reason, when the first start fails.
     error: type[AnalyticsError] = ProcessError
 
     @abstractmethod
@@ -129,14 +110,6 @@ class Program(ABC):
 
     def is_ready(self) -> bool:
         """Whether the running child has finished starting."""
-        return True
-
-    def obstacle(self) -> str:
-        """The reason why a ready child must not take over from a working child; empty when it may."""
-        return ""
-
-    def announce(self) -> bool:
-        """Announce that a child has become ready; False when that must be tried again."""
         return True
 
     def is_answering(self) -> bool:
@@ -173,16 +146,6 @@ def ending(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-_READY_POLL_SECONDS = 0.02
-_ANSWER_POLL_SECONDS = 1.0
-# Attempts at the first start. Before each further attempt the program must be able to adapt something.
-_FIRST_STARTS = 3
-# Limit of short-lived starts of a program that has never worked.
-_TRIALS = 5
-# Exit codes from this number on mean signals, as in shells.
-_SIGNALS = 128
-
-
 @dataclass(slots=True)
 class Restarts:
     """Counts consecutive short-lived starts. A process that ran for `long_lived` seconds resets the count."""
@@ -199,16 +162,8 @@ class Restarts:
         return self.delays[min(self.short_lived_starts, len(self.delays)) - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    reason: str
-    hopeless: bool = False
-    # Whether it ended with its own error code. Otherwise it was stopped, killed, or could not be started.
-    by_itself: bool = False
-
-
 class Supervisor:
-    """Keeps a program running as long as check() is called regularly. For one thread at a time."""
+    """Keeps a program running as long as check() is called regularly. Another thread may call the other methods."""
 
     def __init__(
         self,
@@ -221,199 +176,152 @@ class Supervisor:
         self._restarts = restarts
         self._clock = clock
         self._pause = pause
+        self._lock = threading.Lock()
         self._child: Child | None = None
+        # Children that were replaced and finish what they have begun.
+        self._replaced: list[Child] = []
         self._launched_at = 0.0
         self._ready_at: float | None = None
         self._restart_at: float | None = None
         self._ask_at = 0.0
         self._unanswered = 0
-        self._works = False
 
     def start(self) -> None:
         """Return once the child is ready. The program's error when the child cannot be started, ends before it is ready
         or takes too long."""
-        try:
-            self._start()
-        except OSError as error:
-            raise self._program.error(self._not_started(error)) from error
-
-    def require_able(self) -> None:
-        """The program's error when the ready child must not take over from a working child."""
-        if obstacle := self._program.obstacle():
-            raise self._program.error(f"The new {self._program.name} is not able to take over: {obstacle}")
+        for remaining in reversed(range(_FIRST_STARTS)):
+            failure = self._first_start()
+            if not failure:
+                return
+            if not remaining or not self._program.adapt():
+                raise self._program.error(failure)
 
     def check(self) -> None:
-        """Detect the child's end or its silence, and restart it after a delay.
-
-        The program's error when its exit code says that no restart helps, or when it has never worked and five restarts
-        did not help.
-        """
-        if self._restart_at is not None:
-            if self._clock() >= self._restart_at:
-                self._restart()
-        elif self._child is not None:
-            was_ready = self._ready_at is not None
-            failure = self._look(self._child)
-            if failure is not None:
-                self._schedule_restart(failure)
-            elif self._ready_at is not None and not was_ready:
-                log.warning("The %s was restarted.", self._program.name)
+        """Detect the child's end or its silence, and restart it after a delay."""
+        with self._lock:
+            for child in [child for child in self._replaced if child.poll() is not None]:
+                child.end_input()
+                self._replaced.remove(child)
+            if self._restart_at is not None:
+                if self._clock() >= self._restart_at:
+                    self._restart()
+            elif self._child is not None:
+                was_ready = self._ready_at is not None
+                if failure := self._failure(self._child):
+                    self._schedule_restart(failure)
+                elif self._ready_at is not None and not was_ready:
+                    log.warning("The %s is ready again.", self._program.name)
 
     def signal(self, number: int) -> None:
-        if self._child is not None:
-            self._child.send_signal(number)
+        with self._lock:
+            if self._child is not None:
+                self._child.send_signal(number)
+
+    def replace(self) -> None:
+        """Start another child, and ask the running one to stop meanwhile. It goes on if the system starts none."""
+        with self._lock:
+            before = self._child
+            try:
+                self._launch()
+            except OSError as error:
+                log.error("%s The running one goes on.", self._not_started(error))
+                return
+            if before is not None:
+                self._program.ask_to_stop(before)
+                self._replaced.append(before)
 
     def stop(self) -> None:
-        """Return once the child has stopped, or has been killed with its session after the grace period."""
+        """Return once all children have stopped, or were killed with their sessions after the grace period."""
         self._restart_at = None
-        child = self._child
-        if child is None:
-            return
-        if child.poll() is None:
+        alive = [child for child in (*self._replaced, self._child) if child is not None and child.poll() is None]
+        for child in alive:
             self._program.ask_to_stop(child)
+        for child in alive:
             if not child.ends_within(self._program.grace):
                 log.warning("The %s did not stop in %.0f s and is killed.", self._program.name, self._program.grace)
                 child.kill()
-        self._release()
+        for child in self._replaced:
+            child.end_input()
+        self._replaced = []
+        self._forget()
 
-    def _start(self) -> None:
-        for remaining in reversed(range(_FIRST_STARTS)):
-            failure = self._first_start()
-            if failure is None:
-                return
-            if not remaining or not self._program.adapt():
-                raise self._program.error(failure.reason)
-
-    def _first_start(self) -> _Failure | None:
-        child = self._launch()
+    def _first_start(self) -> str:
+        """Why the child did not become ready; empty once it has."""
+        try:
+            child = self._launch()
+        except OSError as error:
+            return self._not_started(error)
         while True:
-            failure = self._look(child)
-            if failure is not None:
-                self._release()
+            if failure := self._failure(child):
+                self._forget()
                 return failure
             if self._ready_at is not None:
-                return None
+                return ""
             self._pause(_READY_POLL_SECONDS)
 
     def _launch(self) -> Child:
+        child = self._program.launch()
+        self._child, self._launched_at = child, self._clock()
         self._restart_at = self._ready_at = None
         self._unanswered = 0
-        self._launched_at = self._clock()
-        self._child = self._program.launch()
-        self._note_readiness()
-        return self._child
+        return child
 
-    def _look(self, child: Child) -> _Failure | None:
-        """The reason why the child ended or has to be killed; None while it is well. Records when it became ready."""
+    def _failure(self, child: Child) -> str:
+        """Why the child ended or had to be killed; empty while it is well. Records when it became ready."""
         code = child.poll()
         if code is not None:
-            hopeless, by_itself = code in self._program.hopeless, 0 < code < _SIGNALS
-            return _Failure(self._program.explain(code), hopeless, by_itself)
+            return self._program.explain(code)
         self._note_readiness()
         fault = self._fault()
-        if fault is None:
-            return None
+        if not fault:
+            return ""
         child.kill()
-        return _Failure(f"The {self._program.name} {fault}. {self._program.where_logged}")
+        return f"The {self._program.name} {fault}. {self._program.where_logged}"
 
-    def _fault(self) -> str | None:
-        """The reason why the running child has to be killed, as the rest of a sentence; None while it is well."""
+    def _fault(self) -> str:
         if self._is_silent():
             return f"has not answered for {self._program.silent_seconds} s"
         if self._ready_at is None and self._clock() - self._launched_at >= self._program.ready_seconds:
             return f"was not ready after {self._program.ready_seconds:.0f} s"
-        return self._program.fault() or None
+        return self._program.fault()
 
     def _note_readiness(self) -> None:
-        if self._ready_at is None and self._program.is_ready() and self._program.announce():
+        if self._ready_at is None and self._program.is_ready():
             self._ready_at = self._clock()
 
     def _is_silent(self) -> bool:
-        """Whether the child has missed too many consecutive pings. Pings are counted instead of time, because this
-        process may have been paused."""
-        maximum = self._program.silent_seconds
-        if maximum is None or self._ready_at is None or self._clock() < self._ask_at:
+        """Ping the child, at most once a second. A pause of this process itself counts as one missed answer."""
+        silent, now = self._program.silent_seconds, self._clock()
+        if silent is None or self._ready_at is None or now < self._ask_at:
             return False
-        self._ask_at = self._clock() + _ANSWER_POLL_SECONDS
+        self._ask_at = now + _ANSWER_POLL_SECONDS
         self._unanswered = 0 if self._program.is_answering() else self._unanswered + 1
-        return self._unanswered >= maximum
+        return self._unanswered >= silent
 
     def _restart(self) -> None:
         try:
             self._program.adapt()
             self._launch()
         except (OSError, AnalyticsError) as error:
-            self._schedule_restart(_Failure(self._not_started(error)))
+            self._schedule_restart(self._not_started(error))
 
     def _not_started(self, error: Exception) -> str:
         return f"The {self._program.name} could not be started: {str(error).rstrip('.')}."
 
-    def _schedule_restart(self, failure: _Failure) -> None:
+    def _schedule_restart(self, failure: str) -> None:
         # A child that never became ready counts as short-lived, however long its start took.
         lifetime = 0.0 if self._ready_at is None else self._clock() - self._ready_at
-        self._works |= self._ready_at is not None and lifetime >= self._program.trial_seconds
-        self._release()
+        self._forget()
         delay = self._restarts.next_delay(lifetime)
-        never_works = failure.by_itself and not self._works and self._restarts.short_lived_starts > _TRIALS
-        if failure.hopeless or never_works:
-            raise self._program.error(f"Restarting the {self._program.name} did not help; giving up. {failure.reason}")
-        log.error("%s It is restarted in %s s.", failure.reason, delay)
+        log.error("%s It is restarted in %s s.", failure, delay)
         self._restart_at = self._clock() + delay
 
-    def _release(self) -> None:
+    def _forget(self) -> None:
         """Close the pipe to a child that has ended, and its other resources."""
         if self._child is not None:
             self._child.end_input()
             self._program.release()
         self._child = None
-
-
-class Replaceable:
-    """A Supervisor, and a way to replace it. One thread may call `check` while another calls the other methods."""
-
-    def __init__(self, make: Callable[[], Supervisor]) -> None:
-        self._make = make
-        self._current = make()
-        self._others: list[Supervisor] = []
-        self._lock = threading.Lock()
-
-    def start(self) -> None:
-        self._current.start()
-
-    def check(self) -> None:
-        with self._lock:
-            self._current.check()
-
-    def signal(self, number: int) -> None:
-        with self._lock:
-            self._current.signal(number)
-
-    def replace(self) -> None:
-        """Start a second instance, and stop the first once the second is ready and able. If that fails, the first goes
-        on."""
-        successor = self._make()
-        self._others.append(successor)
-        try:
-            successor.start()
-            successor.require_able()
-        except AnalyticsError as error:
-            log.error("%s The one that was running goes on.", error)
-            successor.stop()
-            self._others.remove(successor)
-            return
-        with self._lock:
-            before, self._current = self._current, successor
-        self._others = [before]
-        before.stop()
-        self._others = []
-
-    def stop(self) -> None:
-        """Stop the program, and the other instance if a replacement was interrupted."""
-        for supervisor in (self._current, *self._others):
-            supervisor.stop()
-
-
-_POLL_SECONDS = 0.05
 
 
 class Supervised(Protocol):
@@ -426,17 +334,17 @@ class Supervised(Protocol):
 
 @contextmanager
 def running(supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -> Iterator[None]:
-    """Start programs in order, keep them running during the block, then stop them in the same order.
+    """Start programs in order, keep them running during the block, then stop them in reverse.
 
-    `on_failure` is called from another thread when a program cannot be kept running. From then on no program is
-    restarted, and the end of the block raises that program's error.
+    `on_failure` is called from another thread when a check fails. From then on no program is restarted, and the end of
+    the block raises that error.
     """
     failures: list[Exception] = []
     stopping = threading.Event()
 
     def check_all() -> None:
         try:
-            while not stopping.wait(_POLL_SECONDS):
+            while not stopping.wait(_CHECK_SECONDS):
                 for supervisor in supervisors:
                     supervisor.check()
         # Any exception: it ends the watch, so the main thread must learn of it.
@@ -448,17 +356,15 @@ def running(supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -
     watcher = threading.Thread(target=check_all, name="process-watcher", daemon=True)
     try:
         with ExitStack() as at_end:
-            for supervisor in reversed(supervisors):
+            for supervisor in supervisors:
                 at_end.callback(supervisor.stop)
+                supervisor.start()
+            watcher.start()
             try:
-                for supervisor in supervisors:
-                    supervisor.start()
-                watcher.start()
                 yield
             finally:
                 stopping.set()
-                if watcher.ident is not None:
-                    watcher.join()
+                watcher.join()
     finally:
         if failures:
             raise failures[0]

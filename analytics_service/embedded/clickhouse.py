@@ -40,7 +40,7 @@ def clickhouse(
     This is the server that ANALYTICS_CLICKHOUSE_URL names, or the server that another process of this user runs in the
     data folder, or a server started here on behalf of `command` and stopped at the end. With `attach` false, another
     process's server is an EmbeddedServerError. `on_failure` is called from another thread when a server started here
-    cannot be kept running; the block's end then raises EmbeddedServerError. Parts of a service use its server.
+    cannot be watched any more; the block's end then raises that error. Parts of a service use its server.
     """
     if settings.clickhouse_url is not None or FOUND in os.environ:
         yield settings

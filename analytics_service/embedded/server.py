@@ -79,7 +79,6 @@ class EmbeddedServer(Program):
     # Opening many tables after a crash takes time.
     ready_seconds = 120.0
     silent_seconds = 20
-    hopeless = frozenset({UNUSABLE})
     error = EmbeddedServerError
 
     def __init__(self, folder: DataFolder, lock: int, settings: Settings) -> None:
@@ -113,8 +112,18 @@ class EmbeddedServer(Program):
         return child
 
     def is_ready(self) -> bool:
-        """Whether the server answers a query: how many of its writes were lost. Nothing is sent to another process on
-        its port."""
+        """Whether the server answers a query, and its address was announced to other processes. Not while the disk is
+        full."""
+        if not self._answers():
+            return False
+        try:
+            self._folder.announce(Running(os.getpid(), self._pid, self._port, USER))
+        except OSError:
+            return False
+        return True
+
+    def _answers(self) -> bool:
+        """Ask the server how many of its writes were lost. Nothing is sent to another process on its port."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_ANSWER_SECONDS)
         credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._access.password}
         try:
@@ -128,14 +137,6 @@ class EmbeddedServer(Program):
             return False
         finally:
             connection.close()
-
-    def announce(self) -> bool:
-        """Announce the server's address to other processes. False while the disk is full."""
-        try:
-            self._folder.announce(Running(os.getpid(), self._pid, self._port, USER))
-        except OSError:
-            return False
-        return True
 
     def is_answering(self) -> bool:
         """Whether the server has answered a ping since the last call."""

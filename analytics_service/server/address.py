@@ -8,11 +8,11 @@ from pathlib import Path
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import endpoint
 from analytics_service.errors import SettingError
-from analytics_service.logs import tell
-from analytics_service.store.sockets import listening
-from analytics_service.supervisor import is_orphan
 
-_POLL_SECONDS = 0.2
+# Environment variable with the file descriptors of the sockets that `up` and `serve` hand to their gunicorns.
+SOCKETS = "_ANALYTICS_SOCKETS"
+_POLL_SECONDS = 0.1
+_PATIENCE = 3.0
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
 # Connections that may wait to be accepted; gunicorn's default.
 _BACKLOG = 2048
@@ -56,21 +56,23 @@ def connected(bind: str, seconds: float) -> socket.socket:
     return connection
 
 
-def require_free(settings: Settings, patience: float = 30.0) -> None:
-    """SettingError if an address of the settings cannot be listened on.
-
-    It waits up to `patience` seconds for the processes of a killed service to finish serving their last clients.
-    """
+def require_free(settings: Settings, patience: float = _PATIENCE) -> None:
+    """SettingError if an address of the settings cannot be listened on."""
     for bind in settings.binds:
-        _wait_for(bind, settings, time.monotonic() + patience)
+        release(listen(bind, settings, patience))
 
 
-def listen(bind: str, settings: Settings) -> socket.socket:
-    """A socket that listens on an address. SettingError when that is not possible."""
-    try:
-        return _listening(bind)
-    except OSError as error:
-        raise _refused(bind, settings, error) from error
+def listen(bind: str, settings: Settings, patience: float = _PATIENCE) -> socket.socket:
+    """A socket that listens on an address. SettingError when that is not possible, or not within `patience` seconds,
+    which a service that was killed takes to leave it."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return _listening(bind)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise _refused(bind, settings, error) from error
+        time.sleep(_POLL_SECONDS)
 
 
 def release(listener: socket.socket) -> None:
@@ -79,24 +81,6 @@ def release(listener: socket.socket) -> None:
     if isinstance(path, str):
         Path(path).unlink(missing_ok=True)
     listener.close()
-
-
-def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
-    announced, may_become_free = False, True
-    while True:
-        try:
-            return release(_listening(bind))
-        except OSError as error:
-            if not may_become_free or time.monotonic() > deadline:
-                raise _refused(bind, settings, error) from error
-        # If no such process is left, a last attempt follows at once: the process may have ended just now.
-        may_become_free = any(is_orphan(pid) for pid in listening(endpoint(bind)))
-        if not may_become_free:
-            continue
-        if not announced:
-            tell(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
-            announced = True
-        time.sleep(_POLL_SECONDS)
 
 
 def _listening(bind: str) -> socket.socket:

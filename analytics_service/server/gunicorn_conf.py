@@ -4,7 +4,6 @@ It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own option
 """
 
 import os
-import signal
 import sys
 import time
 from contextlib import suppress
@@ -23,7 +22,7 @@ from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.rate_limit import shared_counts
-from analytics_service.server.handover import gunicorn_binds, is_supervised, report_ready
+from analytics_service.server.address import SOCKETS
 from analytics_service.server.metrics_folder import MEMORY, WorkerMetrics
 from analytics_service.server.warm import warm_for_a_while
 from analytics_service.supervisor import end_with_parent
@@ -40,10 +39,10 @@ if _settings.rate_limit:
     # Created before workers are forked, so that all of them share the counts.
     shared_counts()
 _metrics = WorkerMetrics()
-_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+_inherited = os.environ.get(SOCKETS, "").split()
 
 proc_name = "analytics-service"
-bind = gunicorn_binds(_settings.binds)
+bind = [f"fd://{number}" for number in _inherited] or list(_settings.binds)
 workers = _settings.workers
 # Our worker needs epoll and eventfd, which only Linux has.
 worker_class = "analytics_service.server.worker.Worker" if sys.platform == "linux" else "gthread"
@@ -52,12 +51,10 @@ threads = _settings.threads
 control_socket_disable = True
 # Polars and HTTP clients that are used before a fork hang in the workers.
 preload_app = False
-
 timeout = _settings.worker_timeout
 graceful_timeout = _settings.graceful_timeout
 keepalive = _settings.keepalive
-# Workers are replaced at different times, so that no leak lasts. Even at thousands of requests a second this is rare,
-# because a new worker starts with an empty cache.
+# Workers are replaced at different times, so that no leak lasts; rarely, because a new worker has an empty cache.
 max_requests = 1_000_000
 max_requests_jitter = 100_000
 # On a slow disk, late heartbeats would get healthy workers killed.
@@ -71,10 +68,16 @@ limit_request_line = 8190
 # A Unix socket is for its owner and its group.
 umask = 0o117
 
-accesslog = None
 errorlog = "-"
 loglevel = _settings.log_level
 logconfig_dict = logs.configuration(_settings.log_level, _settings.log_format)
+
+
+class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801 - a setting of gunicorn
+    """Configured logging makes gunicorn collect 50 details of each request. The application logs requests."""
+
+    access_log_enabled = False
+
 
 pre_fork = _metrics.pre_fork
 post_fork = _metrics.post_fork
@@ -82,59 +85,25 @@ child_exit = _metrics.child_exit
 on_exit = _metrics.on_exit
 
 
-class _Logger(glogging.Logger):  # type: ignore[misc]
-    """Configured logging makes gunicorn assume that requests are to be logged, and collect 50 details of each."""
-
-    @property
-    def access_log_enabled(self) -> bool:
-        """Whether gunicorn's own options ask for an access log. The application writes ours."""
-        return bool(self.cfg.accesslog or (self.cfg.syslog and not self.cfg.disable_redirect_access_to_syslog))
-
-
-logger_class = _Logger
-
-
 def on_starting(server: Any) -> None:
     """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
     end_with_parent()
-    # Sockets that were handed over are their owner's. As with systemd's, gunicorn must not remove their paths.
-    server.systemd = is_supervised()
-    # The command of SIGUSR2. By default gunicorn executes its own file, whose folder then hides Python's modules.
-    server.START_CTX["args"] = [sys.executable, *sys.orig_argv[1:]]
+    # gunicorn must not remove the paths of inherited Unix sockets, as it does not with systemd's.
+    server.systemd = bool(_inherited)
     if _settings.metrics_endpoint is not None:
         _metrics.on_starting(server)
-    # Until a worker installs its own signal handlers, it has the arbiter's. These queue the signal, which the worker
-    # never reads, so the arbiter would wait for it until the graceful timeout.
-    os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)
-    # Workers share the memory of imported code, and start sooner. Each worker creates the application itself, because
-    # it has threads and connections. If operators send HUP to an unsupervised gunicorn, its workers import the code
-    # that is installed then.
-    if is_supervised():
+    # Workers share the memory of imported code. Each creates the application itself, because it has threads and
+    # connections. On HUP, workers of a gunicorn without `up` or `serve` import the code that is installed then.
+    if _inherited:
         imported_for_good("analytics_service.app")
 
 
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
-    memory, obstacle = getattr(worker.wsgi, "memory", None), ""
-    # A worker that was told to stop while it was loading takes no requests.
+    memory = getattr(worker.wsgi, "memory", None)
+    # A worker that was told to stop while it was loading takes no requests. While the store is away each would be
+    # refused, after a moment.
     if worker.alive and memory is not None:
-        # While the store is away each request would be refused, after a moment, and callers would wait for all of them.
         with suppress(AnalyticsError):
             worker.wsgi.heads.shown()
             warm_for_a_while(worker.wsgi, int(time.time()), memory.wait)
-        obstacle = worker.wsgi.heads.obstacle()
-    report_ready(worker.cfg.workers, obstacle)
-
-
-def _hold_stops() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
-
-
-def _release_stops() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-
-
-def _end_on_stops() -> None:
-    for number in _STOPS:
-        signal.signal(number, signal.SIG_DFL)
-    _release_stops()

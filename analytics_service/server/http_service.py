@@ -1,4 +1,4 @@
-"""gunicorn under supervision. On the operator's order it is replaced instead of restarted."""
+"""gunicorn as a supervised child, on listening sockets of this process."""
 
 import logging
 import os
@@ -7,13 +7,11 @@ import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from io import FileIO
 from queue import Empty, SimpleQueue
 
 from analytics_service.config.settings import Settings
-from analytics_service.server import handover
-from analytics_service.server.address import listen, release
-from analytics_service.supervisor import Child, Program, Replaceable, Restarts, Supervisor, start_python
+from analytics_service.server.address import SOCKETS, connected, listen, release
+from analytics_service.supervisor import Child, Program, Restarts, Supervisor, start_python
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +20,7 @@ Orders = SimpleQueue[int | None]
 
 _ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", "analytics_service.wsgi:app")
 _LONGEST_WAIT = 1.0
-_REPLACE = frozenset({signal.SIGHUP, signal.SIGUSR2})
+_PROBE_SECONDS = 0.5
 
 
 def next_order(orders: Orders) -> int | None:
@@ -32,26 +30,24 @@ def next_order(orders: Orders) -> int | None:
             return orders.get(timeout=_LONGEST_WAIT)
 
 
-class HttpService(Replaceable):
-    """gunicorn on sockets of this process, so that all its instances accept from the same queues of connections.
+class HttpService(Supervisor):
+    """gunicorn, replaced on HUP. Connections that arrive meanwhile wait in the sockets' queues.
 
-    Connections that one instance has not accepted when it ends are accepted by the next, so no client notices.
-    `variables` are added to the instances' environment.
+    `variables` are added to its environment.
     """
 
     def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
         self._sockets = [listen(bind, settings) for bind in settings.binds]
-        environ = {**settings.to_environment(os.environ), **(variables or {})}
-        # gunicorn ends after its workers.
-        grace = settings.graceful_timeout + 5
-        super().__init__(lambda: Supervisor(_Gunicorn(self._sockets, environ, grace), Restarts()))
+        super().__init__(_Gunicorn(self._sockets, settings, variables or {}), Restarts())
 
     def follow(self, orders: Orders) -> None:
         """Follow orders until a part of the service has failed."""
         for number in iter(partial(next_order, orders), None):
-            if number in _REPLACE:
-                log.info("A new HTTP service takes over from the running one")
+            if number == signal.SIGHUP:
+                log.info("A new gunicorn starts, and the running one finishes its requests.")
                 self.replace()
+            elif number == signal.SIGUSR2:
+                log.warning("USR2 does nothing; HUP starts a new gunicorn.")
             else:
                 self.signal(number)
 
@@ -63,45 +59,29 @@ class HttpService(Replaceable):
 
 
 class _Gunicorn(Program):
-    """A gunicorn that is ready when each of its first workers is."""
+    """A gunicorn that is ready when one of its workers answers."""
 
     name = "HTTP service"
     # The workers' imports take seconds, more if there are more workers than processors.
     ready_seconds = 120.0
 
-    def __init__(self, sockets: Sequence[socket.socket], environ: Mapping[str, str], grace: float) -> None:
-        self.grace = grace
-        self._sockets = sockets
-        self._environ = environ
-        self._reports: FileIO | None = None
-        self._reported = b""
+    def __init__(self, sockets: Sequence[socket.socket], settings: Settings, variables: Mapping[str, str]) -> None:
+        # gunicorn ends after its workers.
+        self.grace = settings.graceful_timeout + 5
+        self._bind = settings.bind
+        self._inherited = [listener.fileno() for listener in sockets]
+        inherited = {SOCKETS: " ".join(map(str, self._inherited))}
+        self._environ = {**settings.to_environment(os.environ), **variables, **inherited}
 
     def launch(self) -> Child:
-        self._end_reports()
-        ours, theirs = os.pipe()
-        os.set_blocking(ours, False)
-        self._reports, self._reported = FileIO(ours), b""
-        listening = [listener.fileno() for listener in self._sockets]
-        environ = {**self._environ, **handover.variables(listening, theirs)}
-        try:
-            return start_python(_ARGUMENTS, environ, pass_fds=(*listening, theirs))
-        finally:
-            os.close(theirs)
+        return start_python(_ARGUMENTS, self._environ, pass_fds=self._inherited)
 
     def is_ready(self) -> bool:
-        """Whether all first workers take requests."""
-        if self._reports is not None:
-            self._reported += self._reports.read(4096) or b""
-        if not handover.all_ready(self._reported):
+        """Whether anybody takes a connection, and answers or closes it."""
+        try:
+            with connected(self._bind, _PROBE_SECONDS) as client:
+                client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                client.recv(1)
+        except OSError:
             return False
-        self._end_reports()
         return True
-
-    def obstacle(self) -> str:
-        """Why a worker cannot answer from the store, so that this gunicorn must not take over; empty if all can."""
-        return handover.obstacle(self._reported)
-
-    def _end_reports(self) -> None:
-        if self._reports is not None:
-            self._reports.close()
-            self._reports = None

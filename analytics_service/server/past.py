@@ -1,24 +1,33 @@
-"""The past that `up` fills in, of a source that has one: the histories before it serves, the rest while it does."""
+"""What `up` takes from a source: before it serves, a first snapshot and histories; the rest of the past meanwhile."""
 
 import logging
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from types import TracebackType
 
 import click
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import (
+    AccessRefused,
+    AnalyticsError,
+    DiskFull,
+    SchemaError,
+    SourceError,
+    SourceRefused,
+    StoreUnavailable,
+)
 from analytics_service.logs import is_json
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import floored, multiples
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
+from analytics_service.store.ledger import read_heads
 from analytics_service.store.retries import ANY_FAILURE, Retries
 from jobs.registry import JOBS, Job
-from jobs.runner import backfill
+from jobs.runner import backfill, run_once
 
 log = logging.getLogger(__name__)
 
@@ -74,44 +83,83 @@ def fill(
             backfill(job, source, store, instants[first : first + step], progress=bar.update)
 
 
-class FillingPast:
-    """Fills in the past of positions in a thread, beside the scheduler. What is left at the end of this context comes
-    with the next start."""
+@contextmanager
+def filling_past(settings: Settings, source: Source | None) -> Iterator[None]:
+    """Fill in the past of positions in a thread, for the duration of the block. What is left at its end comes with the
+    next start."""
+    if source is None:
+        yield
+        return
+    stop = threading.Event()
+    thread = threading.Thread(target=_fill_positions, args=(settings, source, stop), name="past", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        source.hurry()
+        thread.join(_LAST_SECONDS)
 
-    def __init__(self, settings: Settings, source: Source | None) -> None:
-        self._settings, self._source = settings, source
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="past", daemon=True)
 
-    def __enter__(self) -> "FillingPast":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stop.set()
-        if self._thread.is_alive() and self._source:
-            self._source.hurry()
-            self._thread.join(_LAST_SECONDS)
-
-    def begin(self) -> None:
-        """Begin, if the source has a past."""
-        if self._source is not None:
-            self._thread.start()
-
-    def _run(self) -> None:
-        assert self._source
-        source, now = self._source, datetime.now(UTC)
-        try:
-            with closing(Store(self._settings)) as store:
-                # All days come first: single hours of the whole past take minutes.
-                for each_hour in (False, True):
-                    take = partial(fill, source, store, JOBS[LATER], now, self._stop, each_hour=each_hour)
-                    Retries(_PATIENCE, wait=self._stop.wait)(take)
-        except ANY_FAILURE as error:
-            if not self._stop.is_set():
-                log.debug("%s: no past", LATER, exc_info=error)
-                log.error("%s: its history could not be filled. %s", LATER, reason_of(error))
+def _fill_positions(settings: Settings, source: Source, stop: threading.Event) -> None:
+    now = datetime.now(UTC)
+    try:
+        with closing(Store(settings)) as store:
+            # All days come first: single hours of the whole past take minutes.
+            for each_hour in (False, True):
+                take = partial(fill, source, store, JOBS[LATER], now, stop, each_hour=each_hour)
+                Retries(_PATIENCE, wait=stop.wait)(take)
+    except ANY_FAILURE as error:
+        if not stop.is_set():
+            log.debug("%s: no past", LATER, exc_info=error)
+            log.error("%s: its history could not be filled. %s", LATER, reason_of(error))
 
 
 def reason_of(error: BaseException) -> str:
     """Why a source's data could not be taken, in words for operators."""
     return str(error) if isinstance(error, AnalyticsError) else f"{type(error).__name__}: {error}."
+
+
+def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
+    """Take a first snapshot of every family, and fill in history if it is cheap for the source, but that of positions.
+
+    If the source cannot provide a family now, the scheduler tries again, and the other families are served. SourceError
+    if no family can be served. A source that may hang keeps nobody from data that is there, unless its history is said
+    to be cheap: the scheduler begins with snapshots of now, too.
+    """
+    if source.may_hang and source.history is None and read_heads(store):
+        return
+    failed: list[tuple[str, Exception]] = []
+    # All history comes first. The scheduler then continues soon after the current snapshots, and misses no instant.
+    for failure, act in (
+        ("its history could not be filled", partial(_fill, source, store)),
+        ("there is no snapshot of now; the scheduler goes on trying", partial(_take_now, settings, source, store)),
+    ):
+        now = datetime.now(UTC)
+        for job in JOBS.values():
+            try:
+                act(job, now)
+            except DiskFull as error:
+                if not read_heads(store):
+                    raise
+                log.error("There are no first snapshots; the scheduler goes on trying. %s", error)
+                return
+            except (StoreUnavailable, AccessRefused, SchemaError, SourceRefused):
+                raise
+            except Exception as error:
+                log.debug("%s: %s", job.name, failure, exc_info=error)
+                failed.append((f"{job.name}: {failure}.", error))
+    served = read_heads(store) if failed else {}
+    for failure, cause in failed:
+        if not served:
+            raise SourceError(f"{failure} {reason_of(cause)}") from cause
+        log.error("%s %s", failure, reason_of(cause))
+
+
+def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: datetime) -> None:
+    run_once(job, source, store, floored(now, timedelta(seconds=job.interval(settings))))
+
+
+def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:
+    if job.name != LATER:
+        fill(source, store, job, now)

@@ -9,17 +9,20 @@ import os
 import resource
 import select
 import socket
+import struct
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from gunicorn.http import get_parser
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from analytics_service.http.errors import malformed
 from analytics_service.http.requests import new_request_id
 from analytics_service.logs import REQUEST_ID
-from analytics_service.server.connection import Connection
 from analytics_service.store.retries import ANY_FAILURE
 
 # Seconds within which a request's head must arrive, and within which a client must read some of its answer.
@@ -30,14 +33,22 @@ _LINGER = 2.0
 _STOP_PATIENCE = 4.0
 # Connections of a worker. At this limit, the connection with the nearest deadline is closed to make room.
 _MAX_CONNECTIONS = 8192
+# Allowance for open files other than clients' connections.
+_OTHER_FILES = 512
 # Bytes that the kernel may hold of an answer, half of them overhead. By default it takes up to 4 MiB, and keeps them
 # after the connection is closed.
 _SEND_BUFFER = 2**18
 # Bytes of answers that clients have not read, here and in the kernel. Beyond this limit, the clients that made least
 # progress are cut off.
 _MAX_UNSENT = 256 * 2**20
-# Allowance for open files other than clients' connections.
-_OTHER_FILES = 512
+# Bytes of its answer that a client must take to renew the deadline.
+_PROGRESS = 2**14
+# Bytes of a request line with its headers.
+_LARGEST_HEAD = 2**16
+_END_OF_HEAD = b"\r\n\r\n"
+_READ_SIZE = 2**16
+# A C struct linger: on, with 0 seconds.
+_DROP = struct.pack("ii", 1, 0)
 # Exceptions of gunicorn's parser, and the kind of error to answer.
 _MALFORMED = (
     (LimitRequestLine, "uri_too_long"),
@@ -46,6 +57,124 @@ _MALFORMED = (
 )
 _READ = select.EPOLLIN | select.EPOLLONESHOT
 _WRITE = select.EPOLLOUT | select.EPOLLONESHOT
+
+
+class Connection:
+    """A client's connection that never blocks, used by one thread at a time: received and unsent bytes.
+
+    `deadline` is the monotonic second at which it is closed unless it makes progress. `sock`, `client` and `server` are
+    gunicorn's names; gunicorn reads and writes the connection as if it were a socket.
+    """
+
+    def __init__(self, client_socket: socket.socket, client: object, server: object, cfg: Any) -> None:
+        client_socket.setblocking(False)
+        self.socket = client_socket
+        self._number = client_socket.fileno()
+        self.sock = self
+        self.client = client
+        self.server = server
+        self.busy = True
+        self.opened = time.monotonic()
+        self.deadline: float = self.opened + cfg.keepalive
+        self.requests = 0
+        self.ends_after_answer = self.is_ahead = self.is_draining = False
+        self.parser = get_parser(cfg, self, client)
+        self.unsent = 0
+        """Bytes that the client has not taken yet."""
+        self._received = b""
+        self._waiting: deque[memoryview] = deque()
+        self._taken = 0
+
+    def fileno(self) -> int:
+        """The socket's file descriptor, which identifies the connection. It stays known after the socket is closed."""
+        return self._number
+
+    def getsockname(self) -> object:
+        """The address of the listener that accepted the connection."""
+        return self.server
+
+    def recv(self, size: int) -> bytes:
+        """The bytes that were received and not read yet. If a malformed head makes gunicorn's parser ask for more, they
+        are empty, which means the end."""
+        received, self._received = self._received, b""
+        return received
+
+    def sendall(self, data: bytes) -> None:
+        """Queue data, which `flush` sends."""
+        self._waiting.append(memoryview(data))
+        self.unsent += len(data)
+
+    def _ignore(self, *arguments: object) -> None:
+        """gunicorn's interim answer 100: no body is read, and the final answer follows at once (RFC 9110, 10.1.1). And
+        what it does when an answer breaks off: the worker first sends what is queued."""
+
+    send = shutdown = settimeout = close = _ignore
+
+    def receive(self) -> bool:
+        """Read what the client has sent. Its first bytes set the deadline for the rest of a request's head. False when
+        the client has closed the connection."""
+        try:
+            received = self.socket.recv(_READ_SIZE)
+        except BlockingIOError:
+            return True
+        if received and not self.is_draining:
+            if not self._received:
+                self.deadline = time.monotonic() + _PATIENCE
+            self._received += received
+        return bool(received)
+
+    def has_more(self) -> bool:
+        """Whether anything was received after the last request."""
+        self._received = self.parser.unreader.take_buffered() + self._received
+        return bool(self._received)
+
+    def has_request(self) -> bool:
+        """Whether a complete head was received. LimitRequestHeaders if it is too long."""
+        if _END_OF_HEAD in self._received:
+            return True
+        if len(self._received) > _LARGEST_HEAD:
+            raise LimitRequestHeaders("the request's head is too long")
+        return False
+
+    def flush(self) -> None:
+        """Send as much as the client takes now. Each 16 KiB that it takes renew the deadline."""
+        while self._waiting:
+            try:
+                sent = self.socket.sendmsg(self._waiting)
+            except BlockingIOError:
+                return
+            self.unsent -= sent
+            self._taken += sent
+            if self._taken >= _PROGRESS:
+                self._taken, self.deadline = 0, time.monotonic() + _PATIENCE
+            while self._waiting and sent >= len(self._waiting[0]):
+                sent -= len(self._waiting.popleft())
+            if sent:
+                self._waiting[0] = self._waiting[0][sent:]
+
+    def drain(self) -> None:
+        """Close the sending side, and ignore further input. Closing the connection while the client still sends would
+        reset it, and the client might lose the answer."""
+        self.is_draining = True
+        self.deadline = time.monotonic() + _LINGER
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def bound_by_stop(self, stop: float) -> None:
+        """Bring the deadline forward for a worker that was told to stop at this monotonic second."""
+        if self.unsent or self.is_draining:
+            last = stop + _STOP_PATIENCE
+        else:
+            # A client that has just connected, or just received an answer, may be sending a request. Connections
+            # without a request count from when they were opened, because browsers open connections in advance.
+            last = (stop if self.requests else self.opened) + _LINGER
+        self.deadline = min(self.deadline, last)
+
+    def end(self) -> None:
+        """Close the socket. What a client that is cut off has not taken is dropped: the kernel would keep its part,
+        even a whole answer if the next request waits for that to be taken."""
+        if self.unsent or self.is_ahead:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP)
+        self.socket.close()
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -74,23 +203,32 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if listener.sock.family != socket.AF_UNIX:
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _PATIENCE))
             self._epoll.register(listener, _READ)
-        threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self.cfg.threads)]
-        for thread in threads:
-            thread.start()
+        for _ in range(self.cfg.threads):
+            threading.Thread(target=self._serve, daemon=True).start()
         while self.alive and self.is_parent_alive():
-            self._check_deadlines()
+            self.notify()
+            # gunicorn writes each signal to this pipe.
+            if select.select([self.PIPE[0]], [], [], 1.0)[0]:
+                os.read(self.PIPE[0], 4096)
+            self._close_late()
         self._stop()
 
     def handle_exit(self, sig: int, frame: object) -> None:
-        """SIGTERM: stop. The main thread wakes, because gunicorn writes each signal to a pipe that it waits for."""
+        """SIGTERM: stop, once the main thread wakes."""
         self.alive = False
 
-    def _check_deadlines(self) -> None:
-        """Tell gunicorn that the worker is alive, and close late connections; about once a second."""
-        self.notify()
-        if select.select([self.PIPE[0]], [], [], 1.0)[0]:
-            os.read(self.PIPE[0], 4096)
-        self._close_late(time.monotonic())
+    def handle_error(self, req: Any, client: Connection, addr: object, exc: BaseException) -> None:
+        """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
+        kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
+        # Other applications have no instruments.
+        if (instruments := getattr(self.wsgi, "instruments", None)) is not None:
+            instruments.unreadable(kind)
+        request_id = new_request_id()
+        if kind == "internal":
+            token = REQUEST_ID.set(request_id)
+            self.log.error("A request failed", exc_info=exc)
+            REQUEST_ID.reset(token)
+        client.sendall(malformed(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _stop(self) -> None:
         with self._lock:
@@ -103,20 +241,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         while (self._connections or self._accepting) and time.monotonic() < begun + self.cfg.graceful_timeout:
             with self._lock:
                 for connection in self._connections.values():
-                    connection.deadline = min(connection.deadline, _last_moment(connection, begun))
-            self._close_late(time.monotonic())
+                    connection.bound_by_stop(begun)
+            self._close_late()
             self.notify()
             time.sleep(0.05)
         os.eventfd_write(self._ended, 1)
-
-    def _close_late(self, now: float) -> None:
-        with self._lock:
-            idle = (connection for connection in self._connections.values() if not connection.busy)
-            late = [connection for connection in idle if connection.deadline <= now]
-            for connection in late:
-                connection.busy = True
-        for connection in late:
-            self._close(connection)
 
     def _serve(self) -> None:
         while True:
@@ -131,66 +260,47 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _act(self, number: int) -> None:
         with self._lock:
             listener = self._listeners.get(number)
-            self._accepting += listener is not None
-        if listener is not None:
+            connection = self._connections.get(number)
+            if listener is not None:
+                self._accepting += 1
+            elif connection is None or connection.busy:
+                # It is being closed.
+                return
+            else:
+                connection.busy = True
+        if connection is not None:
+            self._go_on(connection)
+        elif listener is not None:
             try:
                 self._accept(number, *listener)
             finally:
                 with self._lock:
                     self._accepting -= 1
-        elif (connection := self._claim(number)) is not None:
-            self._go_on(connection)
-
-    def _claim(self, number: int) -> Connection | None:
-        """The connection of an event, unless it is being closed."""
-        with self._lock:
-            connection = self._connections.get(number)
-            if connection is None or connection.busy:
-                return None
-            connection.busy = True
-            return connection
 
     def _accept(self, number: int, listener: socket.socket, server: object) -> None:
+        accepted = None
         try:
-            accepted, client = self._accepted(listener)
-        finally:
-            with self._lock:
-                # Another thread may accept the next connection.
-                if number in self._listeners:
-                    self._epoll.modify(number, _READ)
-        if accepted is not None:
-            self._begin(Connection(accepted, client, server, self.cfg))
-
-    def _accepted(self, listener: socket.socket) -> tuple[socket.socket | None, object]:
-        try:
-            return listener.accept()
+            accepted, client = listener.accept()
         except OSError as error:
             # Another worker was faster, the client has gone, this worker stops, or this machine has no more files.
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self.log.warning("No connection can be accepted: %s", error)
                 time.sleep(0.1)
-            return None, None
-
-    def _begin(self, connection: Connection) -> None:
-        connection.deadline = time.monotonic() + self.cfg.keepalive
-        self._make_room()
+        finally:
+            with self._lock:
+                # Another thread may accept the next connection.
+                if number in self._listeners:
+                    self._epoll.modify(number, _READ)
+        if accepted is None:
+            return
+        connection = Connection(accepted, client, server, self.cfg)
+        if len(self._connections) >= self._max_connections:
+            self._close_idle(lambda idle: sorted(idle, key=_deadline)[:1])
         with self._lock:
             self._connections[connection.fileno()] = connection
         # EPOLLONESHOT even without events: otherwise a connection that breaks off would wake all threads repeatedly.
         self._epoll.register(connection, select.EPOLLONESHOT)
         self._go_on(connection)
-
-    def _make_room(self) -> None:
-        """If there are too many connections, close the idle connection with the nearest deadline."""
-        with self._lock:
-            if len(self._connections) < self._max_connections:
-                return
-            idle = (connection for connection in self._connections.values() if not connection.busy)
-            first = min(idle, key=_deadline, default=None)
-            if first is None:
-                return
-            first.busy = True
-        self._close(first)
 
     def _go_on(self, connection: Connection) -> None:
         """Send, receive and answer what is possible now; then wait for the connection's next event, or close it."""
@@ -201,29 +311,29 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except Exception:
             self.log.exception("A connection failed")
             goes_on = False
-        if goes_on:
-            unsent = connection.unsent
-            # Whoever sends many requests at once can be written to, so its next turn comes after all that wait now.
-            events = _WRITE if unsent or connection.is_ahead else _READ
-            with self._lock:
-                connection.busy = False
-                self._epoll.modify(connection, events)
-            if unsent:
-                self._bound_unsent()
-        else:
+        if not goes_on:
             self._close(connection)
+            return
+        unsent = connection.unsent
+        # Whoever sends many requests at once can be written to, so its next turn comes after all that wait now.
+        events = _WRITE if unsent or connection.is_ahead else _READ
+        with self._lock:
+            connection.busy = False
+            self._epoll.modify(connection, events)
+        if unsent:
+            self._close_idle(_excess)
 
     def _is_open_after(self, connection: Connection) -> bool:
         """Send and receive what is possible now, and answer a request if one is complete. False at the end."""
         if connection.unsent:
-            connection.flush(_PATIENCE)
-        elif not (connection.is_ahead or connection.receive(_PATIENCE)):
+            connection.flush()
+        elif not (connection.is_ahead or connection.receive()):
             return False
         if not (connection.unsent or connection.ends_after_answer):
             connection.is_ahead = self._answer_next(connection)
-            connection.flush(_PATIENCE)
+            connection.flush()
         if connection.ends_after_answer and not connection.unsent and not connection.is_draining:
-            connection.drain(_LINGER)
+            connection.drain()
         return True
 
     def _answer_next(self, connection: Connection) -> bool:
@@ -241,38 +351,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except ANY_FAILURE as error:
             self.handle_error(None, connection, connection.client, error)
         connection.requests += 1
-        # A client that sends many requests at once waits for itself.
-        connection.waited = 0.0
         connection.ends_after_answer = not stays
         connection.deadline = time.monotonic() + max(self.cfg.keepalive, _PATIENCE)
         return stays and connection.has_more()
 
-    def handle_error(self, req: Any, client: Connection, addr: object, exc: BaseException) -> None:
-        """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
-        kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
-        # Other applications have no instruments.
-        if (instruments := getattr(self.wsgi, "instruments", None)) is not None:
-            instruments.unreadable(kind)
-        request_id = new_request_id()
-        if kind == "internal":
-            token = REQUEST_ID.set(request_id)
-            self.log.error("A request failed", exc_info=exc)
-            REQUEST_ID.reset(token)
-        client.sendall(malformed(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
+    def _close_late(self) -> None:
+        now = time.monotonic()
+        self._close_idle(lambda idle: [connection for connection in idle if connection.deadline <= now])
 
-    def _bound_unsent(self) -> None:
-        """Cut off the clients that make least progress, if unread answers take too much memory."""
+    def _close_idle(self, choose: Callable[[list[Connection]], Iterable[Connection]]) -> None:
+        """Close some of the connections that no thread uses."""
         with self._lock:
-            slow = [connection for connection in self._connections.values() if connection.unsent]
-            waiting = sorted(slow, key=_deadline)
-            excess = sum(connection.unsent + _SEND_BUFFER for connection in waiting) - _MAX_UNSENT
-            cut_off = []
-            for connection in waiting:
-                if excess > 0 and not connection.busy:
-                    excess -= connection.unsent + _SEND_BUFFER
-                    connection.busy = True
-                    cut_off.append(connection)
-        for connection in cut_off:
+            chosen = list(choose([connection for connection in self._connections.values() if not connection.busy]))
+            for connection in chosen:
+                connection.busy = True
+        for connection in chosen:
             self._close(connection)
 
     def _close(self, connection: Connection) -> None:
@@ -282,17 +375,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         connection.end()
 
 
-def _last_moment(connection: Connection, stop: float) -> float:
-    """When a connection is closed at the latest if the worker was told to stop at the monotonic second `stop`."""
-    if connection.unsent or connection.is_draining:
-        return stop + _STOP_PATIENCE
-    # A client that has just connected, or just received an answer, may be sending a request. Connections without a
-    # request count from when they were opened, because browsers open connections in advance.
-    return (stop if connection.requests else connection.opened) + _LINGER
-
-
 def _deadline(connection: Connection) -> float:
     return connection.deadline
+
+
+def _excess(idle: list[Connection]) -> Iterable[Connection]:
+    """The clients that make least progress, if unread answers take too much memory."""
+    slow = sorted((connection for connection in idle if connection.unsent), key=_deadline)
+    excess = sum(connection.unsent + _SEND_BUFFER for connection in slow) - _MAX_UNSENT
+    for connection in slow:
+        if excess <= 0:
+            return
+        excess -= connection.unsent + _SEND_BUFFER
+        yield connection
 
 
 def _has_body(request: Any) -> bool:
@@ -305,8 +400,9 @@ def _has_body(request: Any) -> bool:
 def _allowed_connections() -> int:
     """Raise the limit of open files as far as allowed. Returns how many connections the worker may have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = _MAX_CONNECTIONS + _OTHER_FILES
-    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    if soft != resource.RLIM_INFINITY and soft < allowed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return max(allowed - _OTHER_FILES, 1)
+    files = _MAX_CONNECTIONS + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        files = min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(files - _OTHER_FILES, 1)

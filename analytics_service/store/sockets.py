@@ -1,6 +1,6 @@
 """Connections, and the processes at their other ends.
 
-Finds the process at the other end of a local TCP connection, or listening on a local port, in Linux's /proc.
+Finds the process at the other end of a local TCP connection in Linux's /proc.
 
 Nothing is sent to the embedded ClickHouse before the listening process is verified (rule 9.1).
 """
@@ -21,7 +21,6 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.store.server import RUNNING, require_running
 
 _PROC = Path("/proc")
-_LISTENS = "0A"
 _PAUSE_MS = 1
 
 
@@ -55,48 +54,20 @@ def other_end(connection: socket.socket, seconds: float) -> End:
         # Reading the table takes some milliseconds; accepting takes less.
         if events.poll(_PAUSE_MS):
             raise ConnectionResetError("the connection was closed before it was accepted")
-        for row in _rows("tcp", f" {remote} {local} "):
+        for end in _ends(f" {remote} {local} "):
             # Before it is accepted, a connection has no inode, and its user id means nothing.
-            if row.end.inode:
-                return row.end
+            if end.inode:
+                return end
         if time.monotonic() > deadline:
             raise TimeoutError("the connection was not accepted")
 
 
-def listening(endpoint: int | str) -> list[int]:
-    """Processes that listen on a port or a Unix socket's path, among those that this user may inspect."""
-    if isinstance(endpoint, str):
-        ends = _ends_at(endpoint)
-    else:
-        suffix = f":{endpoint:04X}"
-        rows = [*_rows("tcp", suffix), *_rows("tcp6", suffix)]
-        ends = [row.end for row in rows if row.listens and row.local.endswith(suffix)]
-    pids = [int(folder.name) for folder in _PROC.iterdir() if folder.name.isdigit()] if ends else []
-    return [pid for pid in pids if any(end.is_open_in(pid) for end in ends)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    local: str
-    listens: bool
-    end: End
-
-
-def _rows(table: str, part: str) -> Iterator[_Row]:
-    """The rows of a table of sockets that contain `part`."""
-    path = _PROC / "net" / table
-    # A kernel without IPv6 has no tcp6.
-    content = path.read_text("ascii") if table == "tcp" or path.exists() else ""
-    for line in content.splitlines()[1:]:
+def _ends(part: str) -> Iterator[End]:
+    """The ends of connections whose rows in the table of TCP sockets contain `part`."""
+    for line in (_PROC / "net" / "tcp").read_text("ascii").splitlines()[1:]:
         if part in line:
-            _, local, _, status, _, _, _, uid, _, inode, *_ = line.split()
-            yield _Row(local, status == _LISTENS, End(int(uid), int(inode)))
-
-
-def _ends_at(path: str) -> list[End]:
-    """The ends of Unix sockets that have a path. The table does not tell their owners."""
-    lines = (_PROC / "net" / "unix").read_text("utf-8", "replace").splitlines()
-    return [End(-1, int(line.split()[6])) for line in lines if line.endswith(f" {path}")]
+            _, _, _, _, _, _, _, uid, _, inode, *_ = line.split()
+            yield End(int(uid), int(inode))
 
 
 def _written(host: str, port: int) -> str:

@@ -156,7 +156,7 @@ def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service
 def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away_and_can_be_stopped_meanwhile(
     continued: Service,
 ) -> None:
-    """If it ended again and again before it has worked, `up` would give it up and end."""
+    """Restarts would fill the log."""
     continued.environ = {FOUND: "true"}
     process = continued.printing("jobs", "run")
     continued.says(process, "Trying again until it answers.")

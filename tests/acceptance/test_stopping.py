@@ -6,14 +6,6 @@ from pathlib import Path
 from tests.acceptance.bare import answers, gunicorn
 from tests.processes import PATIENCE, free_port, until
 
-# gunicorn is told to stop when it forks a worker, and tells the worker at once: mostly before it has its own handlers.
-_STOPPED_AT_FORK = """
-import os, random, signal
-random.random = float
-def pre_fork(server, worker):
-    os.kill(os.getpid(), signal.SIGTERM)
-"""
-
 # Connections are only accepted once the worker has closed what it listens on.
 _STOPPED_AT_ACCEPT = """
 import socket, time
@@ -32,12 +24,6 @@ def connects(port: int) -> bool:
     """Whether anyone listens there."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
-
-
-def test_a_worker_can_be_stopped_from_its_first_moment_on(tmp_path: Path) -> None:
-    for _ in range(2):
-        with gunicorn(tmp_path, free_port(), _STOPPED_AT_FORK) as process:
-            assert process.wait(PATIENCE) == 0
 
 
 def test_a_worker_that_is_stopped_while_someone_connects_logs_no_error(tmp_path: Path) -> None:

@@ -1,21 +1,15 @@
 """Child processes of the service: they run this copy of the package, and end with their session or their parent."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 import analytics_service
-from analytics_service.config.settings import Settings
-from analytics_service.errors import SettingError
-from analytics_service.server.address import listen, require_free
 from analytics_service.supervisor import Child, start_python
-from tests.processes import alive, free_port, until
+from tests.processes import alive, until
 
 # Starts a child of its own, prints its id and waits; neither reacts to SIGTERM.
 _STUBBORN_FAMILY = """
@@ -33,12 +27,6 @@ from analytics_service.supervisor import end_with_parent
 end_with_parent()
 print("ready", flush=True)
 time.sleep(3600)
-"""
-# Serves for a while after its parent is gone, as gunicorn does for clients that are slow.
-_LINGERS = """
-import sys, time
-sys.stdin.read()
-time.sleep(1)
 """
 _PARENT = f"""
 import os, time
@@ -97,36 +85,3 @@ def test_a_child_stops_when_its_parent_is_killed() -> None:
         parent.kill()
         parent.wait()
         until(lambda: not alive(child))
-
-
-@pytest.mark.parametrize("at_path", [False, True])
-def test_an_address_that_a_killed_service_still_uses_is_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_path: bool
-) -> None:
-    bind = f"unix:{tmp_path}/http.sock" if at_path else f"127.0.0.1:{free_port()}"
-    with listen(bind, Settings(bind=bind)) as listener:
-        child = start_python(["-c", _LINGERS], os.environ, pass_fds=(listener.fileno(),))
-    settings = Settings(bind=bind, metrics_bind="none")
-    try:
-        with pytest.raises(SettingError, match=f"Nothing can listen on {bind}"):
-            require_free(settings)
-        assert capsys.readouterr().out == ""
-        child.end_input()
-        require_free(settings)
-        assert child.ends_within(60)
-    finally:
-        child.kill()
-    waiting = f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.\n"
-    assert capsys.readouterr().out == waiting
-
-
-def test_a_port_that_a_killed_service_does_not_leave_in_time_is_refused() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        bind = f"127.0.0.1:{listener.getsockname()[1]}"
-        child = start_python(["-c", "import time; time.sleep(3600)"], os.environ, pass_fds=(listener.fileno(),))
-    child.end_input()
-    try:
-        with pytest.raises(SettingError, match=f"Nothing can listen on {bind}"):
-            require_free(Settings(bind=bind, metrics_bind="none"), patience=0.5)
-    finally:
-        child.kill()

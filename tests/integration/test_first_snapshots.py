@@ -17,8 +17,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.server.past import FillingPast
-from analytics_service.server.up import take_first_snapshots
+from analytics_service.server.past import filling_past, take_first_snapshots
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
@@ -136,8 +135,7 @@ class Pruned(Minimal):
 def test_a_past_of_positions_that_a_source_does_not_know_is_told_while_the_service_runs(
     settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with FillingPast(settings, Pruned()) as past:
-        past.begin()
+    with filling_past(settings, Pruned()):
         until(lambda: caplog.messages)
     (said,) = caplog.messages
     assert said.startswith("positions: its history could not be filled. The node is pruned. 2 of 2 snapshots ")

@@ -2,6 +2,7 @@
 
 import socket
 import stat
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def test_an_address_that_no_interface_has_is_refused_with_one_that_any_machine_h
 def test_near_the_last_port_a_lower_one_is_named(port: int, other: int) -> None:
     """Not one that needs privileges."""
     with socket.create_server(("127.0.0.9", port)), pytest.raises(SettingError) as refused:
-        require_free(Settings(bind=f"127.0.0.9:{port}", metrics_bind="none"))
+        require_free(Settings(bind=f"127.0.0.9:{port}", metrics_bind="none"), patience=0)
     assert str(refused.value).endswith(f"or name another port, such as --bind 127.0.0.9:{other}.")
 
 
@@ -143,6 +144,14 @@ def test_a_port_that_is_taken_is_refused_with_another_one_at_the_same_address() 
     assert "such as ANALYTICS_METRICS_BIND=127.0.0.1:" in message
 
 
+def test_an_address_that_a_killed_service_is_about_to_leave_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        leaving = threading.Timer(0.3, listener.close)
+        leaving.start()
+        require_free(Settings(bind=f"127.0.0.1:{listener.getsockname()[1]}", metrics_bind="none"), patience=60)
+        leaving.join()
+
+
 def test_a_unix_socket_is_for_its_owner_and_group_and_goes_with_the_service(tmp_path: Path) -> None:
     """One that a killed process has left behind is replaced."""
     path = tmp_path / "http.sock"
@@ -152,7 +161,7 @@ def test_a_unix_socket_is_for_its_owner_and_group_and_goes_with_the_service(tmp_
     listener = listen(settings.bind, settings)
     assert stat.S_IMODE(path.stat().st_mode) == 0o660
     with closing(connected(settings.bind, 1)), pytest.raises(SettingError) as refused:
-        require_free(settings)
+        require_free(settings, patience=0)
     assert str(refused.value) == (
         f"Nothing can listen on {settings.bind}: Address already in use. "
         "Stop what uses it, or name another path, in a folder of this user, with --bind."
@@ -165,5 +174,5 @@ def test_a_file_at_the_path_of_a_unix_socket_stays(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     with pytest.raises(SettingError, match="Address already in use"):
-        require_free(Settings(bind=f"unix:{path}", metrics_bind="none"))
+        require_free(Settings(bind=f"unix:{path}", metrics_bind="none"), patience=0)
     assert path.read_text() == "mine"

@@ -111,7 +111,6 @@ def test_an_end_is_explained_by_what_was_printed_and_by_its_code(
     printed(folder, *lines)
     logs = "" if code == UNUSABLE else f" Its logs are in {folder.server}."
     assert server.explain(code) == f"The embedded ClickHouse {reason}{logs}"
-    assert (code in server.hopeless) == (code == UNUSABLE)
 
 
 def test_files_that_have_not_changed_are_not_written_again(server: EmbeddedServer, folder: DataFolder) -> None:

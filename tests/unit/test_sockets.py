@@ -2,15 +2,13 @@
 
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from analytics_service.store.sockets import listening, other_end
+from analytics_service.store.sockets import other_end
 
 
 @pytest.fixture
@@ -55,16 +53,3 @@ def test_a_connection_that_ends_before_it_is_accepted_is_an_error_at_once(listen
         threading.Timer(0.05, listener.close).start()
         with pytest.raises(ConnectionResetError):
             other_end(connection, 60)
-
-
-@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
-def test_the_processes_that_listen_on_a_port_are_found(family: socket.AddressFamily, host: str) -> None:
-    with socket.create_server((host, 0), family=family) as listener:
-        port = listener.getsockname()[1]
-        command = [sys.executable, "-c", "input()"]
-        passed = (listener.fileno(),)
-        with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=passed) as other:
-            assert set(listening(port)) == {os.getpid(), other.pid}
-            other.communicate(b"\n")
-        assert listening(port) == [os.getpid()]
-    assert listening(port) == []

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from analytics_service.errors import AnalyticsError
-from analytics_service.supervisor import Program, Replaceable, Restarts, Supervisor
-
-HOPELESS = 78
+from analytics_service.supervisor import Program, Restarts, Supervisor
 
 
 @dataclass
@@ -59,8 +57,6 @@ class FakeProgram(Program):
     grace = 30.0
     ready_seconds = 120.0
     where_logged = "See the log."
-    hopeless = frozenset({HOPELESS})
-    trial_seconds = 60.0
     error = Refused
 
     def __init__(self) -> None:
@@ -124,10 +120,9 @@ def running() -> Scene:
     return scene
 
 
-@pytest.mark.parametrize("awaited", ["is_ready", "announce"])
-def test_a_start_returns_once_the_child_is_ready_and_that_is_announced(scene: Scene, awaited: str) -> None:
+def test_a_start_returns_once_the_child_is_ready(scene: Scene) -> None:
     answers = iter([False, False, True])
-    setattr(scene.program, awaited, lambda: next(answers))
+    scene.program.is_ready = lambda: next(answers)
     scene.supervisor.start()
     assert scene.starts == 1
     assert next(answers, None) is None
@@ -182,26 +177,9 @@ def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: py
     running.supervisor.check()
     assert caplog.messages == [
         "The test program was killed by signal 9, as the system does when memory runs out. See the log. "
-        "It is restarted in 1.0 s."
+        "It is restarted in 1.0 s.",
+        "The test program is ready again.",
     ]
-
-
-def test_a_program_that_has_never_worked_is_given_up_after_five_restarts(running: Scene) -> None:
-    for _ in range(5):
-        running.die(after=1.0)
-        running.check_after(2.0)
-    with pytest.raises(Refused, match=r"^Restarting the test program did not help; giving up\. The .* exit code 3\."):
-        running.die()
-    running.check_after(3600.0)
-    assert running.starts == 6
-
-
-def test_a_program_that_worked_once_is_restarted_however_often_it_fails(running: Scene) -> None:
-    running.die(after=60.0)
-    for _ in range(20):
-        running.check_after(2.0)
-        running.die(after=0.0)
-    assert running.starts == 21
 
 
 def test_a_first_start_that_the_system_refuses_is_an_error_of_the_program(scene: Scene) -> None:
@@ -252,10 +230,10 @@ def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog
     running.check_after(2.0)
     running.check_after(1.0)
     assert running.starts == 2
-    assert "was restarted" not in caplog.text
+    assert "is ready again" not in caplog.text
     running.program.is_ready = lambda: True
     running.check_after(1.0)
-    assert caplog.messages[-1] == "The test program was restarted."
+    assert caplog.messages[-1] == "The test program is ready again."
 
 
 def test_a_child_that_does_not_answer_twenty_times_is_killed_and_restarted(
@@ -299,13 +277,6 @@ def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
     running.check_after(1.0)
     assert running.child.events == ["killed", "pipe closed"]
     assert caplog.messages == ["The test program has lost its memory. See the log. It is restarted in 1.0 s."]
-
-
-def test_an_exit_code_that_no_restart_can_help_against_ends_in_an_error_at_once(running: Scene) -> None:
-    with pytest.raises(Refused, match=f"giving up.*exit code {HOPELESS}"):
-        running.die(HOPELESS, after=3600.0)
-    running.check_after(3600.0)
-    assert running.starts == 1
 
 
 def test_a_stop_asks_the_child_and_waits_for_its_end(running: Scene) -> None:
@@ -365,102 +336,71 @@ def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_n
     assert [restarts.next_delay(lifetime) for lifetime in (60.0, 0.5)] == [0.1, 0.5]
 
 
-# Replacing a program while it runs: there is always one that is ready.
-
-
-class Replacing:
-    """A replaceable program; each instance of it is a program of its own."""
-
-    def __init__(self) -> None:
-        self.programs: list[FakeProgram] = []
-        self.ready: Callable[[], bool] = lambda: True
-        self.obstacle = lambda: ""
-        self.child = FakeChild
-        self.service = Replaceable(self._make)
-
-    def _make(self) -> Supervisor:
-        program = FakeProgram()
-        program.is_ready, program.obstacle, program.next_child = self.ready, self.obstacle, self.child
-        self.programs.append(program)
-        now = iter(range(10**6))
-        return Supervisor(program, Restarts(), clock=lambda: float(next(now)), pause=lambda _: None)
-
-    def events(self) -> list[list[str]]:
-        return [child.events for program in self.programs for child in program.children]
-
-
-@pytest.fixture
-def replacing() -> Replacing:
-    """One that is running."""
-    replacing = Replacing()
-    replacing.service.start()
-    return replacing
-
-
-def test_the_running_one_is_stopped_once_its_successor_is_ready(replacing: Replacing) -> None:
-    replacing.service.replace()
-    assert replacing.events() == [STOPPED, []]
-
+# A replaced child finishes what it has begun beside its successor.
 
 STOPPED = ["asked to stop", "waited 30 s", "pipe closed"]
 
 
-@pytest.mark.parametrize(
-    ("harm", "value", "successor", "said"),
-    [
-        ("ready", lambda: False, ["killed", "pipe closed"], "The test program was not ready after 120 s. See the log."),
-        (
-            "obstacle",
-            lambda: "The store is away.",
-            STOPPED,
-            "The new test program is not able to take over: The store is away.",
-        ),
-        ("child", refuse, None, "The test program could not be started: [Errno 12] no memory."),
-    ],
-)
-def test_a_successor_that_cannot_take_over_leaves_the_running_one(
-    replacing: Replacing,
-    caplog: pytest.LogCaptureFixture,
-    harm: str,
-    value: Callable[[], object],
-    successor: list[str] | None,
-    said: str,
+def test_a_replacement_starts_before_the_running_child_is_asked_to_stop(running: Scene) -> None:
+    first = running.child
+    running.program.next_child = lambda: FakeChild(events=[f"after {first.events}"])
+    running.supervisor.replace()
+    running.supervisor.signal(21)
+    assert (first.events, running.child.events) == (["asked to stop"], ["after []", "signal 21"])
+    running.check_after(1.0)
+    assert first.events[1:] == ["pipe closed"]
+    assert running.starts == 2
+
+
+def test_a_replacement_that_the_system_refuses_leaves_the_running_child(
+    running: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = getattr(replacing, harm)
-    setattr(replacing, harm, value)
-    replacing.service.replace()
-    assert replacing.events() == [[], *([successor] if successor else [])]
-    assert caplog.messages == [f"{said} The one that was running goes on."]
-    setattr(replacing, harm, before)
-    replacing.service.replace()
-    replacing.service.stop()
-    assert [replacing.events()[place] for place in (0, -1)] == [STOPPED, STOPPED]
+    running.program.next_child = refuse
+    running.supervisor.replace()
+    assert running.child.events == []
+    why = "The test program could not be started: [Errno 12] no memory."
+    assert caplog.messages == [f"{why} The running one goes on."]
 
 
-def test_the_successor_is_checked_and_gets_the_signals(replacing: Replacing) -> None:
-    replacing.service.replace()
-    replacing.service.signal(21)
-    assert replacing.events()[1] == ["signal 21"]
-    replacing.programs[1].children[0].code = 1
-    for _ in range(4):
-        replacing.service.check()
-    assert [len(program.children) for program in replacing.programs] == [1, 2]
+def test_a_replacement_that_dies_is_restarted(running: Scene) -> None:
+    running.supervisor.replace()
+    running.die()
+    running.check_after(1.0)
+    assert running.starts == 3
 
 
-def test_a_signal_waits_for_a_check_that_may_take_the_child_away(replacing: Replacing) -> None:
+def test_a_replacement_comes_at_once_while_a_restart_is_due(running: Scene) -> None:
+    running.die()
+    running.supervisor.replace()
+    running.check_after(3600.0)
+    assert running.starts == 2
+
+
+def test_a_stop_waits_for_replaced_children_too(scene: Scene) -> None:
+    scene.program.next_child = lambda: FakeChild(stubborn=True)
+    scene.supervisor.start()
+    scene.program.next_child = FakeChild
+    scene.supervisor.replace()
+    scene.supervisor.stop()
+    first, second = scene.program.children
+    assert first.events == ["asked to stop", "asked to stop", "waited 30 s", "killed", "pipe closed"]
+    assert second.events == STOPPED
+
+
+def test_a_signal_waits_for_a_check_that_may_take_the_child_away(running: Scene) -> None:
     checking, goes_on = threading.Event(), threading.Event()
-    child = replacing.programs[0].children[0]
 
     def poll() -> int:
         checking.set()
         assert goes_on.wait(60)
         return 1
 
+    child = running.child
     child.poll = poll
-    check = threading.Thread(target=replacing.service.check)
+    check = threading.Thread(target=running.supervisor.check)
     check.start()
     assert checking.wait(60)
-    signal = threading.Thread(target=replacing.service.signal, args=(21,))
+    signal = threading.Thread(target=running.supervisor.signal, args=(21,))
     signal.start()
     signal.join(0.1)
     assert signal.is_alive()
@@ -468,36 +408,4 @@ def test_a_signal_waits_for_a_check_that_may_take_the_child_away(replacing: Repl
     check.join(60)
     signal.join(60)
     # The child is gone, so nobody gets the signal.
-    assert replacing.events() == [["pipe closed"]]
-
-
-def test_a_stop_during_a_replacement_stops_both(replacing: Replacing) -> None:
-
-    def interrupt() -> bool:
-        if len(replacing.programs[1].children) == 1:
-            raise SystemExit
-        return False
-
-    replacing.ready = interrupt
-    with pytest.raises(SystemExit):
-        replacing.service.replace()
-    replacing.service.stop()
-    assert [events[0] for events in replacing.events()] == ["asked to stop", "asked to stop"]
-
-
-def test_a_stop_while_the_one_before_is_stopped_stops_both(replacing: Replacing) -> None:
-    before = replacing.programs[0].children[0]
-    before.stubborn = True
-
-    def interrupt(seconds: float) -> bool:
-        raise SystemExit
-
-    before.ends_within = interrupt
-    with pytest.raises(SystemExit):
-        replacing.service.replace()
-    del before.ends_within
-    replacing.service.stop()
-    assert replacing.events() == [
-        ["asked to stop", "asked to stop", "waited 30 s", "killed", "pipe closed"],
-        ["asked to stop", "waited 30 s", "pipe closed"],
-    ]
+    assert child.events == ["pipe closed"]

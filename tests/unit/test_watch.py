@@ -32,12 +32,12 @@ def unexpected() -> None:
     raise ZeroDivisionError
 
 
-def test_programs_start_and_stop_in_order_also_when_the_block_fails() -> None:
+def test_programs_start_in_order_and_stop_in_reverse_also_when_the_block_fails() -> None:
     events: list[str] = []
     with pytest.raises(KeyError), running([FakeSupervisor("a", events), FakeSupervisor("b", events)], fail):
         events.append("block")
         raise KeyError
-    assert events == ["start a", "start b", "block", "stop a", "stop b"]
+    assert events == ["start a", "start b", "block", "stop b", "stop a"]
 
 
 def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
@@ -46,7 +46,7 @@ def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
     second.start = fail  # type: ignore[method-assign]
     with pytest.raises(ProcessError), running([FakeSupervisor("a", events), second], fail):
         raise AssertionError("the block began")
-    assert events == ["start a", "stop a", "stop b"]
+    assert events == ["start a", "stop b", "stop a"]
 
 
 def test_programs_are_checked_until_the_block_ends() -> None:
