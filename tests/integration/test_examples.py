@@ -176,13 +176,15 @@ def test_clickhouse_parses_what_servers_of_a_cluster_need(store: Store, client: 
 
 
 @pytest.mark.parametrize("name", ["systemd", "systemd-jobs"])
-def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path, name: str) -> None:
-    """It would also warn of what it ignores, and of a program that is not there."""
+def test_systemd_has_nothing_to_say_about_the_units_and_finds_them_little_exposed(tmp_path: Path, name: str) -> None:
+    """It would also warn of what it ignores, and of a program that is not there. The scale of exposure ends at 100."""
     unit = tmp_path / f"{name}.service"
     # In a process of its own, because the unit names the program that prints it.
     arguments = [sys.executable, "-m", "analytics_service.cli", "example", name]
     unit.write_bytes(subprocess.run(arguments, capture_output=True, check=True).stdout)
     assert accepted("systemd-analyze", "verify", "--man=no", str(unit)) == ""
+    assert "OOMPolicy=continue\n" in unit.read_text("utf-8")
+    accepted("systemd-analyze", "security", "--offline=true", "--threshold=30", str(unit))
 
 
 @pytest.mark.parametrize(
