@@ -91,6 +91,7 @@ source_option = setting_option("source", "SPEC")
 replace_source_option = click.option(
     "--replace-source",
     is_flag=True,
-    help="Once: make --source the store's own from now on, in place of another. What is there stays.",
+    help="Once: make --source the store's own from now on, in place of another. What is there stays, except that `up` "
+    "deletes simulated data of an earlier version.",
 )
 workers_option = setting_option("workers", "N")

@@ -9,7 +9,7 @@ from functools import partial
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import AnalyticsError, SourceRefused
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import tell
@@ -21,6 +21,7 @@ from analytics_service.server.metrics_folder import new_folder
 from analytics_service.server.past import filling_past, take_first_snapshots
 from analytics_service.server.welcome import welcome
 from analytics_service.sources.registry import choose_source
+from analytics_service.store.admission import require_continued
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_ledger, without_future
@@ -44,8 +45,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
     with ExitStack() as stack:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
         with closing(Store(reached)) as store:
-            migrate(store, is_alone=settings.clickhouse_url is None)
-            require_all_tables(store)
+            bring_up_to_date(store, settings, replace_source=replace_source)
             _check_losses(store)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
             source = choice.source
@@ -78,6 +78,21 @@ class _Scheduler(Program):
 
     def launch(self) -> Child:
         return start_python(("-m", "analytics_service.cli", "jobs", "run"), self._environ)
+
+
+def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) -> None:
+    """Bring the schema up to date. An embedded store of an earlier simulation is emptied first if its source is to be
+    replaced; else SourceRefused before anything is changed."""
+    is_embedded = settings.clickhouse_url is None
+    try:
+        require_continued(store)
+    except SourceRefused:
+        if not (replace_source and is_embedded):
+            raise
+        log.warning("The simulated data of an earlier version is deleted.")
+        store.execute(f"DROP DATABASE `{store.database}` SYNC", in_database=False)
+    migrate(store, is_alone=is_embedded)
+    require_all_tables(store)
 
 
 def _check_losses(store: Store) -> None:

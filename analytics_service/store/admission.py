@@ -6,10 +6,11 @@ store for its side, and the first of a source for that source, before it writes 
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from analytics_service.config.settings import without_credentials
-from analytics_service.errors import SourceRefused
+from analytics_service.errors import SchemaError, SourceRefused
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 
@@ -43,9 +44,17 @@ def simulated_spec(side: str | None) -> str | None:
     if not side.startswith(MADE_UP):
         raise SourceRefused(
             f"This store holds {side.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
-            f"continued. {_ANOTHER[0].upper()}{_ANOTHER[1:]}. Nothing of value is lost with the old one."
+            f"continued. Nothing was changed. To begin anew, {_ANOTHER}. With an embedded ClickHouse, "
+            "`up --replace-source` deletes the old data and begins anew, too."
         )
     return side.removeprefix(MADE_UP)
+
+
+def require_continued(store: Store) -> None:
+    """SourceRefused if the store holds data of an earlier simulation. Works before its schema is brought up to date."""
+    # Without the table there is no data of a simulation.
+    with suppress(SchemaError):
+        simulated_spec(read_claim(store).side)
 
 
 def remembered(store: Store, claimed: Claim) -> str | None:

@@ -18,6 +18,7 @@ from analytics_service.cli.report import collect_status
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
 from analytics_service.imports.presets import PRICES as PRICE_FILES
+from analytics_service.server.up import bring_up_to_date
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -91,6 +92,22 @@ def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spe
     store.run("make_claim", side=f"{words}simulated:7", source="", after=0, token="")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
         choose_source(store, Settings(source=spec))
+
+
+def test_up_refuses_an_earlier_simulation_before_it_changes_anything_or_begins_anew(
+    store: Store, client: Client, settings: Settings
+) -> None:
+    """As the views show: an update would make the one that is missing. A server that others use is never emptied."""
+    store.run("make_claim", side="made up by simulated:7", source="simulated:7", after=0, token="")
+    client.command("DROP VIEW price")
+    embedded = replace(settings, clickhouse_url=None)
+    before = clickhouse.contents(client)
+    for own, replaces in ((embedded, False), (replace(settings, clickhouse_url="http://127.0.0.1:1"), True)):
+        with pytest.raises(SourceRefused, match=r"simulated:7 of an earlier version.* Nothing was changed\..* anew"):
+            bring_up_to_date(store, own, replace_source=replaces)
+    assert (clickhouse.contents(client), client.command("EXISTS VIEW price")) == (before, 0)
+    bring_up_to_date(store, embedded, replace_source=True)
+    assert (read_claim(store).side, client.command("EXISTS VIEW price")) == (None, 1)
 
 
 def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:
