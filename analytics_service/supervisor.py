@@ -10,7 +10,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +24,9 @@ _READY_POLL_SECONDS = 0.02
 _ANSWER_POLL_SECONDS = 1.0
 # Attempts at the first start. Before each further attempt the program must be able to adapt something.
 _FIRST_STARTS = 3
+# Seconds before the first, second, ... restart in succession. A child that ran for a minute begins a new count.
+_DELAYS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+_LONG_LIVED = 60.0
 
 
 class Child(subprocess.Popen[bytes]):
@@ -146,53 +148,42 @@ def ending(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-@dataclass(slots=True)
-class Restarts:
-    """Counts consecutive short-lived starts. A process that ran for `long_lived` seconds resets the count."""
-
-    delays: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-    long_lived: float = 60.0
-    short_lived_starts: int = 0
-
-    def next_delay(self, lifetime: float) -> float:
-        """Seconds to wait before the next start. They grow with each short-lived start, up to the last delay."""
-        if lifetime >= self.long_lived:
-            self.short_lived_starts = 0
-        self.short_lived_starts += 1
-        return self.delays[min(self.short_lived_starts, len(self.delays)) - 1]
-
-
 class Supervisor:
     """Keeps a program running as long as check() is called regularly. Another thread may call the other methods."""
 
     def __init__(
         self,
         program: Program,
-        restarts: Restarts,
+        delays: Sequence[float] = _DELAYS,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._program = program
-        self._restarts = restarts
+        self._delays = delays
         self._clock = clock
         self._pause = pause
         self._lock = threading.Lock()
         self._child: Child | None = None
         # Children that were replaced and finish what they have begun.
         self._replaced: list[Child] = []
-        self._launched_at = 0.0
+        self._launched_at = self._ask_at = 0.0
         self._ready_at: float | None = None
         self._restart_at: float | None = None
-        self._ask_at = 0.0
-        self._unanswered = 0
+        self._unanswered = self._restarts = 0
 
     def start(self) -> None:
         """Return once the child is ready. The program's error when the child cannot be started, ends before it is ready
         or takes too long."""
         for remaining in reversed(range(_FIRST_STARTS)):
-            failure = self._first_start()
+            try:
+                child = self._launch()
+            except OSError as error:
+                raise self._program.error(self._not_started(error)) from error
+            while not (failure := self._failure(child)) and self._ready_at is None:
+                self._pause(_READY_POLL_SECONDS)
             if not failure:
                 return
+            self._forget()
             if not remaining or not self._program.adapt():
                 raise self._program.error(failure)
 
@@ -240,24 +231,9 @@ class Supervisor:
             if not child.ends_within(self._program.grace):
                 log.warning("The %s did not stop in %.0f s and is killed.", self._program.name, self._program.grace)
                 child.kill()
-        for child in self._replaced:
-            child.end_input()
-        self._replaced = []
+        while self._replaced:
+            self._replaced.pop().end_input()
         self._forget()
-
-    def _first_start(self) -> str:
-        """Why the child did not become ready; empty once it has."""
-        try:
-            child = self._launch()
-        except OSError as error:
-            return self._not_started(error)
-        while True:
-            if failure := self._failure(child):
-                self._forget()
-                return failure
-            if self._ready_at is not None:
-                return ""
-            self._pause(_READY_POLL_SECONDS)
 
     def _launch(self) -> Child:
         child = self._program.launch()
@@ -266,28 +242,30 @@ class Supervisor:
         self._unanswered = 0
         return child
 
+    def _restart(self) -> None:
+        try:
+            self._program.adapt()
+            self._launch()
+        except (OSError, AnalyticsError) as error:
+            self._schedule_restart(self._not_started(error))
+
     def _failure(self, child: Child) -> str:
         """Why the child ended or had to be killed; empty while it is well. Records when it became ready."""
-        code = child.poll()
-        if code is not None:
-            return self._program.explain(code)
-        self._note_readiness()
-        fault = self._fault()
+        program = self._program
+        if (code := child.poll()) is not None:
+            return program.explain(code)
+        if self._ready_at is None and program.is_ready():
+            self._ready_at = self._clock()
+        if self._is_silent():
+            fault = f"has not answered for {program.silent_seconds} s"
+        elif self._ready_at is None and self._clock() - self._launched_at >= program.ready_seconds:
+            fault = f"was not ready after {program.ready_seconds:.0f} s"
+        else:
+            fault = program.fault()
         if not fault:
             return ""
         child.kill()
-        return f"The {self._program.name} {fault}. {self._program.where_logged}"
-
-    def _fault(self) -> str:
-        if self._is_silent():
-            return f"has not answered for {self._program.silent_seconds} s"
-        if self._ready_at is None and self._clock() - self._launched_at >= self._program.ready_seconds:
-            return f"was not ready after {self._program.ready_seconds:.0f} s"
-        return self._program.fault()
-
-    def _note_readiness(self) -> None:
-        if self._ready_at is None and self._program.is_ready():
-            self._ready_at = self._clock()
+        return f"The {program.name} {fault}. {program.where_logged}"
 
     def _is_silent(self) -> bool:
         """Ping the child, at most once a second. A pause of this process itself counts as one missed answer."""
@@ -298,23 +276,18 @@ class Supervisor:
         self._unanswered = 0 if self._program.is_answering() else self._unanswered + 1
         return self._unanswered >= silent
 
-    def _restart(self) -> None:
-        try:
-            self._program.adapt()
-            self._launch()
-        except (OSError, AnalyticsError) as error:
-            self._schedule_restart(self._not_started(error))
-
     def _not_started(self, error: Exception) -> str:
         return f"The {self._program.name} could not be started: {str(error).rstrip('.')}."
 
     def _schedule_restart(self, failure: str) -> None:
-        # A child that never became ready counts as short-lived, however long its start took.
-        lifetime = 0.0 if self._ready_at is None else self._clock() - self._ready_at
+        now = self._clock()
+        # The time of its start does not count.
+        is_long_lived = self._ready_at is not None and now - self._ready_at >= _LONG_LIVED
+        delay = self._delays[0 if is_long_lived else min(self._restarts, len(self._delays) - 1)]
+        self._restarts = 1 if is_long_lived else self._restarts + 1
         self._forget()
-        delay = self._restarts.next_delay(lifetime)
         log.error("%s It is restarted in %s s.", failure, delay)
-        self._restart_at = self._clock() + delay
+        self._restart_at = now + delay
 
     def _forget(self) -> None:
         """Close the pipe to a child that has ended, and its other resources."""

@@ -13,7 +13,7 @@ from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import AnalyticsError, EmbeddedServerError
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import scripts, statements
-from analytics_service.supervisor import Restarts, Supervisor, running
+from analytics_service.supervisor import Supervisor, running
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def clickhouse(
         yield reached
         return
     try:
-        with serving(folder, lock, settings, on_failure, Restarts()):
+        with serving(folder, lock, settings, on_failure):
             keep_query_log(reached)
             yield reached
     finally:
@@ -93,11 +93,9 @@ def require_attached(settings: Settings) -> Settings:
 
 
 @contextmanager
-def serving(
-    folder: DataFolder, lock: int, settings: Settings, on_failure: Callable[[], None], restarts: Restarts
-) -> Iterator[None]:
+def serving(folder: DataFolder, lock: int, settings: Settings, on_failure: Callable[[], None]) -> Iterator[None]:
     """An embedded server in a locked folder for the duration of the block, announced to other commands."""
-    with running([Supervisor(EmbeddedServer(folder, lock, settings), restarts)], on_failure):
+    with running([Supervisor(EmbeddedServer(folder, lock, settings))], on_failure):
         try:
             yield
         finally:

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 
 from analytics_service.config.settings import Settings
 from analytics_service.server.address import SOCKETS, connected, listen, release
-from analytics_service.supervisor import Child, Program, Restarts, Supervisor, start_python
+from analytics_service.supervisor import Child, Program, Supervisor, start_python
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class HttpService(Supervisor):
 
     def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
         self._sockets = [listen(bind, settings) for bind in settings.binds]
-        super().__init__(_Gunicorn(self._sockets, settings, variables or {}), Restarts())
+        super().__init__(_Gunicorn(self._sockets, settings, variables or {}))
 
     def follow(self, orders: Orders) -> None:
         """Follow orders until a part of the service has failed."""

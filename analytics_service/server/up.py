@@ -28,7 +28,7 @@ from analytics_service.store.ledger import read_ledger, without_future
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
-from analytics_service.supervisor import Child, Program, Restarts, Supervised, Supervisor, running, start_python
+from analytics_service.supervisor import Child, Program, Supervised, Supervisor, running, start_python
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             folder = str(new_folder())
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             variables = {JOBS_FOLDER: folder}
-            children = [Supervisor(_Scheduler(reached, folder), Restarts())]
+            children = [Supervisor(_Scheduler(reached, folder))]
         service = HttpService(reached, variables)
         with running([*children, service], fail), filling_past(reached, source):
             tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))

@@ -31,22 +31,17 @@ _PATIENCE = 10.0
 _LINGER = 2.0
 # Seconds that clients have to read their answers when the worker stops.
 _STOP_PATIENCE = 4.0
-# Connections of a worker. At this limit, the connection with the nearest deadline is closed to make room.
-_MAX_CONNECTIONS = 8192
-# Allowance for open files other than clients' connections.
-_OTHER_FILES = 512
+# At this limit, the connection with the nearest deadline is closed to make room. Other open files have an allowance.
+_MAX_CONNECTIONS, _OTHER_FILES = 8192, 512
 # Bytes that the kernel may hold of an answer, half of them overhead. By default it takes up to 4 MiB, and keeps them
 # after the connection is closed.
 _SEND_BUFFER = 2**18
-# Bytes of answers that clients have not read, here and in the kernel. Beyond this limit, the clients that made least
-# progress are cut off.
+# Bytes of unread answers, here and in the kernel. Beyond it, the clients that made least progress are cut off.
 _MAX_UNSENT = 256 * 2**20
 # Bytes of its answer that a client must take to renew the deadline.
 _PROGRESS = 2**14
-# Bytes of a request line with its headers.
-_LARGEST_HEAD = 2**16
-_END_OF_HEAD = b"\r\n\r\n"
-_READ_SIZE = 2**16
+# Bytes of a request line with its headers, and of what is read at once.
+_LARGEST_HEAD = _READ_SIZE = 2**16
 # A C struct linger: on, with 0 seconds.
 _DROP = struct.pack("ii", 1, 0)
 # Exceptions of gunicorn's parser, and the kind of error to answer.
@@ -79,8 +74,8 @@ class Connection:
         self.requests = 0
         self.ends_after_answer = self.is_ahead = self.is_draining = False
         self.parser = get_parser(cfg, self, client)
+        # Bytes that the client has not taken yet.
         self.unsent = 0
-        """Bytes that the client has not taken yet."""
         self._received = b""
         self._waiting: deque[memoryview] = deque()
         self._taken = 0
@@ -130,7 +125,7 @@ class Connection:
 
     def has_request(self) -> bool:
         """Whether a complete head was received. LimitRequestHeaders if it is too long."""
-        if _END_OF_HEAD in self._received:
+        if b"\r\n\r\n" in self._received:
             return True
         if len(self._received) > _LARGEST_HEAD:
             raise LimitRequestHeaders("the request's head is too long")
@@ -189,8 +184,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._accepting = 0
-        # By file descriptor, each with its address, which a closed socket no longer knows. These are plain sockets
-        # instead of gunicorn's wrappers: accepting from a closed plain socket raises an OSError.
+        # By file descriptor, each with its address, which a closed socket no longer knows. Accepting from one that was
+        # closed raises an OSError, unlike from gunicorn's wrappers.
         self._listeners = {listener.fileno(): (listener.sock, listener.getsockname()) for listener in self.sockets}
         self._max_connections = _allowed_connections()
         self._epoll = select.epoll()
@@ -304,13 +299,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _go_on(self, connection: Connection) -> None:
         """Send, receive and answer what is possible now; then wait for the connection's next event, or close it."""
+        goes_on = False
         try:
             goes_on = self._is_open_after(connection)
         except OSError:
-            goes_on = False
+            pass
         except Exception:
             self.log.exception("A connection failed")
-            goes_on = False
         if not goes_on:
             self._close(connection)
             return

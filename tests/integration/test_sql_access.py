@@ -23,7 +23,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.researcher import fixed_settings, make_researcher, researcher_grants, researcher_script
 from analytics_service.store.server import RESEARCHER_PASSWORD, read_password, read_running
-from analytics_service.supervisor import Restarts, Supervisor, running
+from analytics_service.supervisor import Supervisor, running
 from tests.clickhouse import hello
 from tests.dictionary import DICTIONARY
 
@@ -55,7 +55,7 @@ def server_of_ones_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Set
         users.read_text("utf-8").replace("    </users>", _USERS.format(secret=_SECRET, grants=grants)), "utf-8"
     )
     try:
-        with running([Supervisor(server, Restarts())], lambda: None):
+        with running([Supervisor(server)], lambda: None):
             announced = read_running(folder.root)
             assert announced
             own = Settings(

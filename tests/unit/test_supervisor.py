@@ -1,14 +1,14 @@
 """The supervisor of child processes: every transition, with a clock and children that the test controls."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
 
 from analytics_service.errors import AnalyticsError
-from analytics_service.supervisor import Program, Restarts, Supervisor
+from analytics_service.supervisor import Program, Supervisor
 
 
 @dataclass
@@ -75,12 +75,11 @@ class FakeProgram(Program):
 
 
 class Scene:
-    def __init__(self) -> None:
+    def __init__(self, delays: Sequence[float] = (1.0, 2.0)) -> None:
         self.now = 1000.0
         self.program = FakeProgram()
         self.during_pause: Callable[[], None] = lambda: None
-        restarts = Restarts(delays=(1.0, 2.0), long_lived=60.0)
-        self.supervisor = Supervisor(self.program, restarts, clock=lambda: self.now, pause=self._pause)
+        self.supervisor = Supervisor(self.program, delays, clock=lambda: self.now, pause=self._pause)
 
     def _pause(self, seconds: float) -> None:
         self.now += seconds
@@ -330,10 +329,16 @@ def test_a_first_start_that_is_interrupted_leaves_a_child_to_stop(scene: Scene) 
     assert scene.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
 
 
-def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count() -> None:
-    restarts = Restarts()
-    assert [restarts.next_delay(59.9) for _ in range(9)] == [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0]
-    assert [restarts.next_delay(lifetime) for lifetime in (60.0, 0.5)] == [0.1, 0.5]
+def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene(delays=(1.0, 2.0, 3.0))
+    scene.supervisor.start()
+    for lifetime in (59.9, 59.9, 59.9, 59.9, 60.0, 0.5):
+        scene.die(after=lifetime)
+        scene.check_after(3.0)
+    delays = [float(message.split()[-2]) for message in caplog.messages if "restarted in" in message]
+    assert delays == [1.0, 2.0, 3.0, 3.0, 1.0, 2.0]
 
 
 # A replaced child finishes what it has begun beside its successor.
