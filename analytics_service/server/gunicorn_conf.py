@@ -6,7 +6,6 @@ It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own option
 import os
 import sys
 import time
-from contextlib import suppress
 from typing import Any
 
 from gunicorn import glogging
@@ -100,10 +99,5 @@ def on_starting(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
-    memory = getattr(worker.wsgi, "memory", None)
-    # A worker that was told to stop while it was loading takes no requests. While the store is away each would be
-    # refused, after a moment.
-    if worker.alive and memory is not None:
-        with suppress(AnalyticsError):
-            worker.wsgi.heads.shown()
-            warm_for_a_while(worker.wsgi, int(time.time()), memory.wait)
+    if worker.alive and hasattr(worker.wsgi, "heads"):
+        warm_for_a_while(worker.wsgi, int(time.time()))

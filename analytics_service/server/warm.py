@@ -4,13 +4,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
+from analytics_service.errors import AnalyticsError, Busy
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.market.instants import DAY
 from analytics_service.store.histories import HISTORIES
+
+if TYPE_CHECKING:
+    from analytics_service.app import App
 
 log = logging.getLogger(__name__)
 
@@ -22,11 +27,25 @@ _LOAD_SECONDS = 60.0
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
-def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
-    """Call warm() in a thread, and wait ten seconds at most. Then it continues beside the requests of callers."""
-    warming = threading.Thread(target=warm, args=(app, now, wait_for_loads), name="warm", daemon=True)
+def warm_for_a_while(app: "App", now: int) -> None:
+    """Warm in a thread, and wait ten seconds at most. Then it continues beside the requests of callers."""
+    warming = threading.Thread(target=_warm_when_able, args=(app, now), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)
+
+
+def _warm_when_able(app: "App", now: int) -> None:
+    """Warm once the heads were read. While the store is away each request would be refused, after a moment."""
+    late_at = time.monotonic() + _READY_SECONDS
+    with suppress(AnalyticsError):
+        while True:
+            try:
+                app.heads.shown()
+                break
+            except Busy:
+                if time.monotonic() > late_at:
+                    raise
+        warm(app, now, app.memory.wait)
 
 
 def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:

@@ -181,6 +181,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             # TLS cannot be read in pieces like this; gunicorn's own worker does it.
             super().run()
             return
+        if not self.alive:
+            # It was told to stop while it was loading: connections wait for another worker.
+            return
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._accepting = 0

@@ -273,7 +273,7 @@ class Heads:
         else:
             self._look_first(_FIRST_SECONDS)
         if self._newest is None:
-            raise self._error or StoreUnavailable("The ledger has not been read yet.")
+            raise self._error or Busy
         return self._newest
 
     def _look_first(self, seconds: float) -> None:
