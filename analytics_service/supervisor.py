@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from analytics_service.errors import AnalyticsError, ProcessError
 
@@ -19,7 +18,8 @@ log = logging.getLogger(__name__)
 
 # Set for children whose standard input is a pipe that their parent holds open while it lives.
 _VARIABLE = "_ANALYTICS_SUPERVISED"
-_CHECK_SECONDS = 0.05
+# Seconds between two looks at children, and after a look that failed.
+_CHECK_SECONDS, _FAILURE_SECONDS = 0.05, 10.0
 _READY_POLL_SECONDS = 0.02
 _ANSWER_POLL_SECONDS = 1.0
 # Attempts at the first start. Before each further attempt the program must be able to adapt something.
@@ -297,47 +297,28 @@ class Supervisor:
         self._child = None
 
 
-class Supervised(Protocol):
-    """A Supervisor, or anything else that can be started, checked regularly and stopped."""
-
-    def start(self) -> None: ...
-    def check(self) -> None: ...
-    def stop(self) -> None: ...
-
-
 @contextmanager
-def running(supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -> Iterator[None]:
-    """Start programs in order, keep them running during the block, then stop them in reverse.
-
-    `on_failure` is called from another thread when a check fails. From then on no program is restarted, and the end of
-    the block raises that error.
-    """
-    failures: list[Exception] = []
+def running(supervisors: Sequence[Supervisor]) -> Iterator[None]:
+    """Start programs in order, keep them running during the block, then stop them in reverse."""
     stopping = threading.Event()
 
     def check_all() -> None:
-        try:
-            while not stopping.wait(_CHECK_SECONDS):
+        while not stopping.wait(_CHECK_SECONDS):
+            try:
                 for supervisor in supervisors:
                     supervisor.check()
-        # Any exception: it ends the watch, so the main thread must learn of it.
-        except Exception as error:
-            log.error("%s", error)
-            failures.append(error)
-            on_failure()
+            except Exception:
+                log.exception("A look at child processes failed unexpectedly")
+                stopping.wait(_FAILURE_SECONDS)
 
     watcher = threading.Thread(target=check_all, name="process-watcher", daemon=True)
-    try:
-        with ExitStack() as at_end:
-            for supervisor in supervisors:
-                at_end.callback(supervisor.stop)
-                supervisor.start()
-            watcher.start()
-            try:
-                yield
-            finally:
-                stopping.set()
-                watcher.join()
-    finally:
-        if failures:
-            raise failures[0]
+    with ExitStack() as at_end:
+        for supervisor in supervisors:
+            at_end.callback(supervisor.stop)
+            supervisor.start()
+        watcher.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            watcher.join()

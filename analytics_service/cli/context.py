@@ -5,7 +5,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -73,7 +73,7 @@ def require_source(settings: Settings, store: Store, *, replace_source: bool = F
 
 
 @contextmanager
-def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None) -> Iterator[Store]:
+def open_store(settings: Settings) -> Iterator[Store]:
     """A store to write to. The schema of an embedded server is migrated; that of another server only by `migrate`.
 
     StoreUnavailable if ClickHouse does not answer; a part of `up` waits for it instead.
@@ -81,7 +81,7 @@ def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None
     prepare = migrate if settings.clickhouse_url is None else require_current
     retries = _UNTIL_CLICKHOUSE_ANSWERS if FOUND in os.environ else ONCE
     with (
-        clickhouse(settings, command_line(), on_failure=on_failure) as reached,
+        clickhouse(settings, command_line()) as reached,
         closing(Store(reached, author=command_line())) as store,
     ):
         retries(lambda: prepare(store))

@@ -56,7 +56,7 @@ def jobs_run(**overrides: Any) -> None:
     settings = load_job_settings(**overrides)
     with (
         stopping_normally(),
-        open_store(settings, on_failure=stop.set) as store,
+        open_store(settings) as store,
         ending_with_holder(settings, stop.set),
         closing(require_source(settings, store)) as source,
     ):

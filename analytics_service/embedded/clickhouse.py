@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -32,15 +33,12 @@ _PAUSE = 1.0
 
 
 @contextmanager
-def clickhouse(
-    settings: Settings, command: str, *, attach: bool = True, on_failure: Callable[[], None] = lambda: None
-) -> Iterator[Settings]:
+def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iterator[Settings]:
     """Settings with which a Store reaches a running ClickHouse, for the duration of the block.
 
     This is the server that ANALYTICS_CLICKHOUSE_URL names, or the server that another process of this user runs in the
     data folder, or a server started here on behalf of `command` and stopped at the end. With `attach` false, another
-    process's server is an EmbeddedServerError. `on_failure` is called from another thread when a server started here
-    cannot be watched any more; the block's end then raises that error. Parts of a service use its server.
+    process's server is an EmbeddedServerError. Parts of a service use its server.
     """
     if settings.clickhouse_url is not None or FOUND in os.environ:
         yield settings
@@ -53,7 +51,7 @@ def clickhouse(
         yield reached
         return
     try:
-        with serving(folder, lock, settings, on_failure):
+        with serving(folder, lock, settings):
             keep_query_log(reached)
             yield reached
     finally:
@@ -93,9 +91,9 @@ def require_attached(settings: Settings) -> Settings:
 
 
 @contextmanager
-def serving(folder: DataFolder, lock: int, settings: Settings, on_failure: Callable[[], None]) -> Iterator[None]:
+def serving(folder: DataFolder, lock: int, settings: Settings) -> Iterator[None]:
     """An embedded server in a locked folder for the duration of the block, announced to other commands."""
-    with running([Supervisor(EmbeddedServer(folder, lock, settings))], on_failure):
+    with running([Supervisor(EmbeddedServer(folder, lock, settings))]):
         try:
             yield
         finally:
@@ -154,35 +152,25 @@ def ending_with_holder(
         holder.command,
         folder.root,
     )
-    with running([_Presence(folder, holder, patience)], on_failure):
+    ended, gone = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        held_at = time.monotonic()
+        while not ended.wait(_PAUSE):
+            if folder.locked():
+                held_at = time.monotonic()
+            elif time.monotonic() > held_at + patience:
+                gone.set()
+                on_failure()
+                return
+
+    threading.Thread(target=watch, name="holder-watcher", daemon=True).start()
+    try:
         yield
-
-
-class _Presence:
-    """Whether any command holds the data folder, for a watch."""
-
-    def __init__(self, folder: DataFolder, holder: Holder, patience: float) -> None:
-        self._folder = folder
-        self._holder = holder
-        self._patience = patience
-        self._held_at = self._looked_at = time.monotonic()
-
-    def start(self) -> None:
-        """Does nothing, because the command already runs."""
-
-    def check(self) -> None:
-        """EmbeddedServerError when the folder has been free for too long."""
-        now = time.monotonic()
-        if now < self._looked_at + _PAUSE:
-            return
-        self._looked_at = now
-        if self._folder.locked():
-            self._held_at = now
-        elif now > self._held_at + self._patience:
+    finally:
+        ended.set()
+        if gone.is_set():
             raise EmbeddedServerError(
-                f"Process {self._holder.pid} (`{self._holder.command}`) has ended, and with it the ClickHouse in the "
-                f"data folder {self._folder.root}. Start this service again: it then runs one of its own."
+                f"Process {holder.pid} (`{holder.command}`) has ended, and with it the ClickHouse in the data folder "
+                f"{folder.root}. Start this service again: it then runs one of its own."
             )
-
-    def stop(self) -> None:
-        """Does nothing, because the command does not belong to this service."""

@@ -28,14 +28,14 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
     with ExitStack() as stack:
         reached = attached(settings)
         if reached is None:
-            reached = stack.enter_context(clickhouse(settings, command, on_failure=fail))
+            reached = stack.enter_context(clickhouse(settings, command))
             with closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
         else:
             _warn_unless_reached(reached)
         stack.enter_context(ending_with_holder(reached, fail))
         service = HttpService(reached)
-        stack.enter_context(running([service], fail))
+        stack.enter_context(running([service]))
         service.follow(orders)
 
 

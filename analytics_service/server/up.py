@@ -5,7 +5,6 @@ import os
 import shutil
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import partial
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
@@ -28,7 +27,7 @@ from analytics_service.store.ledger import read_ledger, without_future
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
-from analytics_service.supervisor import Child, Program, Supervised, Supervisor, running, start_python
+from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +40,8 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
     """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be started."""
     require_free(settings)
     require_keys(settings)
-    fail = partial(orders.put, None)
     with ExitStack() as stack:
-        reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
+        reached = stack.enter_context(clickhouse(settings, command, attach=False))
         with closing(Store(reached)) as store:
             bring_up_to_date(store, settings, replace_source=replace_source)
             _check_losses(store)
@@ -54,7 +52,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
                 take_first_snapshots(reached, source, store)
             prices = without_future(store, read_ledger(store)).heads.get(ASSETS_FAMILY)
         reached = replace(reached, source=choice.spec)
-        children: list[Supervised] = []
+        children: list[Supervisor] = []
         variables = {}
         if source is not None:
             folder = str(new_folder())
@@ -62,7 +60,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             variables = {JOBS_FOLDER: folder}
             children = [Supervisor(_Scheduler(reached, folder))]
         service = HttpService(reached, variables)
-        with running([*children, service], fail), filling_past(reached, source):
+        with running([*children, service]), filling_past(reached, source):
             tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
             service.follow(orders)
 

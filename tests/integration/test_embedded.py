@@ -73,14 +73,14 @@ def own(tmp_path: Path) -> Settings:
 
 
 @contextmanager
-def served(data_dir: Path, on_failure: Callable[[], None]) -> Iterator[None]:
+def served(data_dir: Path) -> Iterator[None]:
     """A server of its own."""
     folder = DataFolder(data_dir)
     folder.create()
     lock = folder.lock("pytest")
     assert lock is not None
     try:
-        with serving(folder, lock, Settings(), on_failure):
+        with serving(folder, lock, Settings()):
             yield
     finally:
         os.close(lock)
@@ -896,7 +896,7 @@ def test_a_server_that_is_silent_for_too_long_is_killed_and_restarted(
 ) -> None:
     monkeypatch.setattr(EmbeddedServer, "silent_seconds", 3)
     settings = Settings(data_dir=tmp_path / "data")
-    with served(settings.data_dir, pytest.fail):
+    with served(settings.data_dir):
         stopped = server_pid(settings.data_dir)
         os.kill(stopped, signal.SIGSTOP)
         until(lambda: not alive(stopped))
@@ -914,7 +914,7 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
     first = configured(folder.root)
     assert first
     try:
-        with socket.create_server(("127.0.0.1", first)), running([Supervisor(server)], lambda: None):
+        with socket.create_server(("127.0.0.1", first)), running([Supervisor(server)]):
             assert configured(folder.root) != first
             assert asked(url_of(folder.root), "SELECT 1", "analytics", folder.password(PASSWORD)) == (200, "1\n")
     finally:

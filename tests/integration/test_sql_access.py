@@ -55,7 +55,7 @@ def server_of_ones_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Set
         users.read_text("utf-8").replace("    </users>", _USERS.format(secret=_SECRET, grants=grants)), "utf-8"
     )
     try:
-        with running([Supervisor(server)], lambda: None):
+        with running([Supervisor(server)]):
             announced = read_running(folder.root)
             assert announced
             own = Settings(
