@@ -55,7 +55,6 @@ _MIB = 2**20
 # Seconds that a request may wait, all in all, from when a thread takes it.
 _REQUEST_SECONDS = 5.0
 Routes = list[tuple[str, Resource]]
-_FILES: Routes = [(f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
@@ -144,7 +143,10 @@ def create_app(
     api_document = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
-    routes += [("/", web_page.WebPage("index", keys=str(asks_for_keys).lower())), *_FILES]
+    routes += [
+        ("/", web_page.WebPage(keys=str(asks_for_keys).lower())),
+        (f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files()),
+    ]
     if settings.root_path:
         routes.append((settings.root_path, web_page.Entrance()))
 
@@ -168,13 +170,12 @@ def create_app(
 
 
 def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
-    """The application on the operators' bind, with their page. Web pages of other origins have no access to it."""
+    """The application on the operators' bind. Web pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[RequestIds(), OwnHosts(bind), Conventions()]
     )
-    listed = [*routes, ("/", web_page.WebPage("operations"))]
-    errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in listed))}")
-    _add(app, [*listed, *_FILES])
+    errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in routes))}")
+    _add(app, routes)
     return app
 
 

@@ -1,4 +1,4 @@
-"""The web pages for people, and the files that they load."""
+"""The web page for people, and the files that it loads."""
 
 from functools import cache
 
@@ -26,14 +26,14 @@ _POLICY = "; ".join(
 
 
 class WebPage(Fixed):
-    """An HTML page. It names its files by their versions, so browsers revalidate it every time."""
+    """The HTML page. It names its files by their versions, so browsers revalidate it every time."""
 
     media = (falcon.MEDIA_HTML,)
     cache_control = "no-cache"
 
-    def __init__(self, name: str, **facts: str) -> None:
+    def __init__(self, **facts: str) -> None:
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", _POLICY))
-        super().__init__(files.page(name, **facts), headers)
+        super().__init__(files.page(**facts), headers)
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the page, whatever the query, which is for the page's own scripts."""
@@ -52,7 +52,7 @@ class Entrance(Resource):
 
 
 class Files(Resource):
-    """Files of the web pages. A response that may be cached never changes.
+    """Files of the web page. A response that may be cached never changes.
 
     While workers are replaced, a new worker's page may request its files from an old worker, or the other way round.
     Under another worker's version, this worker sends its own file, which may not be cached.

@@ -59,7 +59,7 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     if settings.metrics_endpoint is not None:
         url = local_url(settings.metrics_bind)
         at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
-        lines += [f"Ops   {url}/metrics{at}", f"      {url}/ is a page for people"]
+        lines += [f"Ops   {url}/operations and {url}/metrics{at}"]
     lines += ["SQL   " + "\n      ".join(sql_addresses(settings))]
     if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]

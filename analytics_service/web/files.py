@@ -37,12 +37,12 @@ def files() -> dict[str, File]:
     return _own() | {_CHARTS: _charts()}
 
 
-def page(name: str, **facts: str) -> bytes:
-    """An HTML page whose `{{name}}` are filled in with facts, and with the paths of `own` files and of `charts`.
+def page(**facts: str) -> bytes:
+    """The HTML page, whose `{{name}}` are filled in with facts, and with the paths of `own` files and of `charts`.
 
     It lists all modules for preloading, so that browsers need not discover them one after the other.
     """
-    html = (_folder() / f"{name}.html").read_text("utf-8")
+    html = (_folder() / "index.html").read_text("utf-8")
     preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(html)]
     html = html.replace("</head>", f"{''.join(preloads)}</head>")
     (own,) = {file.version for file in _own().values()}

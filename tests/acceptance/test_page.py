@@ -454,7 +454,7 @@ def test_a_failed_chart_says_why_and_what_the_service_is_too_busy_for_is_asked_f
 
 
 def test_charts_show_symbols_as_they_are_written_and_the_size_of_their_answers(visit: Visit) -> None:
-    """The size is in units of the operators' page. As JSON may end with spaces, it can be made 33.5 times 1,024."""
+    """As JSON may end with spaces, it can be made 33.5 times 1,024."""
     symbols = ["A<b>B</b><sub>C</sub>", '<a href="https://evil.example">D</a>', "E&lt;F &amp; %{x}"]
     page = visit.browser.open("about:blank")
 

@@ -42,7 +42,7 @@ def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:
 
 @pytest.mark.slow
 def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Service) -> None:
-    """`status` need not be told what `up` was told; the page of operators says the same. All that `up` prints is JSON,
+    """`status` need not be told what `up` was told; /operations says the same. All that `up` prints is JSON,
     from the first line on."""
     code, output = own.done("jobs", "once", "prices")
     assert code == 0, output

@@ -320,10 +320,9 @@ def test_the_store_is_asked_once_however_many_ask(settings: Settings, store: Sto
         assert counted.queries["table_sizes"] == 1
 
 
-def test_what_the_page_loads_takes_no_parameters(settings: Settings, store: Store) -> None:
-    for path in ("/operations", "/static/none/style.css"):
-        answer = operators_of(settings, store).simulate_get(path, query_string="a=1")
-        assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_unknown")
+def test_operations_take_no_parameters(settings: Settings, store: Store) -> None:
+    answer = operators_of(settings, store).simulate_get("/operations", query_string="a=1")
+    assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_unknown")
 
 
 def test_operations_are_not_on_the_main_bind(settings: Settings, store: Store) -> None:
@@ -331,16 +330,6 @@ def test_operations_are_not_on_the_main_bind(settings: Settings, store: Store) -
     answer = Client(app).simulate_get("/operations")
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
     assert "operations" not in Client(app).simulate_get("/").text
-
-
-def test_the_page_and_all_that_it_loads_are_on_the_operators_bind(settings: Settings, store: Store) -> None:
-    client = operators_of(settings, store)
-    page = client.simulate_get("/", query_string="theme=dark&of=the+page")
-    assert page.headers["content-type"].startswith("text/html")
-    assert "script-src 'self'" in page.headers["content-security-policy"]
-    (own,) = {f"/{part.rpartition('/')[0]}" for part in page.text.split('"') if part.startswith("static/")}
-    for name in ("style.css", "icon.svg", "operations.js", "operations_document.js", "operations_sections.js"):
-        assert client.simulate_get(f"{own}/{name}").status_code == 200, name
 
 
 def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Store) -> None:

@@ -56,7 +56,7 @@ def test_an_unknown_path_on_the_operators_bind_names_those_that_there_are(client
     """/docs, which lists the paths of the main bind, is not among them."""
     answer = client.simulate_get("/docs", extras={"gunicorn.socket": Accepted(OPERATORS)}, headers=LOCAL)
     assert answer.json["error"]["message"] == (
-        "There is nothing at /docs; the paths here are /, /healthz, /metrics, /operations, /readyz."
+        "There is nothing at /docs; the paths here are /healthz, /metrics, /operations, /readyz."
     )
 
 

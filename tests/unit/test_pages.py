@@ -1,4 +1,4 @@
-"""The pages for people, as browsers get them."""
+"""The page for people, as browsers get it."""
 
 import re
 from pathlib import Path
@@ -25,10 +25,9 @@ def linked(html: str) -> list[str]:
     return [f"/{name}" for name in re.findall(r'(?:src|href|data-charts)="(static/[^"]+)"', html)]
 
 
-@pytest.mark.parametrize("name", ["index", "operations"])
-def test_a_page_and_its_scripts_name_no_path_from_the_root(name: str) -> None:
+def test_the_page_and_its_scripts_name_no_path_from_the_root() -> None:
     """A proxy may serve it below a path of its own."""
-    assert not re.search(r'(?:src|href|data-charts)="/', files.page(name).decode())
+    assert not re.search(r'(?:src|href|data-charts)="/', files.page(keys="false").decode())
     from_root = re.compile(r"[\"'`(]/(?:api|docs|static|operations|metrics)\b|href: \"/")
     assert [script.name for script in _OURS.glob("*.js") if from_root.search(script.read_text("utf-8"))] == []
 
@@ -64,9 +63,8 @@ def test_the_page_is_asked_for_every_time_and_its_files_once(client: falcon.test
     names = linked(page.text)
     loaded = {name.rpartition("/")[2] for name in names}
     assert loaded >= {"icon.svg", "style.css", "main.js", "plotly.min.js"}
-    # Modules that others import are named, too; those of the page for operators are not.
+    # Modules that others import are named, too.
     assert loaded >= {"overview.js", "spark.js"}
-    assert "operations.js" not in loaded
     for name in names:
         assert client.simulate_get(name).headers["cache-control"] == "public, max-age=31536000, immutable"
 
@@ -110,10 +108,9 @@ def test_modules_import_what_is_there() -> None:
     assert not [(file, name) for file, name in imports if not (_OURS / name).exists()]
 
 
-def test_pages_name_no_other_host_and_leave_no_placeholder() -> None:
+def test_the_page_names_no_other_host_and_leaves_no_placeholder() -> None:
     for file in _OURS.iterdir():
         text = file.read_text()
         hosts = {*re.findall(r"https?://[\w.]+", text)} - {"http://www.w3.org"}
         assert not hosts, file
-    for page in _OURS.glob("*.html"):
-        assert "{{" not in files.page(page.stem, keys="false").decode()
+    assert "{{" not in files.page(keys="false").decode()

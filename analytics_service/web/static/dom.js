@@ -111,24 +111,3 @@ export function saveAs(name, blob) {
   h("a", { href: made, download: name }).click();
   URL.revokeObjectURL(made);
 }
-
-/** Makes a node like a fresh one, changing only what differs, so that focus and scroll positions are kept. */
-export function patch(node, fresh) {
-  if (node.nodeName !== fresh.nodeName) {
-    node.replaceWith(fresh);
-  } else if (node.nodeType === Node.TEXT_NODE) {
-    if (node.data !== fresh.data) node.data = fresh.data;
-  } else {
-    patchAttributes(node, fresh);
-    const [before, after] = [[...node.childNodes], [...fresh.childNodes]];
-    before.slice(after.length).forEach((child) => child.remove());
-    after.forEach((child, index) => (index < before.length ? patch(before[index], child) : node.append(child)));
-  }
-}
-
-function patchAttributes(node, fresh) {
-  for (const { name } of [...node.attributes]) if (!fresh.hasAttribute(name)) node.removeAttribute(name);
-  for (const { name, value } of fresh.attributes) {
-    if (node.getAttribute(name) !== value) node.setAttribute(name, value);
-  }
-}
