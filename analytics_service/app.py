@@ -43,7 +43,6 @@ from analytics_service.resources.history import HistoryPath
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
-from analytics_service.state.values import ValueReader, chosen_values
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, PRICES
@@ -159,8 +158,7 @@ def create_app(
     app.root_path = settings.root_path
     errors.install(app)
     _add(app, routes)
-    values = ValueReader(store, shared.views, chosen_values(settings))
-    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, store, settings.source, values))
+    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, store, settings.source))
     report = operations.Operations(settings, store, monitor, instruments.workers, clock)
     report_path = health.Operational("The state of every part of the service.", OPERATIONS, report.record)
     app.operators = _operators(

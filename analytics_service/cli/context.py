@@ -20,7 +20,6 @@ from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import NONE, choose_source
-from analytics_service.state.values import chosen_values
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.retries import ONCE, Retries
@@ -46,7 +45,6 @@ _IMPORT_STOPPED = (
 def load_settings(**overrides: object) -> Settings:
     """The settings from the environment and from options. Also sets up logging."""
     settings = Settings.from_environment(os.environ, **overrides)
-    chosen_values(settings)
     logs.set_up(settings.log_level, settings.log_format)
     return settings
 

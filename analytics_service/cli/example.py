@@ -16,7 +16,8 @@ _ENV = "env"
 _FILES = {
     "cluster": "cluster.sql",
     "grafana": "grafana.json",
-    "grafana-protocol": "grafana-protocol.json",
+    "grafana-alerts": "grafana-alerts.yml",
+    "grafana-http": "grafana-http.json",
     "nginx": "nginx.conf",
     "prometheus-rules": "prometheus-rules.yml",
     "source-views": "source-views.sql",
@@ -46,10 +47,11 @@ def example(name: str, folder: Path | None) -> None:
     """Print a file to start from.
 
     `systemd` is a unit for `up` or `serve`, `systemd-jobs` one for `jobs run`, and `env` the settings file of both.
-    `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy, `prometheus-rules` has alerts,
-    `grafana` is a dashboard of the service, `grafana-protocol` one of the values that ANALYTICS_METRICS_VALUES names.
-    `source` is a Python package with a source of snapshots, and `source-views` has the SQL of
-    one that reads ClickHouse. `cluster` says how servers of ClickHouse come and go. Examples:
+    `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy. `grafana` is a dashboard of protocol
+    and jobs by SQL, `grafana-alerts` has alerts on them; `grafana-http` is a dashboard of HTTP by Prometheus,
+    `prometheus-rules` has alerts on the service. `source` is a Python package with a source of snapshots, and
+    `source-views` has the SQL of one that reads ClickHouse. `cluster` says how servers of ClickHouse come and go.
+    Examples:
 
     \b
         analytics-service example nginx > /etc/nginx/conf.d/analytics-service.conf

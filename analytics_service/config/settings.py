@@ -47,12 +47,6 @@ class Settings:
         values.bind_or_none,
         "Address of operators' paths, such as /metrics, which ask for no key; none turns them off.",
     )
-    metrics_values: values.Names = _setting(
-        values.Names(),
-        values.names,
-        "What /metrics shows of the protocol, separated by commas: histories, such as price,tvl,debt-at-risk, or all; "
-        "and up to 50 addresses, of which it shows the health. Unset: nothing.",
-    )
     workers: int = _setting(
         2, values.WholeNumber(1, 512), "gunicorn worker processes; more help if requests are slow and processors idle."
     )

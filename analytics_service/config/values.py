@@ -270,22 +270,6 @@ def networks(value: str) -> Networks:
         ) from None
 
 
-class Names(tuple[str, ...]):
-    """Names, written with commas between them."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return ",".join(self)
-
-
-def names(value: str) -> Names:
-    listed = Names(part.strip() for part in value.split(","))
-    if not all(re.fullmatch("[!-~]+", name) for name in listed):
-        raise ValueError("must be names separated by commas, such as price,tvl")
-    return listed
-
-
 def one_of(*allowed: str) -> Callable[[str], str]:
     """A parser of these values."""
 

@@ -1,4 +1,4 @@
-"""/metrics: the workers' measurements, the state of the store, the runs of jobs, and values, for Prometheus."""
+"""/metrics: the workers' measurements, the state of the store, and the runs of jobs, for Prometheus."""
 
 import logging
 import platform
@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from analytics_service.config.settings import service_version
@@ -19,9 +19,7 @@ from analytics_service.market.doubts import Doubtful
 from analytics_service.market.share import Share, within
 from analytics_service.state.health import Family, Monitor, Status
 from analytics_service.state.operations import with_scheduled
-from analytics_service.state.values import NOTHING, Chosen, Newest, ValueReader
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import History
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +27,6 @@ log = logging.getLogger(__name__)
 _SCRAPE_SECONDS = 3.0
 # Assets with a gauge of their own: those with the oldest prices.
 _MOST_ASSETS = 500
-# The end of a metric's name, by what a history's values are.
-_UNITS = {"price": "usd", "usd": "usd", "apr": "ratio", "ratio": "ratio"}
-_ACCOUNT = ("address", "account_index")
 
 
 class Metrics(Live):
@@ -55,9 +50,8 @@ class Gauges(Collector):
     """Gauges whose values are computed for each scrape: what runs here, and how the store, its snapshots and the
     scheduled runs of the last day are, whatever host the scheduler runs on."""
 
-    def __init__(self, monitor: Monitor, store: Store, source: str | None, values: ValueReader) -> None:
+    def __init__(self, monitor: Monitor, store: Store, source: str | None) -> None:
         self._monitor = monitor
-        self._values = values
         self._store = store
         self._source = source or ""
         self._reading: Share[Sequence[Family]] = Share()
@@ -68,8 +62,8 @@ class Gauges(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The current gauges. While the store does not answer, ages grow from its last answer, gauges of runs and, for
-        a while, values are those of that answer, and others that only the store could provide are left out."""
+        """The current gauges. While the store does not answer, ages grow from its last answer, gauges of runs
+        are those of that answer, and others that only the store could provide are left out."""
         build = _gauge("analytics_build_info", "Version and configured source.", "version", "python", "source")
         build.add_metric([service_version() or "unknown", platform.python_version(), self._source], 1)
         yield build
@@ -109,8 +103,6 @@ class Gauges(Collector):
             lost.add_metric([name], len(losses))
         yield from (age, fresh, ahead, complete, lost)
         yield from _figures(status)
-        if self._values.chosen != NOTHING:
-            yield from _protocol(self._values.chosen, self._values.newest(status.at))
         yield from self._runs(status)
 
     def _runs(self, status: Status) -> Iterator[Metric]:
@@ -148,37 +140,6 @@ def _figures(status: Status) -> Iterator[Metric]:
     for what in Doubtful:
         doubts.add_metric([what], counts[what])
     yield doubts
-
-
-def name_of(history: History) -> str:
-    """The name of the metric that shows a history, in Prometheus' base units. That of a counter gets `_total`, too."""
-    unit = _UNITS.get(history.value)
-    return "_".join(["analytics", history.slug.replace("-", "_"), *([unit] if unit else [])])
-
-
-def _protocol(chosen: Chosen, newest: Newest) -> Iterator[Metric]:
-    """The values of the protocol. What is unknown has no sample."""
-    known = _gauge("analytics_value_known", "Whether a sum over all assets is known at its newest snapshot.", "history")
-    for history in chosen.histories:
-        values = newest.observed.get(history.name)
-        if values is not None and not history.by_asset:
-            known.add_metric([history.slug], bool(values))
-        labels = ["asset", "symbol"] if history.by_asset else []
-        family = CounterMetricFamily if history.cumulative else GaugeMetricFamily
-        metric = family(name_of(history), f"{history.meaning}.", labels=labels)
-        for asset_id, value in (values or {}).items():
-            of = [asset_id, newest.symbols[asset_id]] if history.by_asset else []
-            metric.add_metric(of, float(value))
-        yield metric
-    health = _gauge(
-        "analytics_health_ratio", "Health of a borrow account with debt; below 1 it can be liquidated.", *_ACCOUNT
-    )
-    health_known = _gauge("analytics_health_known", "Whether the health of an account with debt is known.", *_ACCOUNT)
-    for account, value in newest.health.items():
-        health_known.add_metric(account, not value.is_nan())
-        if not value.is_nan():
-            health.add_metric(account, float(value))
-    yield from (known, health, health_known)
 
 
 def _gauge(name: str, help: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:

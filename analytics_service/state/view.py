@@ -56,12 +56,10 @@ from analytics_service.store.markets import (
 )
 from analytics_service.store.observations import read_last_prices, read_latest
 from analytics_service.store.positions import (
-    borrowing_of,
     knows_all,
     read_activity,
     read_borrowing,
     read_example_address,
-    read_items,
     read_position,
 )
 from analytics_service.store.schema import TABLES
@@ -221,11 +219,6 @@ class View:
     def _read_valuation(self) -> Valuation:
         book = self._shared.books.get(self.heads_of(("positions", "markets")), self._read_book)
         return Valuation(book, self._terms, self.quoted)
-
-    def valuation_of(self, addresses: Sequence[str]) -> Valuation:
-        """The borrow accounts of some (lower-case) addresses, valued at the prices."""
-        items = self._read("positions", lambda head: read_items(self._store, addresses, head.at))
-        return Valuation(book_of([borrowing_of(items)], self.markets), self._terms, self.quoted)
 
     @property
     def _terms(self) -> Terms:

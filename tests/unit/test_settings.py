@@ -17,7 +17,6 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "ROOT_PATH": ("/a.b/c", "/a.b/c"),
     "KEEPALIVE": ("75", 75),
     "METRICS_BIND": ("0.0.0.0:9000", "0.0.0.0:9000"),
-    "METRICS_VALUES": ("price, debt-at-risk", ("price", "debt-at-risk")),
     "WORKERS": ("512", 512),
     "THREADS": ("256", 256),
     "SOURCE": ("simulated:seven", "simulated:seven"),
@@ -68,7 +67,6 @@ MALFORMED = [
     # The last one is longer than the paths of sockets are.
     ("BIND", ["unix:http.sock", "unix:/run/a b.sock", f"unix:/{107 * 'a'}"]),
     ("METRICS_BIND", ["None"]),
-    ("METRICS_VALUES", ["", "price,", "price tvl"]),
     ("THREADS", ["0", "257"]),
     ("SOURCE", ["simulate", "simulated:", "none:1", "http:", "https://", "https://host:0", "ftp://host"]),
     ("SOURCE", ["https://user:pw@host", "https://host/?a=b", "https://host#", "https://host//base"]),
