@@ -33,7 +33,6 @@ from analytics_service.resources import (
     health,
     markets,
     metrics,
-    operations,
     users,
     web_page,
 )
@@ -109,7 +108,6 @@ def create_app(
     Unless `counts` are passed, the rate limit counts the requests of this application only.
     """
     instruments = Instruments()
-    instruments.begin_worker()
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
@@ -158,9 +156,8 @@ def create_app(
     app.root_path = settings.root_path
     errors.install(app)
     _add(app, routes)
-    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, store, settings.source))
-    report = operations.Operations(settings, store, monitor, instruments.workers, clock)
-    report_path = health.Operational("The state of every part of the service.", OPERATIONS, report.record)
+    scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, settings.source))
+    report_path = health.Operational("The state of every part of the service.", OPERATIONS, monitor.check)
     app.operators = _operators(
         settings.metrics_bind, [*health.probes(monitor), ("/metrics", scrape), ("/operations", report_path)]
     )

@@ -19,7 +19,7 @@ from analytics_service.store.job_runs import JobRun
 from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import Head
 from analytics_service.store.observations import NO_OBSERVATIONS
-from analytics_service.store.schema import Migration, shipped
+from analytics_service.store.schema import Migration, made_by, shipped
 from analytics_service.store.sql import Parts
 
 # Headers of requests to the operators' bind, which refuses the host of Falcon's tests.
@@ -179,7 +179,11 @@ class LedgerStore(Store):
         if query == "applied_migrations":
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
-        if query in ("assets", "disk_space", "anomalies", "replicas"):
+        if query == "tables":
+            return pl.DataFrame({"name": [*made_by(shipped())]})
+        if query == "anomalies":
+            return pl.DataFrame({"anomalies": [0]})
+        if query in ("assets", "disk_space", "missing_runs", "running_corrections", "snapshot_before"):
             return pl.DataFrame()
         if query == "shards":
             return pl.DataFrame([self.shards], schema=["shards", "recorded"], orient="row")

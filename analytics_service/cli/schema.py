@@ -10,7 +10,7 @@ import click
 
 from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option, value_type
-from analytics_service.cli.report import collect_status
+from analytics_service.cli.report import collect_report
 from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.config.values import user_name
 from analytics_service.embedded.clickhouse import clickhouse
@@ -73,7 +73,7 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
 @bind_option
 @data_dir_option
 def status(is_json: bool, **overrides: Any) -> None:
-    """Show the state of every part of the service: ClickHouse, HTTP service, scheduler, families of data, tables.
+    """Show the state of every part of the service: ClickHouse, HTTP service, schedulers, families of data.
 
     Exit code 1 when something is wrong; the lines `Problem` say what. Gaps are the scheduled instants of the last 24
     hours that have no snapshot. Example:
@@ -83,7 +83,7 @@ def status(is_json: bool, **overrides: Any) -> None:
     """
     settings = load_settings(**overrides)
     bind = overrides["bind"] or (settings.bind if "ANALYTICS_BIND" in os.environ else None)
-    found = collect_status(settings, datetime.now(UTC), bind)
-    click.echo(as_json(found) if is_json else as_text(found))
-    if not found.healthy:
+    report = collect_report(settings, datetime.now(UTC), bind)
+    click.echo(as_json(report.status) if is_json else as_text(report))
+    if not report.status.healthy:
         sys.exit(1)

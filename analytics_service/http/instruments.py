@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.state.health import Worker
 
 # Environment variables of a process that writes to a folder. prometheus_client reads the first; the second names the
 # process's files. Processes that run at the same time have different names. A process that takes over a name continues
@@ -29,10 +27,6 @@ JOBS_FOLDER = "_ANALYTICS_JOBS_METRICS"
 # Upper bounds in seconds.
 _FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SLOW = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-_BEGAN = "analytics_worker_start_time_seconds"
-_REQUESTS = "analytics_worker_requests"
-_MEMORY = "analytics_memory_bytes"
-_HISTORY, _ANSWERS = "history", "answers"
 # Label of requests whose path is no route; labelling by path would let clients create any number of series.
 UNKNOWN = "unknown"
 
@@ -76,7 +70,7 @@ class Instruments:
         self._query_errors = counter(
             "analytics_store_query_errors", "Queries of the store that failed.", ["query", "error"]
         )
-        self._memory = gauge(_MEMORY, "Memory of all workers that is taken by history and by answers.", ["kind"])
+        self._memory = gauge("analytics_memory_bytes", "Memory of all workers with history and with answers.", ["kind"])
         self._job_runs = counter(
             "analytics_job_runs",
             "Runs by outcome: done, already_done, failed, skipped (still running), missed (too late).",
@@ -86,16 +80,6 @@ class Instruments:
             "analytics_job_seconds", "Time that runs of the scheduler took, retries included.", ["job"], buckets=_SLOW
         )
         self.in_flight = gauge("analytics_requests_in_flight", "Requests that are being answered.")
-        # prometheus_client removes labels named pid.
-        self._worker_began = gauge(_BEGAN, "When each worker began.", ["process"])
-        self._worker_requests = gauge(_REQUESTS, "Requests that each worker has answered since it began.", ["process"])
-        self._answered: Gauge | None = None
-
-    def begin_worker(self) -> None:
-        """This process answers requests from now on."""
-        pid = str(os.getpid())
-        self._worker_began.labels(pid).set(time.time())
-        self._answered = self._worker_requests.labels(pid)
 
     def answered(self, route: str, status: int, seconds: float, size: int, outcome: str | None) -> None:
         """A request was answered. `outcome` is that of the cache, for paths that have one."""
@@ -103,8 +87,6 @@ class Instruments:
         self._bytes.labels(route).inc(size)
         if outcome is not None:
             self._cache.labels(outcome).inc()
-        if self._answered is not None:
-            self._answered.inc()
 
     def answered_key(self, name: str, status: int) -> None:
         self._by_key.labels(name, str(status)).inc()
@@ -136,16 +118,6 @@ class Instruments:
         if seconds is not None:
             self._job_seconds.labels(name).observe(seconds)
 
-    def workers(self) -> list[Worker]:
-        """The processes of this service that answer requests, by process id."""
-        if self._registry is not None:
-            reports = [_worker_report(self._registry.collect())]
-        else:
-            # Each worker has its gauges in its own file, which is removed when the worker ends.
-            files = sorted(Path(self._folder or "").glob("gauge_livesum_*.db"))
-            reports = [_worker_report(_merged([file])) for file in files]
-        return sorted((report for report in reports if report is not None), key=lambda report: report.pid)
-
     def collectors(self) -> list[Collector]:
         """Everything that was measured, by all processes."""
         folders = [Path(folder) for folder in (self._folder, os.environ.get(JOBS_FOLDER)) if folder]
@@ -167,34 +139,9 @@ def _merged(files: Iterable[Path]) -> Iterable[Metric]:
     return MultiProcessCollector.merge(begun)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def _worker_report(metrics: Iterable[Metric]) -> Worker | None:
-    """The report of the worker whose metrics these are; None if the process is no worker."""
-    samples = {(sample.name, *sample.labels.values()): sample.value for metric in metrics for sample in metric.samples}
-    pid = next((key[1] for key in samples if key[0] == _BEGAN), None)
-    if pid is None:
-        return None
-    return Worker(
-        pid=int(pid),
-        began=datetime.fromtimestamp(samples[_BEGAN, pid], UTC),
-        requests=int(samples.get((_REQUESTS, pid), 0)),
-        history=int(samples.get((_MEMORY, _HISTORY), 0)),
-        answers=int(samples.get((_MEMORY, _ANSWERS), 0)),
-        resident=_resident_bytes(int(pid)),
-    )
-
-
 def _is_begun(file: Path) -> bool:
     """Whether a file has contents. Its process may have created it just now, or ended."""
     try:
         return file.stat().st_size > 0
     except FileNotFoundError:
         return False
-
-
-def _resident_bytes(pid: int) -> int | None:
-    """The resident memory of a process, with shared libraries; None if the system does not report it."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
-    except (OSError, IndexError):
-        return None
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")

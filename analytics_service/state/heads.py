@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from analytics_service.errors import (
@@ -21,18 +21,14 @@ from analytics_service.errors import (
 )
 from analytics_service.market.share import within
 from analytics_service.state.background import Background
-from analytics_service.state.disk import DiskReader
-from analytics_service.state.figures import FigureReader, Figures
-from analytics_service.state.replicas import ReplicaReader
+from analytics_service.state.facts import Facts, read_facts
 from analytics_service.store.connection import Store
-from analytics_service.store.disk import Disk
-from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
 from analytics_service.store.losses import Loss
 from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
-from analytics_service.store.shards import Replica, require_shards
+from analytics_service.store.shards import require_shards
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +41,10 @@ _SHORT_INTERVAL = 0.1
 LONGEST_OUTAGE = 300.0
 # How long a request, and a probe, wait for the first look, seconds.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
-# Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
+# Seconds between checks of a schema that was current.
 _CHECK_INTERVAL = 60.0
+# Seconds between readings of facts, and those that one may take.
+_FACT_INTERVAL, _FACT_SECONDS = 30.0, 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 NOT_CURRENT = "the schema is not current"
 _OTHER_SHARDS = "the cluster's shards are not those of the store; `analytics-service migrate` says which"
@@ -107,15 +105,15 @@ class Heads:
         self.clock = clock
         self._store = store
         self._recovery = Recovery(store)
-        self._figures = FigureReader(store)
-        self._replicas = ReplicaReader(store)
-        self._disk = DiskReader(store)
+        self.facts = Facts()
+        """What operators are told beside the ledger, as it was read last."""
         self._interval = interval
         self._pause = pause
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
         self._rolling = Background("rewrite")
+        self._reading = Background("facts")
         self._newest: ShownHeads | None = None
         self._looked_at = float("-inf")
         self._looks = 0
@@ -123,7 +121,6 @@ class Heads:
         self._last_look: Look | AnalyticsError | None = None
         self._last_success: Look | None = None
         self._checked_at = float("-inf")
-        self._intervals: Mapping[str, int] = {}
 
     def shown(self) -> ShownHeads:
         """The heads that readers are shown: the same object until a head changes.
@@ -150,7 +147,8 @@ class Heads:
         `configured` are the intervals of this host's settings, empty if no jobs run. They apply to families without a
         recorded interval. Does not query the store.
         """
-        return {family: self._intervals.get(family, interval) for family, interval in configured.items()}
+        recorded = self.facts.intervals if configured else {}
+        return {family: recorded.get(family, interval) for family, interval in configured.items()}
 
     def last_look(self) -> Look:
         """The result of the last look; raises its error. Does not query the store, and waits only before the first
@@ -162,21 +160,6 @@ class Heads:
         if isinstance(look, Look):
             return look
         raise look or StoreUnavailable("The ledger has not been read yet.")
-
-    @property
-    def figures(self) -> Figures:
-        """What is known of prices and doubts. Does not query the store."""
-        return self._figures.newest
-
-    @property
-    def replicas(self) -> Sequence[Replica]:
-        """The servers of the cluster. Does not query the store."""
-        return self._replicas.newest
-
-    @property
-    def disk(self) -> Disk | None:
-        """ClickHouse's disk, if it is known. Does not query the store."""
-        return self._disk.newest
 
     def obstacle(self) -> str:
         """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
@@ -222,11 +205,19 @@ class Heads:
             self._looks += 1
             self._changed.notify_all()
         self._recover(ledger)
-        if error is None and newest is not None:
-            in_background = self._interval is not None
-            self._replicas.follow(begun, in_background=in_background)
-            self._disk.follow(begun, in_background=in_background)
-            self._figures.follow(newest.heads, in_background=in_background)
+        if error is None and self._last_success is not None and self._last_success.schema_current:
+            read = partial(self._read_facts, ledger.heads)
+            self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
+
+    def _read_facts(self, heads: Mapping[str, Head]) -> None:
+        """Read the facts. If that fails, the previous ones stay, and heads are shown as usual."""
+        try:
+            with within(_FACT_SECONDS, gate=None):
+                self.facts = read_facts(self._store, heads)
+        except Busy:
+            log.debug("There was no time to read what operators are told.")
+        except AnalyticsError as error:
+            self.facts = replace(self.facts, error=str(error))
 
     def _read(self, now: float) -> Ledger:
         ledger = without_future(self._store, read_ledger(self._store, losses=True))
@@ -235,7 +226,7 @@ class Heads:
 
     def _outdated(self, now: float) -> str:
         """Why the schema cannot be used. It seldom changes, so of a current schema only the shards are checked at every
-        look. The schedulers' intervals are read together with it."""
+        look."""
         was_current = isinstance(self._last_look, Look) and self._last_look.schema_current
         try:
             if was_current and now < self._checked_at + _CHECK_INTERVAL:
@@ -248,15 +239,7 @@ class Heads:
             if was_current:
                 log.error("%s", error)
             return _OTHER_SHARDS if isinstance(error, OtherShards) else NOT_CURRENT
-        self._read_intervals()
         return ""
-
-    def _read_intervals(self) -> None:
-        """Read the schedulers' intervals. If that fails, the previous ones stay valid, and heads are shown as usual."""
-        try:
-            self._intervals = recorded_intervals(*read_runs(self._store))
-        except AnalyticsError as error:
-            log.debug("The schedulers' intervals cannot be read: %s", error)
 
     def _shown(self, ledger: Ledger, before: ShownHeads) -> ShownHeads:
         """The heads that readers are shown after a look; `before` if nothing has changed."""

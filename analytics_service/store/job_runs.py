@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics_service.market.instants import DAY, NANOSECONDS
 from analytics_service.store.connection import Store
 
 JOB_RUNS = "job_run"
@@ -110,33 +109,12 @@ def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
     return Scheduler(name, age, not is_stopped and age <= 2 * shortest_interval + _LATE)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledRun:
-    """The newest scheduled snapshot of a family.
+def missing_runs(store: Store, intervals: Mapping[str, int], since: int) -> Mapping[str, int]:
+    """The number of scheduled instants since a unix second, up to the newest, without a snapshot, by family.
 
-    `at` is its instant in unix seconds. `lag` is the time from that instant to the start of its run, in seconds.
-    `missing` counts the earlier instants without a snapshot.
+    `intervals` are in seconds, by family.
     """
-
-    family: str
-    at: int
-    rows: int
-    lag: float
-    missing: int
-
-
-def scheduled_runs(store: Store, intervals: Mapping[str, int], now: int) -> Sequence[ScheduledRun]:
-    """The newest run of each family within the day before a unix second. `intervals` are in seconds, by family."""
     if not intervals:
-        return []
-    rows = store.frame("scheduled_runs", families=list(intervals), intervals=list(intervals.values()), since=now - DAY)
-    return [
-        ScheduledRun(
-            family=row["family"],
-            at=row["newest"],
-            rows=row["newest_rows"],
-            lag=row["newest_version"] / NANOSECONDS - row["newest"],
-            missing=row["missing"],
-        )
-        for row in rows.sort("family").iter_rows(named=True)
-    ]
+        return {}
+    rows = store.frame("missing_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
+    return dict(rows.iter_rows())

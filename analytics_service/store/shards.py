@@ -8,26 +8,23 @@ again while they run, so the shards are compared whenever rows were read or are 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated
 
 from analytics_service.errors import OtherShards, SchemaError
-from analytics_service.market.kinds import Count, Flag, Text
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import SPLIT
 
 # The number under which migrations record the shards.
 SHARDS = 65_535
-# Seconds by which a replica may lag behind others.
-_LATE_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A server of the cluster, or of several with the same data."""
+    """A server of the cluster, or of several with the same data: the number of its shard, from 1, its host and port, or
+    its URL, as it is configured, and whether it answers."""
 
-    shard: Annotated[int, Count("Number of its shard, from 1")]
-    address: Annotated[str, Text("Its host and port, or its URL, as it is configured")]
-    up: Annotated[bool, Flag("Whether it answers")]
+    shard: int
+    address: str
+    up: bool
 
 
 def read_replicas(store: Store) -> Sequence[Replica]:
@@ -41,35 +38,18 @@ def read_replicas(store: Store) -> Sequence[Replica]:
     return [Replica(shard, address, address in up) for shard, address, _ in rows.iter_rows()]
 
 
-def told_away(replicas: Sequence[Replica], *, named: bool = True) -> list[str]:
-    """The shards, and replicas of others, that do not answer, in plain words; with their addresses if `named`."""
+def told_away(replicas: Sequence[Replica]) -> list[str]:
+    """The shards, and replicas of others, that do not answer, in plain words."""
     words = []
     for shard, group in groupby(replicas, lambda replica: replica.shard):
         members = [*group]
         away = [replica.address for replica in members if not replica.up]
-        of = f" ({', '.join(away)})" if named else ""
+        of = f" ({', '.join(away)})"
         if len(away) == len(members):
             words.append(f"shard {shard}{of} does not answer: what needs its rows is refused")
         elif away:
             do = "does" if len(away) == 1 else "do"
             words.append(f"{len(away)} of {len(members)} replicas of shard {shard}{of} {do} not answer")
-    return words
-
-
-def told_late(store: Store, replicas: Sequence[Replica]) -> list[str]:
-    """The servers of the cluster that answer, but have tables that take no rows or lack some, in plain words."""
-    if not store.layout.cluster:
-        return []
-    parts = store.layout.on_all_servers("replicas")
-    rows = store.frame("replica_faults", parts, database=store.database, seconds=_LATE_SECONDS)
-    addresses = dict(enumerate((replica.address for replica in replicas), 1))
-    words = []
-    for server, readonly, delay in rows.iter_rows():
-        address = addresses.get(server, f"server {server}")
-        if readonly:
-            words.append(f"{address} has {readonly} tables that are read-only: it has lost ClickHouse Keeper")
-        if delay > _LATE_SECONDS:
-            words.append(f"{address} lacks rows of the last {delay:,} s")
     return words
 
 

@@ -555,8 +555,8 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
             ("routes", 86_400, True, None),
         ]
     ]
-    lost = {"asset_id": "native;chel", "known": False, "age_seconds": 7_200}
-    health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}, "prices": [lost]}
+    lost = {"asset_id": "native;chel", "age_seconds": 7_200}
+    health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}, "lost_prices": [lost]}
     # Four assets of one symbol; nobody has quoted the last one for three days more.
     names = ("ahel", "bhel", "chel", "dhel")
     assets = [{"asset": {"id": f"native;{name}"}, "metadata": {"symbol": "AHEL"}} for name in names]

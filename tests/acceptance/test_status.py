@@ -22,14 +22,10 @@ def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
     assert code == 0, output
     document = json.loads(output)
     assert document["healthy"] is True
-    assert document["clickhouse"]["alive"] is True
-    assert document["http"] == {"bind": service.bind, "alive": True, "ready": True, "expected": True}
+    assert document["store"]["reachable"] is True
     assert any(scheduler["alive"] for scheduler in document["schedulers"])
-    families = {one["family"]: one for one in document["families"]}
-    assert families["prices"]["interval_seconds"] == 60
-    assert families["prices"]["next_run"] is not None
-    assert families["prices"]["last_error"] is None
-    assert {"observation", "snapshot"} <= {table["table"] for table in document["tables"]}
+    snapshots = {one["family"]: one for one in document["snapshots"]}
+    assert (snapshots["prices"]["interval_seconds"], snapshots["prices"]["last_error"]) == (60, "")
 
 
 def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:
@@ -52,7 +48,7 @@ def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Se
     code, output = own.done("status", "--json")
     assert code == 0, output
     document = json.loads(output)
-    assert {one["interval_seconds"] for one in document["families"]} == {None}
+    assert {one["interval_seconds"] for one in document["snapshots"]} == {None}
     with urllib.request.urlopen(f"http://{own.metrics_bind}/operations", timeout=PATIENCE) as response:
         assert json.load(response)["data"]["healthy"] is True
     assert stop(process) == 0

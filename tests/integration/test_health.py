@@ -6,6 +6,7 @@ from dataclasses import replace
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS
 from tests.doubles import LOCAL, FreshHeads, WatchedStore
@@ -61,8 +62,8 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
         "simulated": False,
         "sources": ["test"],
         "store": {"reachable": True, "schema_current": True},
-        "prices": [],
-        "doubts_last_day": 0,
+        "lost_prices": [],
+        "anomalies_last_day": 0,
     }
     unreachable = client_of(NOWHERE).simulate_get("/api/v1/status/health")
     assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)
@@ -70,8 +71,8 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
 
 def test_a_scrape_without_the_store_goes_on_to_show_how_old_snapshots_are(settings: Settings, store: Store) -> None:
     """After the first scrape the store is away, and the clock goes on for a minute."""
-    version = 10**9 * NOON + 11_500_000_000
-    store.insert(LEDGER, ledger_frame([replace(PRICES_OF_NOON, at=NOON + 10, rows=7, version=version)]))
+    store.insert(LEDGER, ledger_frame([replace(PRICES_OF_NOON, at=NOON + 10)]))
+    record(store, [JobRun("prices", "host:1", 60, NOON + 60)])
     now = NOON + 30
     with closing(WatchedStore(settings)) as away:
         client = Client(create_app(settings, away, lambda: at(now), FreshHeads(away)).operators, headers=LOCAL)
@@ -80,11 +81,10 @@ def test_a_scrape_without_the_store_goes_on_to_show_how_old_snapshots_are(settin
         shown = samples(answer.text)
         assert (shown["analytics_store_up"], shown['analytics_snapshot_fresh{family="prices"}']) == (1, 1)
         assert 0 < shown["analytics_store_disk_free_bytes"] < shown["analytics_store_disk_size_bytes"]
-        assert shown['analytics_job_lag_seconds{job="prices"}'] == 1.5
-        assert shown['analytics_job_next_run_timestamp_seconds{job="prices"}'] == NOON + 60
+        assert shown['analytics_history_gaps{family="prices"}'] == 0
         now, away.away = NOON + 90, True
         shown = samples(client.simulate_get("/metrics").text)
         assert shown["analytics_store_up"] == 0
         assert shown['analytics_snapshot_age_seconds{family="prices"}'] == 80
-        assert shown['analytics_job_rows{job="prices"}'] == 7
+        assert shown['analytics_history_gaps{family="prices"}'] == 0
         assert "analytics_schema_current" not in shown

@@ -14,7 +14,7 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.app import create_app
 from analytics_service.cli.context import require_source
-from analytics_service.cli.report import collect_status
+from analytics_service.cli.report import collect_report
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
 from analytics_service.imports.presets import PRICES as PRICE_FILES
@@ -260,7 +260,7 @@ def test_every_report_tells_whether_data_is_simulated(
     gauge = f'analytics_source_simulated{{source="{source}"}} {float(simulated)}'
     assert gauge in falcon.testing.TestClient(operators, headers=LOCAL).simulate_get("/metrics").text.splitlines()
     assert ("This service has simulated data" in get(settings, store, "/docs").text) is simulated
-    assert [(str(origin), origin.simulated) for origin in collect_status(settings, NOON).origins] == [
+    assert [(str(origin), origin.simulated) for origin in collect_report(settings, NOON).status.origins] == [
         (source, simulated)
     ]
 

@@ -21,6 +21,8 @@ from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
 from tests.processes import PATIENCE, slack, until
 
+RUNNING = [JobRun(family, "host:1", interval, NOON) for family, interval in (("prices", 60), ("rates", 120))]
+
 
 class Time:
     """Seconds that pass only when somebody pauses."""
@@ -119,7 +121,7 @@ def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: Le
     assert "analytics-service migrate" in heads.obstacle()
 
 
-def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be_read(time: Time) -> None:
+def test_what_schedulers_tell_is_read_twice_a_minute_and_holds_while_it_cannot_be_read(time: Time) -> None:
     class Broken(LedgerStore):
         is_broken = False
 
@@ -139,7 +141,7 @@ def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be
         heads.look()
         assert heads.shown().head("prices").version == every
         seen.append(heads.intervals({"prices": 1}))
-        time.now += 30
+        time.now += 15
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
     time.now += 60
     heads.look()
@@ -220,6 +222,7 @@ def test_a_family_that_is_being_rewritten_as_the_process_starts_is_not_shown_whi
     heads: Heads, store: LedgerStore
 ) -> None:
     """Rule 1.3."""
+    store.job_runs = RUNNING
     store.rewrite("prices")
     with pytest.raises(Superseded):
         heads.shown().head("prices")
@@ -230,6 +233,13 @@ def test_a_family_that_is_being_rewritten_as_the_process_starts_is_not_shown_whi
     store.open.clear()
     heads.look()
     assert monitor.check().faults == []
+
+
+def test_that_no_scheduler_runs_is_a_fault_where_one_should(heads: Heads) -> None:
+    noon = datetime.fromtimestamp(NOON, UTC)
+    for intervals, faults in (({"prices": 60}, ["no scheduler is running"]), ({}, [])):
+        monitor = Monitor(heads, lambda intervals=intervals: intervals, lambda: noon, is_configured=True)
+        assert monitor.check().faults == faults
 
 
 def test_a_host_answers_from_memory_for_five_minutes_after_its_last_look(
@@ -250,8 +260,11 @@ def test_a_host_answers_from_memory_for_five_minutes_after_its_last_look(
     assert monitor.check().families == ()
 
 
-def test_late_snapshots_are_a_fault_and_keep_a_host_from_answering_from_an_age_on_if_that_is_set(heads: Heads) -> None:
+def test_late_snapshots_are_a_fault_and_keep_a_host_from_answering_from_an_age_on_if_that_is_set(
+    heads: Heads, store: LedgerStore
+) -> None:
     """Prices of a minute are late from 301 s on, rates of two minutes from 601 s on."""
+    store.job_runs = RUNNING
     heads.look()
 
     def obstacles(age: int, ready_max_age: int | None) -> list[str]:

@@ -1,8 +1,6 @@
 """What is measured of requests, queries, memory and jobs, in one process and in several."""
 
-import os
 import tempfile
-import time
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +8,6 @@ from types import SimpleNamespace
 import falcon.testing
 import pytest
 from prometheus_client import CollectorRegistry, values
-from prometheus_client.multiprocess import mark_process_dead
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
@@ -137,8 +134,6 @@ def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyP
     jobs.mkdir()
     scheduler = writer(several_processes, jobs, "scheduler")
     scheduler.job("prices", "done", 1.0)
-    # It answers no requests.
-    assert scheduler.workers() == []
     several_processes.setenv(JOBS_FOLDER, str(jobs))
     assert measured(writer(several_processes, workers, "0"))["analytics_job_runs_total,prices,done"] == 1
 
@@ -154,32 +149,6 @@ def test_a_worker_takes_the_first_free_place() -> None:
     assert [place_of(pid) for pid in (10, 11, 12)] == [0, 1, 2]
     del arbiter.WORKERS[11]
     assert place_of(13) == 1
-
-
-def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """All processes of this test are one. The one that takes the place of another begins at 0."""
-    begun = time.time()
-    folder = tmp_path
-    first = writer(several_processes, folder, "0")
-    first.begin_worker()
-    for _ in range(3):
-        first.answered("/x", 200, 0.5, 10, None)
-    first.memory("history")(100)
-    first.memory("answers")(7)
-    second = writer(several_processes, folder, "1")
-    second.begin_worker()
-    second.answered("/x", 200, 0.5, 10, None)
-    for instruments in (first, second):
-        reports = sorted(instruments.workers(), key=lambda report: -report.requests)
-        assert [(report.pid, report.requests, report.history, report.answers) for report in reports] == [
-            (os.getpid(), 3, 100, 7),
-            (os.getpid(), 1, 0, 0),
-        ]
-        assert all(begun - 1 < report.began.timestamp() < time.time() + 1 for report in reports)
-    mark_process_dead("0", str(folder))
-    after = writer(several_processes, folder, "0")
-    after.begin_worker()
-    assert sorted(report.requests for report in after.workers()) == [0, 1]
 
 
 def test_a_folder_without_room_for_metrics_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import require_unchanged
-from analytics_service.store.shards import Replica, read_replicas, require_shards, told_away, told_late
+from analytics_service.store.shards import Replica, read_replicas, require_shards, told_away
 from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
 
@@ -94,7 +94,6 @@ def test_shards_that_are_away_are_told_apart_from_replicas() -> None:
         "1 of 3 replicas of shard 1 (b:9000) does not answer",
         "shard 2 (d:9000) does not answer: what needs its rows is refused",
     ]
-    assert told_away(replicas, named=False)[1] == "shard 2 does not answer: what needs its rows is refused"
     assert told_away(()) == []
 
 
@@ -108,22 +107,6 @@ def test_a_server_that_is_listed_twice_answers_twice() -> None:
     store = Listing()
     store._layout = Layout(cluster="main", shards=3)
     assert [replica.up for replica in read_replicas(store)] == [True, True, True, False]
-
-
-def test_replicas_that_answer_may_take_no_rows_or_lack_some() -> None:
-    class Lagging(LedgerStore):
-        def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-            assert (query, parameters["seconds"]) == ("replica_faults", 300)
-            return pl.DataFrame([(2, 3, 0), (3, 0, 1234)], schema=["server", "readonly", "delay"], orient="row")
-
-    store = Lagging()
-    replicas = [Replica(1, "a:9000", True), Replica(1, "b:9000", True)]
-    assert told_late(store, replicas) == []
-    store._layout = Layout(cluster="main", shards=1)
-    assert told_late(store, replicas) == [
-        "b:9000 has 3 tables that are read-only: it has lost ClickHouse Keeper",
-        "server 3 lacks rows of the last 1,234 s",
-    ]
 
 
 def test_a_store_that_is_not_split_is_not_asked_for_shards() -> None:

@@ -139,8 +139,8 @@ async function load(at, { tz }, signal) {
     return rows.get(id);
   };
   // The last price of an asset is there however old, but values nothing once it is too old.
-  for (const { asset_id: id, known, age_seconds: seconds } of (!at.at && (await status()).prices) || []) {
-    if (!known && rows.has(id)) Object.assign(rows.get(id), { late: `${age(seconds)} old`, moved: null });
+  for (const { asset_id: id, age_seconds: seconds } of (!at.at && (await status()).lost_prices) || []) {
+    if (rows.has(id)) Object.assign(rows.get(id), { late: `${age(seconds)} old`, moved: null });
   }
   for (const one of merged.data) {
     const found = Object.assign(row(one.asset_info), market(one));

@@ -1,15 +1,12 @@
--- What is the newest scheduled snapshot of each family since an instant, and how many instants since the first of them
--- have no snapshot? A snapshot at any second counts for the multiple of the interval before it. Instants to come do not.
+-- How many scheduled instants since one, up to the newest, have no snapshot of each family? A snapshot at any second
+-- counts for the multiple of the interval before it. Instants to come do not.
 SELECT
     family,
-    toUInt32(maxIf(at, kind = 'job')) AS newest,
-    argMaxIf(rows, (at, version), kind = 'job') AS newest_rows,
-    argMaxIf(version, (at, version), kind = 'job') AS newest_version,
     max(instant) - min(instant) + 1 - uniqExact(instant) AS missing
 FROM
 (
     SELECT
-        *,
+        family,
         intDiv(toUInt32(at), transform(family, {families:Array(String)}, {intervals:Array(UInt32)}, 1)) AS instant,
         minIf(instant, kind = 'job') OVER (PARTITION BY family) AS first,
         countIf(kind = 'job') OVER (PARTITION BY family) AS scheduled

@@ -1,0 +1,105 @@
+"""What takes queries to know of how the store is, for operators."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Annotated
+
+from analytics_service.market.instants import DAY, NANOSECONDS, instant, unix_second
+from analytics_service.market.kinds import Count, Text, Time
+from analytics_service.store.assets import read_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.corrections import running_corrections
+from analytics_service.store.disk import Disk, read_disk
+from analytics_service.store.histories import PRICES
+from analytics_service.store.job_runs import JobRun, Scheduler, missing_runs, read_runs, recorded_intervals
+from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered
+from analytics_service.store.markets import read_markets
+from analytics_service.store.observations import read_latest
+from analytics_service.store.schema import missing, missing_message
+
+
+@dataclass(frozen=True, slots=True)
+class LostPrice:
+    """The last price of an asset that its source lists, which counts no more because it is too old."""
+
+    asset_id: Annotated[str, Text("Asset id")]
+    symbol: Annotated[str, Text("Its symbol")]
+    newest: Annotated[datetime, Time("Instant of its last price")]
+    has_market: bool
+    age_seconds: Annotated[int, Count("Age of that price")] = 0
+
+    def at(self, now: datetime) -> "LostPrice":
+        """The price with its age at an instant."""
+        return replace(self, age_seconds=max(unix_second(now) - unix_second(self.newest), 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A correction of history that is at work, or waits for another."""
+
+    what: Annotated[str, Text("What it does, such as import, backfill or remove")]
+    family: Annotated[str, Text("The family whose history it changes")]
+    stage: Annotated[str, Text("What it is doing: waiting, staging or putting in place")]
+    began: Annotated[datetime, Time("When it began")]
+    command: Annotated[str, Text("The command line that it came from")]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The fullest disk, if it is known; what the schema lacks, in plain words; assets that have lost their price; the
+    number of values of the last day that may be wrong; up to when events are complete, if their source says it; what
+    schedulers reported (None before the first reading); and by family the seconds between its snapshots, as schedulers
+    reported them, and the number of scheduled instants of the last day without a snapshot. `error` says why these are
+    facts of before, if they are."""
+
+    disk: Disk | None = None
+    lacking: Sequence[str] = ()
+    lost_prices: Sequence[LostPrice] = ()
+    anomalies: int = 0
+    complete_until: datetime | None = None
+    schedulers: Sequence[Scheduler] | None = None
+    runs: Sequence[JobRun] = ()
+    intervals: Mapping[str, int] = field(default_factory=dict)
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    corrections: Sequence[Rewriting] = ()
+    error: str = ""
+
+    def last_failure(self, family: str) -> JobRun | None:
+        """The report of the last snapshot of a family that could not be taken."""
+        failed = (run for run in self.runs if run.family == family and run.failed_at)
+        return max(failed, key=lambda run: run.failed_at or 0, default=None)
+
+
+def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
+    """The facts of a store with these heads."""
+    if absent := missing(store):
+        return Facts(lacking=[missing_message(absent)])
+    runs, schedulers = read_runs(store)
+    intervals = recorded_intervals(runs, schedulers)
+    prices, loans = heads.get("prices"), heads.get("loans")
+    since = max((head.newest for head in heads.values()), default=DAY) - DAY
+    covered = last_covered(store, loans.at) if loans else None
+    return Facts(
+        disk=read_disk(store),
+        lost_prices=_lost_prices(store, prices, heads.get("markets")) if prices and prices.at != VALUES_ONLY else (),
+        anomalies=store.frame("anomalies", time=str(since))["anomalies"].item(),
+        complete_until=instant(covered.complete_until) if covered and covered.complete_until else None,
+        schedulers=schedulers,
+        runs=runs,
+        intervals=intervals,
+        gaps=missing_runs(store, intervals, since),
+        corrections=[
+            Rewriting(each.what, each.family, each.stage, instant(each.began_ns // NANOSECONDS), each.command)
+            for each in running_corrections(store)
+        ],
+    )
+
+
+def _lost_prices(store: Store, prices: Head, markets: Head | None) -> Sequence[LostPrice]:
+    assets = read_assets(store, prices.version).values()
+    listed = {asset.id: asset for asset in assets if asset.listed_until is not None and not asset.ended_at}
+    latest = read_latest(store, PRICES, [*listed], prices.last_observed_at) if listed else {}
+    lost = {asset_id: at for asset_id, (_, at) in latest.items() if prices.instant - at > store.price_max_age}
+    traded = read_markets(store, markets.at) if lost and markets and markets.at != VALUES_ONLY else ()
+    return [LostPrice(asset_id, listed[asset_id].symbol, at, asset_id in traded) for asset_id, at in lost.items()]
