@@ -1,7 +1,7 @@
-"""All jobs. Each setting <name>_every is the interval of the job in the module jobs.<name>.
+"""All jobs. Each field of `Intervals` is the interval of the job in the module of that name here.
 
 Such a module has a docstring whose first line says what the job stores, and a function `collect` (see
-snapshot.Collect). Jobs first run in the order of the settings.
+snapshot.Collect). Jobs first run in the order of these fields.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,9 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 
 from analytics_service.config.settings import Settings
+from analytics_service.config.values import Intervals
 from analytics_service.sources.registry import NONE
 from jobs.snapshot import Collect
-
-_SUFFIX = "_every"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Job:
 
     def interval(self, settings: Settings) -> int:
         """Seconds between snapshots."""
-        return int(getattr(settings, self.name + _SUFFIX))
+        return int(getattr(settings.every, self.name))
 
 
 def _job(name: str) -> Job:
@@ -37,10 +36,7 @@ def _job(name: str) -> Job:
     return Job(name, module.collect)
 
 
-JOBS = {
-    job.name: job
-    for job in (_job(field.name.removesuffix(_SUFFIX)) for field in fields(Settings) if field.name.endswith(_SUFFIX))
-}
+JOBS = {field.name: _job(field.name) for field in fields(Intervals)}
 
 
 def intervals(settings: Settings) -> Mapping[str, int]:

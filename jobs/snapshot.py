@@ -207,7 +207,7 @@ class Batch:
         observations that the store has from around them."""
         looked_at = pl.col("history").is_in([history.name for history in histories])
         new = pl.concat([snapshot.observations for snapshot in snapshots]).filter(looked_at)
-        limits = Limits(self.store.price_jump, self.store.price_max_age)
+        limits = Limits(self.store.price_max_age)
         found: dict[int, list[Doubt]] = defaultdict(list)
         for doubt in doubts_among(new.iter_rows(), stored.iter_rows(), limits):
             self.left_out.doubt(doubt)

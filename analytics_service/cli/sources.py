@@ -63,7 +63,7 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
         if opened is None:
             raise SettingError("There is nothing to check: the source is none.")
         # Jobs ask for multiples of their intervals: those of events, for which a source may lag, are the longest.
-        now = floored(datetime.now(UTC), timedelta(seconds=settings.loans_every))
+        now = floored(datetime.now(UTC), timedelta(seconds=settings.every.loans))
         with closing(opened):
             findings: dict[Finding, None] = {}
             for step in check(opened, Plan(now, settings, pause)):

@@ -4,7 +4,6 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
-from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ _SERVICE_LINK = re.compile(
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 # A user and a password in a URL. They end at its last @, because a password may hold an @ that is not encoded.
 _CREDENTIALS = re.compile(r"(\w+://)?.*@", re.DOTALL)
-# Seconds between the snapshots of a job.
-_interval = values.WholeNumber(1, 86_400)
 
 
 def _setting(default: Any, parse: Callable[[str], Any], help: str, *, secret: bool = False) -> Any:
@@ -72,12 +69,6 @@ class Settings:
         "Seconds for which an asset goes on that its source does not list any more, and the last price of an asset "
         "counts from when it was observed. Then the asset ended when it was listed last, and the price is unknown.",
     )
-    price_jump: Decimal = _setting(
-        Decimal(3),
-        values.factor,
-        "Factor beyond which a price that rises or falls is told to be in doubt; the one before must be at most "
-        "ANALYTICS_PRICE_MAX_AGE old.",
-    )
     events_lateness: int = _setting(
         3_600,
         values.WholeNumber(0, 1_000_000_000),
@@ -85,9 +76,6 @@ class Settings:
     )
     addresses_file: Path | None = _setting(
         None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."
-    )
-    upstream_rate: values.Rate = _setting(
-        values.Rate(600, 60), values.rate, "Requests/seconds that another deployment is sent at most."
     )
     upstream_key: str | None = _setting(
         None, values.api_key, "API key that another deployment is sent. Unset: none.", secret=True
@@ -118,10 +106,6 @@ class Settings:
     clickhouse_cluster: str | None = _setting(
         None, values.cluster_name, "Cluster of that server whose servers share the tables. Unset: it is alone."
     )
-    clickhouse_ca_cert: str | None = _setting(
-        None, values.certificates, "File of the certificate authority that signed that server's certificate."
-    )
-    clickhouse_verify: bool = _setting(True, values.flag, "Whether that server's certificate is verified.")
     query_timeout: int = _setting(
         20,
         values.WholeNumber(1, 600),
@@ -161,18 +145,11 @@ class Settings:
         "Path below which a proxy serves this, such as /lending, if it passes the path on. A proxy that takes it away "
         "needs no setting, because all links are relative.",
     )
-    keepalive: int = _setting(
-        15,
-        values.WholeNumber(10, 3_600),
-        "Seconds for which connections without a request stay open: more than a load balancer in front keeps them.",
+    every: values.Intervals = _setting(
+        values.Intervals(),
+        values.intervals,
+        "Seconds between the snapshots of jobs, from 1 to 86400, such as prices=15,loans=600; others have defaults.",
     )
-    prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
-    rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
-    markets_every: int = _setting(60, _interval, "Seconds between snapshots of markets and their rules.")
-    loans_every: int = _setting(300, _interval, "Seconds between snapshots of events, loans and liquidations.")
-    ptoken_every: int = _setting(300, _interval, "Seconds between snapshots of the protocol token.")
-    positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
-    routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
     ready_max_age: int | None = _setting(
         None,
         values.WholeNumber(1, 10_000_000),

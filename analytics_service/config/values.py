@@ -1,10 +1,8 @@
 """Parsers of settings, one for each kind of value. ValueError says what is allowed."""
 
 import re
-import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
@@ -48,15 +46,6 @@ def path(value: str) -> Path:
         return Path(non_empty(value)).expanduser()
     except RuntimeError:
         raise ValueError("must not begin with ~ and a user that there is not") from None
-
-
-def certificates(value: str) -> str:
-    """The path of a file of certificates."""
-    try:
-        ssl.create_default_context(cafile=non_empty(value))
-    except OSError as error:
-        raise ValueError(f"must be a file of certificates in PEM ({error.strerror or error})") from None
-    return value
 
 
 def origins(value: str) -> str:
@@ -227,11 +216,35 @@ def database_name(value: str) -> str:
     return value
 
 
-def factor(value: str) -> Decimal:
-    """A decimal number above 1."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", value) or Decimal(value) <= 1:
-        raise ValueError("must be a decimal number above 1, such as 3 or 1.5, below 1,000,000")
-    return Decimal(value)
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Seconds between the snapshots of each job, written `prices=60,rates=60`. Each field makes a job, and a family, of
+    that name; jobs run in this order."""
+
+    prices: int = 60
+    rates: int = 60
+    markets: int = 60
+    loans: int = 300
+    ptoken: int = 300
+    positions: int = 300
+    routes: int = 3_600
+
+    def __str__(self) -> str:
+        return ",".join(f"{field.name}={getattr(self, field.name)}" for field in fields(self))
+
+
+_INTERVAL = WholeNumber(1, 86_400)
+
+
+def intervals(value: str) -> Intervals:
+    names = [field.name for field in fields(Intervals)]
+    parsed = {}
+    for part in value.split(","):
+        name, _, seconds = map(str.strip, part.partition("="))
+        if name not in names or name in parsed:
+            raise ValueError(f"must be jobs and seconds, such as prices=15,loans=600, each once of {', '.join(names)}")
+        parsed[name] = _INTERVAL(seconds)
+    return Intervals(**parsed)
 
 
 class Rate(NamedTuple):

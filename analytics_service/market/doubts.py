@@ -55,10 +55,10 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Beyond which `factor` a price jumps, and how old the price before may be for that."""
+    """How old the price before may be for a jump, and beyond which `factor` a price jumps."""
 
-    factor: Decimal = Decimal(3)
     max_age: timedelta = timedelta(days=1)
+    factor: Decimal = Decimal(3)
 
 
 def doubt_of(history: str, before: Decimal | None, value: Decimal, factor: Decimal) -> Doubtful | None:

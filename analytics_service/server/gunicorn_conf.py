@@ -52,7 +52,8 @@ control_socket_disable = True
 preload_app = False
 timeout = _settings.worker_timeout
 graceful_timeout = _settings.graceful_timeout
-keepalive = _settings.keepalive
+# Seconds; nginx closes idle connections before (`example nginx`).
+keepalive = 15
 # Workers are replaced at different times, so that no leak lasts; rarely, because a new worker has an empty cache.
 max_requests = 1_000_000
 max_requests_jitter = 100_000

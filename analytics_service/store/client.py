@@ -88,8 +88,6 @@ def connect(settings: Settings, seconds: float | None = None) -> tuple[Client, L
 
 def _pools(settings: Settings) -> Pools:
     options = get_pool_manager_options(
-        ca_cert=settings.clickhouse_ca_cert,
-        verify=settings.clickhouse_verify,
         maxsize=settings.threads + _BESIDE_REQUESTS,
         retries=False,
     )

@@ -91,7 +91,6 @@ class Store:
         self.database = settings.clickhouse_database
         self.line = Line(_AT_ONCE)
         self.price_max_age = timedelta(seconds=settings.price_max_age)
-        self.price_jump = settings.price_jump
         self.events_lateness = settings.events_lateness
         self._settings = settings
         self._failover = Failover(settings)

@@ -68,13 +68,10 @@ def cause_of(error: BaseException | None) -> str:
 
 def _of_tls(reason: object) -> str:
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {reason.verify_message.rstrip('.')}"
+        refused = f"its certificate is refused: {reason.verify_message.rstrip('.')}"
+        return f"{refused}; SSL_CERT_FILE may name the file of the authority that signed it"
     if isinstance(reason, ssl.SSLError):
-        if reason.library in ("PEM", "X509"):
-            return "the file that ANALYTICS_CLICKHOUSE_CA_CERT names has no certificate"
         return "it does not answer in TLS; perhaps it expects http"
-    if isinstance(reason, OSError):
-        return f"the file that ANALYTICS_CLICKHOUSE_CA_CERT names cannot be used: {_of_system(reason)}"
     return "TLS failed"
 
 

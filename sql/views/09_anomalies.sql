@@ -43,7 +43,7 @@ COMMENT 'Values since an instant that may be wrong, with the columns of anomalie
 CREATE OR REPLACE VIEW anomalies{on_cluster}
 (
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the value',
-    what String COMMENT 'zero (a price of 0), jump (of a price, beyond ANALYTICS_PRICE_JUMP), or fall (of a total, by more than half)',
+    what String COMMENT 'zero (a price of 0), jump (of a price, by more than a factor of 3), or fall (of a total, by more than half)',
     history String COMMENT 'Name of the history that has the value, such as price or deposits_usd',
     asset_id String COMMENT 'Asset id; the empty string is the total over all assets',
     symbol String COMMENT 'Symbol of the asset, as it is defined now; empty for the total',

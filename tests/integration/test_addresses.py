@@ -63,20 +63,6 @@ def test_https_to_a_port_of_http_is_told(server: Settings) -> None:
     assert fault(replace(server, clickhouse_url=url)) == unreachable(url, cause)
 
 
-@pytest.mark.parametrize(
-    ("file", "cause"),
-    [
-        ("missing.pem", "cannot be used: no such file or directory"),
-        (".", "cannot be used: is a directory"),
-        ("config.xml", "has no certificate"),
-    ],
-)
-def test_a_file_of_the_authority_that_is_of_no_use_is_told(server: Settings, file: str, cause: str) -> None:
-    url = str(server.clickhouse_url).replace("http:", "https:")
-    given = replace(server, clickhouse_url=url, clickhouse_ca_cert=str(server.data_dir / "clickhouse" / file))
-    assert fault(given) == unreachable(url, f"the file that ANALYTICS_CLICKHOUSE_CA_CERT names {cause}")
-
-
 def test_a_wrong_password_is_told_and_not_shown(server: Settings) -> None:
     told = fault(replace(server, clickhouse_password=server.clickhouse_password[::-1]))
     assert told == (

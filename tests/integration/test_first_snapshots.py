@@ -11,6 +11,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.config.values import Intervals
 from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceRefused
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import unix_second
@@ -116,7 +117,7 @@ class Listing(Minimal):
 def test_snapshots_of_now_come_after_all_history(settings: Settings, store: Store) -> None:
     """Else the scheduler would miss the instants of the time that history takes."""
     source = Listing()
-    take_first_snapshots(replace(settings, prices_every=1, markets_every=1), source, store)
+    take_first_snapshots(replace(settings, every=Intervals(prices=1, markets=1)), source, store)
     # Two hours of prices and of markets, each with its prices, and both of them now.
     assert len(source.asked) == 2 * 2 + 2
     assert max(source.asked[:4]) <= min(source.asked[4:])

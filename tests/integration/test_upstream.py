@@ -11,7 +11,6 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Rate
 from analytics_service.market.events import Action
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.sources.bounded import BoundedSource, Calls
@@ -108,11 +107,12 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     addresses = tmp_path_factory.mktemp("files") / "addresses"
     addresses.write_text(f"# followed\n{RICH_ADDRESS}\n{liquidated()}\n{EMPTY_ADDRESS}\n\n{SWAP_CONTRACT.upper()}\n")
     theirs = replace(server, clickhouse_database="test_upstream")
-    ours = replace(server, clickhouse_database="test_follower", addresses_file=addresses, upstream_rate=Rate(10**6, 1))
+    ours = replace(server, clickhouse_database="test_follower", addresses_file=addresses)
     simulated, clock = SimulatedSource("1"), Clock()
     with database(theirs) as first, database(ours) as second:
         upstream, follower = Deployment(theirs, first, clock), Deployment(ours, second, clock)
-        own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), wait=lambda _: None, now=clock)
+        quick: dict[str, Any] = {"interval": 0, "wait": lambda _: None, "now": clock}
+        own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), **quick)
         with closing(BoundedSource(own, Calls("http://upstream", 60))) as source:
             upstream.fill(simulated, instants_to_fill(START, END, 30 * MINUTE))
             for tick in TICKS:

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Rate
 from analytics_service.sources.upstream.source import UpstreamSource
 
 URL = "http://upstream/base"
@@ -53,8 +52,9 @@ class Deployment:
 
         return UpstreamSource(
             URL,
-            Settings(**{"upstream_rate": Rate(10**6, 1), **settings}),
+            Settings(**settings),
             transport=httpx.MockTransport(self._answer),
+            interval=0,
             wait=wait,
             now=lambda: NOW,
         )

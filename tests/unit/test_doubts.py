@@ -10,7 +10,7 @@ from analytics_service.market.doubts import Doubtful, Limits, Observed, doubts_a
 
 NOON = 1_772_366_400
 MINUTE, DAY = 60, 86_400
-LIMITS = Limits(Decimal("2.5"), timedelta(days=1))
+LIMITS = Limits(timedelta(days=1), Decimal("2.5"))
 
 
 def series(history: str, *values: str | None, every: int = MINUTE, since: int = NOON) -> list[Observed]:

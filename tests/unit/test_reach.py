@@ -13,7 +13,10 @@ def test_a_certificate_that_is_refused_is_told_with_the_reason() -> None:
     refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
     refused.verify_message = "self-signed certificate"
     told = cause_of(urllib3.exceptions.SSLError(refused))
-    assert told == "its certificate is refused: self-signed certificate"
+    assert told == (
+        "its certificate is refused: self-signed certificate; "
+        "SSL_CERT_FILE may name the file of the authority that signed it"
+    )
 
 
 @pytest.mark.parametrize(

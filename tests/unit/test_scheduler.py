@@ -16,6 +16,7 @@ from apscheduler.events import (
 )
 
 from analytics_service.config.settings import Settings
+from analytics_service.config.values import Intervals
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
@@ -31,7 +32,7 @@ from tests.processes import PATIENCE
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-EVERY_SECOND = Settings(prices_every=1)
+EVERY_SECOND = Settings(every=Intervals(prices=1))
 PRICES = [JOBS["prices"]]
 
 
@@ -81,7 +82,7 @@ def fire_times(now: datetime, settings: Settings, count: int) -> list[datetime]:
     scheduler.shutdown()
     assert job.trigger.get_next_fire_time(None, now) == times[1]
     # Late runs are neither dropped silently nor doubled.
-    assert (job.misfire_grace_time, job.coalesce) == (settings.prices_every, True)
+    assert (job.misfire_grace_time, job.coalesce) == (settings.every.prices, True)
     return times
 
 
@@ -93,7 +94,7 @@ def test_instants_are_whole_minutes_beginning_with_the_current_one() -> None:
 
 def test_instants_are_multiples_of_the_interval_since_the_epoch() -> None:
     """NOON is 1,740,830,400 = 248,690,057 * 7 + 1."""
-    times = fire_times(NOON, Settings(prices_every=7), 2)
+    times = fire_times(NOON, Settings(every=Intervals(prices=7)), 2)
     assert [time.timestamp() for time in times] == [1_740_830_399, 1_740_830_406]
 
 
@@ -162,7 +163,7 @@ def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptur
         stop.set()
         raise SourceError("The source is gone.")
 
-    run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(prices_every=86_400))
+    run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(every=Intervals(prices=86_400)))
     assert len(asked) == 1
     assert "The source is gone." in caplog.text
 
@@ -178,7 +179,7 @@ def test_stopping_waits_some_seconds_only_for_a_source_that_hangs(
         go_on.wait(30)
 
     source = BoundedSource(WatchedSource(watch), Calls("simulated:1", 300))
-    run_until_stopped(source, FakeStore(), stop, Settings(prices_every=86_400))
+    run_until_stopped(source, FakeStore(), stop, Settings(every=Intervals(prices=86_400)))
     go_on.set()
     assert "simulated:1 has taken more than 0.05 s for prices." in caplog.text
 
@@ -285,7 +286,7 @@ def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
 def followed(clock: datetime, **due: datetime) -> tuple[dict[str, datetime], list[dict[str, Any]]]:
     """When jobs run next, and what operators are told, after a look at a clock; `due` is when they would have run."""
     store = FakeStore()
-    settings = Settings(prices_every=60, rates_every=3600, markets_every=86_400)
+    settings = Settings(every=Intervals(prices=60, rates=3600, markets=86_400))
     jobs = [JOBS[name] for name in due]
     scheduler = build(settings, SimulatedSource("1"), store, threading.Event(), NOON, jobs=jobs)
     scheduler.start(paused=True)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from analytics_service.cli.sources import _report
-from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
@@ -542,8 +541,8 @@ def test_a_source_need_not_know_the_past_unless_it_says_so(history: timedelta | 
     ("seconds", "lines"),
     [
         (20, []),
-        (40, ["warning: prices: an answer took 40 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."]),
-        (70, ["error: prices: an answer took 70 s, and may take 60 s (ANALYTICS_PRICES_EVERY)."]),
+        (40, ["warning: prices: an answer took 40 s, and may take 60 s (ANALYTICS_EVERY)."]),
+        (70, ["error: prices: an answer took 70 s, and may take 60 s (ANALYTICS_EVERY)."]),
     ],
 )
 def test_an_answer_that_takes_long_is_told(seconds: int, lines: list[str]) -> None:
@@ -587,18 +586,24 @@ def test_what_differs_much_from_what_it_was_shortly_before_is_in_doubt() -> None
     What was a month ago does not count."""
 
     class Scaled(Sound):
+        factor = Decimal(100)
+
         def prices(self, at: datetime) -> Sequence[Price]:
-            before = {NOW - HOUR: 100, NOW - 30 * DAY: 1000}
+            before = {NOW - HOUR: self.factor, NOW - 30 * DAY: 1000}
             return [replace(price, usd=price.usd * before.get(at, 1)) for price in super().prices(at)]
 
-    def doubts(source: Source, jump: int = 3) -> list[str]:
-        return [line for line in said(source, settings=Settings(price_jump=Decimal(jump))) if "in doubt" in line]
+    class Less(Scaled):
+        factor = Decimal("2.5")
+
+    def doubts(source: Source) -> list[str]:
+        return [line for line in said(source) if "in doubt" in line]
 
     (prices,) = doubts(Scaled())
     jump = "price of ATOM (native;uatom) at 2026-03-01T11:00:00Z is 1050, after 11.5 at 2026-02-28T12:00:00Z"
     assert prices.startswith(
         f"warning: in doubt: {jump}; price of USDT (token;0xdac) at 2026-03-01T11:00:00Z is 100, after 2 "
     )
-    (totals,) = doubts(Scaled(), jump=1000)
-    assert totals.startswith("warning: in doubt: tvl at 2026-03-01T12:00:00Z is 3625, after 362500 at 2026-03-01T11:0")
+    # No price has jumped.
+    (totals,) = doubts(Less())
+    assert totals.startswith("warning: in doubt: tvl at 2026-03-01T12:00:00Z is 3625, after 9062.5 at 2026-03-01T11:0")
     assert doubts(Sound()) == []

@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Rate
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import instant
 from analytics_service.market.prices import Price
@@ -75,7 +74,8 @@ class Misbehaving(ThreadingHTTPServer):
         self.scripts, waited = list(scripts), []
         source = UpstreamSource(
             f"http://127.0.0.1:{self.server_address[1]}",
-            Settings(upstream_rate=Rate(10**6, 1), upstream_key=key),
+            Settings(upstream_key=key),
+            interval=0,
             bounds=Bounds(**bounds),  # type: ignore[arg-type]
             wait=lambda seconds: waited.append(seconds),
             now=lambda: NOW,
@@ -238,7 +238,7 @@ def test_a_server_that_is_not_there_is_an_error_that_names_it() -> None:
 def test_the_end_of_the_process_ends_all_pauses() -> None:
     """Without it, the source would wait for a minute in all."""
     down = httpx.MockTransport(lambda request: httpx.Response(503))
-    source = UpstreamSource(URL, Settings(upstream_rate=Rate(1, 60)), transport=down, now=lambda: NOW)
+    source = UpstreamSource(URL, Settings(), transport=down, interval=60, now=lambda: NOW)
     source.hurry()
     with pytest.raises(SourceError, match="The process is about to end"):
         source.prices(AT)
@@ -259,7 +259,7 @@ class Time:
 
 def test_requests_are_spaced_evenly() -> None:
     clock = Time()
-    pace, begun = Pace(Rate(10, 60), clock.wait, clock), []
+    pace, begun = Pace(6, clock.wait, clock), []
     for _ in range(4):
         pace.enter()
         begun.append(clock.now)
@@ -273,7 +273,7 @@ def test_requests_are_spaced_evenly() -> None:
 
 def test_threads_share_the_pace() -> None:
     pauses: list[float] = []
-    pace = Pace(Rate(1, 10), pauses.append, lambda: 0.0)
+    pace = Pace(10, pauses.append, lambda: 0.0)
     threads = [threading.Thread(target=pace.enter) for _ in range(5)]
     for thread in threads:
         thread.start()

@@ -210,7 +210,7 @@ class _Check:
     def doubts(self) -> Iterator[Step]:
         """What differs much between the present and the instants shortly before it."""
         settings, answers = self._plan.settings, dict[datetime, dict[str, Records]]()
-        limits = Limits(settings.price_jump, timedelta(seconds=settings.price_max_age))
+        limits = Limits(timedelta(seconds=settings.price_max_age))
         for (part, at), answer in self._answers.items():
             if self._plan.now - at <= limits.max_age:
                 answers.setdefault(at, {})[part.name] = answer
@@ -290,13 +290,13 @@ class _Check:
             )
             return None
         # The first snapshot asks for all events.
-        every, seconds = getattr(self._plan.settings, f"{part.job}_every"), self._plan.clock() - began
+        every, seconds = getattr(self._plan.settings.every, part.job), self._plan.clock() - began
         limit = self._plan.settings.source_timeout if part is EVENTS else every
         if seconds > limit / 2 and part not in self._slow:
             self._slow.add(part)
             yield (error if seconds > limit else warning)(
                 f"{part.name}: an answer took {seconds:.0f} s, and may take {limit} s "
-                f"(ANALYTICS_{'SOURCE_TIMEOUT' if part is EVENTS else f'{part.job.upper()}_EVERY'})."
+                f"(ANALYTICS_{'SOURCE_TIMEOUT' if part is EVENTS else 'EVERY'})."
             )
         fit = yield from fitting(part.name, records, part.of, part.cost, self._told)
         return fit if part.cost == _ITSELF or len(fit) == len(records) else None

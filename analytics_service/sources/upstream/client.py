@@ -13,13 +13,14 @@ import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
 from analytics_service.config.settings import service_version
-from analytics_service.config.values import Rate
 from analytics_service.errors import SourceError
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import Names
 
 # Requests at the same time, each on a connection of its own.
 CONNECTIONS = 4
+# Least seconds between the begins of two requests. One that asks for a pause, by 429 and Retry-After, gets it.
+INTERVAL = 0.1
 MIB = 2**20
 _ATTEMPTS = 5
 _UNLESS_TOLD = wait_exponential(multiplier=0.5, max=10) + wait_random(0, 1)
@@ -50,15 +51,15 @@ BOUNDS = Bounds()
 
 
 class Pace:
-    """Lets requests begin at most as often as `rate` allows.
+    """Lets requests begin `interval` seconds apart, or more.
 
     `wait` pauses and, like `threading.Event.wait`, returns true to give up. `clock` is in seconds.
     """
 
     def __init__(
-        self, rate: Rate, wait: Callable[[float], bool | None], clock: Callable[[], float] = time.monotonic
+        self, interval: float, wait: Callable[[float], bool | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._interval = rate.seconds / rate.requests
+        self._interval = interval
         self._wait = wait
         self._clock = clock
         self._lock = threading.Lock()

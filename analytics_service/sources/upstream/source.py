@@ -27,7 +27,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
 from analytics_service.sources.upstream import events, records, unlocks
-from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, Bounds, Client, Pace, Refused
+from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, INTERVAL, Bounds, Client, Pace, Refused
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
 from analytics_service.sources.upstream.history import (
@@ -68,13 +68,14 @@ class UpstreamSource(Source):
         *,
         transport: httpx.BaseTransport | None = None,
         bounds: Bounds = BOUNDS,
+        interval: float = INTERVAL,
         wait: Callable[[float], bool | None] | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._spec = spec
         self._addresses = read_addresses(settings.addresses_file)
         self._stop = threading.Event()
-        pace = Pace(settings.upstream_rate, wait or self._stop.wait)
+        pace = Pace(interval, wait or self._stop.wait)
         names, key = read_names(settings.upstream_names), settings.upstream_key
         self._client = Client(spec, pace, names, key=key, transport=transport, bounds=bounds)
         self._state = State(self._client, now)
