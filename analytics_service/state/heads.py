@@ -38,13 +38,11 @@ _LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.2, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
 # How long heads are shown while the ledger cannot be read, seconds.
-LONGEST_OUTAGE = 300.0
+_LONGEST_OUTAGE = 300.0
 # How long a request, and a probe, wait for the first look, seconds.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
-# Seconds between checks of a schema that was current.
-_CHECK_INTERVAL = 60.0
-# Seconds between readings of facts, and those that one may take.
-_FACT_INTERVAL, _FACT_SECONDS = 30.0, 15.0
+# Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
+_CHECK_INTERVAL, _FACT_SECONDS = 60.0, 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 NOT_CURRENT = "the schema is not current"
 _OTHER_SHARDS = "the cluster's shards are not those of the store; `analytics-service migrate` says which"
@@ -134,7 +132,7 @@ class Heads:
 
     @property
     def _is_outdated(self) -> bool:
-        return self.clock() - self._looked_at > LONGEST_OUTAGE
+        return self.clock() - self._looked_at > _LONGEST_OUTAGE
 
     @property
     def remembered(self) -> Look | None:
@@ -147,8 +145,7 @@ class Heads:
         `configured` are the intervals of this host's settings, empty if no jobs run. They apply to families without a
         recorded interval. Does not query the store.
         """
-        recorded = self.facts.intervals if configured else {}
-        return {family: recorded.get(family, interval) for family, interval in configured.items()}
+        return {family: self.facts.intervals.get(family, interval) for family, interval in configured.items()}
 
     def last_look(self) -> Look:
         """The result of the last look; raises its error. Does not query the store, and waits only before the first
@@ -207,7 +204,7 @@ class Heads:
         self._recover(ledger)
         if error is None and self._last_success is not None and self._last_success.schema_current:
             read = partial(self._read_facts, ledger.heads)
-            self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
+            self._reading.repeat(read, begun, _CHECK_INTERVAL, in_background=self._interval is not None)
 
     def _read_facts(self, heads: Mapping[str, Head]) -> None:
         """Read the facts. If that fails, the previous ones stay, and heads are shown as usual."""

@@ -133,7 +133,7 @@ def test_operators_are_told_of_doubts_and_of_prices_that_are_lost(settings: Sett
         operators = Client(app.operators, headers=LOCAL)
         document = operators.simulate_get("/operations").json["data"]
         gauges = samples(operators.simulate_get("/metrics").text)
-        # However many ask, the store is asked twice a minute.
+        # However many ask, the store is asked once a minute.
         assert (watched.queries["anomalies"], watched.queries["last_rows"]) == (1, 1)
     lost_price = {"asset_id": ONE, "symbol": "ONE", "newest": "2025-02-28T11:00:00Z", "age_seconds": 90_030}
     assert health["lost_prices"] == document["lost_prices"] == [lost_price]

@@ -197,7 +197,7 @@ def test_what_is_known_stays_while_the_store_is_away(settings: Settings, store: 
     assert (found["store"]["reachable"], found["store"]["disk"]) == (False, before["store"]["disk"])
     assert found["schedulers"] == before["schedulers"]
     assert [one["age_seconds"] for one in found["snapshots"] if one["family"] == "prices"] == [90]
-    # However many ask, the store is asked twice a minute.
+    # However many ask, the store is asked once a minute.
     assert asked == 1
 
 
