@@ -63,7 +63,6 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     """
 
     operators: falcon.App[falcon.Request, falcon.Response]
-    root_path: str
     metrics_endpoint: int | str | None
     line: Line
     heads: Heads
@@ -79,9 +78,6 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         with within(_REQUEST_SECONDS, self.line):
             if self.metrics_endpoint is not None and _endpoint(env) == self.metrics_endpoint:
                 return self.operators(env, start_response)
-            # Answers are the same below the path of a proxy, so they are cached under one path.
-            if self.root_path and env["PATH_INFO"].startswith(f"{self.root_path}/"):
-                env["SCRIPT_NAME"], env["PATH_INFO"] = self.root_path, env["PATH_INFO"].removeprefix(self.root_path)
             return super().__call__(env, start_response)
 
 
@@ -144,8 +140,6 @@ def create_app(
         ("/", web_page.WebPage(keys=str(asks_for_keys).lower())),
         (f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files()),
     ]
-    if settings.root_path:
-        routes.append((settings.root_path, web_page.Entrance()))
 
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, settings.trusted_proxies or Networks(), logs=settings.access_log)
@@ -153,7 +147,6 @@ def create_app(
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Conventions()])
     app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
-    app.root_path = settings.root_path
     errors.install(app)
     _add(app, routes)
     scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, settings.source))

@@ -139,12 +139,6 @@ class Settings:
         "Proxies (addresses or networks, separated by commas) whose X-Forwarded-For names the client. Whoever "
         "connects to a Unix socket is one.",
     )
-    root_path: str = _setting(
-        "",
-        values.root_path,
-        "Path below which a proxy serves this, such as /lending, if it passes the path on. A proxy that takes it away "
-        "needs no setting, because all links are relative.",
-    )
     every: values.Intervals = _setting(
         values.Intervals(),
         values.intervals,

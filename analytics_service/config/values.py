@@ -26,8 +26,6 @@ _UNIX = "unix:"
 _SOCKET = re.compile(rf"{_UNIX}/[!-9;-~]{{1,106}}")
 # The path before /api/v1.
 _BASE = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?(?<!/api/v1)(?<!/api/v1/)")
-# A path below which a proxy serves the API, without confusing it with the API's own paths.
-_ROOT = re.compile(r"((?!/api(?:/|$))(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+)?")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*A-Z]+")
 _DATABASE = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
@@ -108,12 +106,6 @@ def _zones() -> dict[str, str]:
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
     # Factory is the zone of a machine whose zone was never set.
     return {name.lower(): name for name in listed.split() if name != "Factory"}
-
-
-def root_path(value: str) -> str:
-    if not _ROOT.fullmatch(value):
-        raise ValueError("must be a path such as /lending, without a slash at the end, and not begin with /api")
-    return value
 
 
 def server_url(value: str) -> str:

@@ -40,17 +40,6 @@ class WebPage(Fixed):
         self._send(req, resp)
 
 
-class Entrance(Resource):
-    """The path below which a proxy serves the web page, which has relative links: it leads to the same with a slash."""
-
-    media = (falcon.MEDIA_HTML,)
-
-    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        name, query = req.path.rpartition("/")[2], f"?{req.query_string}" if req.query_string else ""
-        resp.status = falcon.HTTP_308
-        resp.set_header("Location", f"{name}/{query}")
-
-
 class Files(Resource):
     """Files of the web page. A response that may be cached never changes.
 

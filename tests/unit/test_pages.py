@@ -32,16 +32,6 @@ def test_the_page_and_its_scripts_name_no_path_from_the_root() -> None:
     assert [script.name for script in _OURS.glob("*.js") if from_root.search(script.read_text("utf-8"))] == []
 
 
-def test_below_the_path_of_a_proxy_everything_is_as_without_it() -> None:
-    client = falcon.testing.TestClient(create_app(Settings(clickhouse_url=_NOWHERE, root_path="/lend/data")))
-    for path in ("/", "/docs", "/healthz", "/readyz", "/api/v1/openapi.json", f"/static/{_version(client)}/main.js"):
-        plain, below = client.simulate_get(path), client.simulate_get(f"/lend/data{path}")
-        assert (below.status_code, below.content) == (plain.status_code, plain.content), path
-    assert client.simulate_get("/lend/data/lend/data/healthz").status_code == 404
-    entrance = client.simulate_get("/lend/data", query_string="view=risk")
-    assert (entrance.status_code, entrance.headers["location"]) == (308, "data/?view=risk")
-
-
 def _version(client: falcon.testing.TestClient) -> str:
     """The version of our own files, which stands in their paths."""
     (script,) = {name for name in linked(client.simulate_get("/").text) if name.endswith("/main.js")}

@@ -12,7 +12,6 @@ from analytics_service.errors import SettingError
 # A value of each setting, at its limit if it has one, and what it is parsed to.
 WELL_FORMED: dict[str, tuple[str, object]] = {
     "BIND": ("[::1]:65535", "[::1]:65535"),
-    "ROOT_PATH": ("/a.b/c", "/a.b/c"),
     "METRICS_BIND": ("0.0.0.0:9000", "0.0.0.0:9000"),
     "WORKERS": ("512", 512),
     "THREADS": ("256", 256),
@@ -86,7 +85,6 @@ MALFORMED = [
     ("CORS_ORIGINS", ["a.example", "https://a.example/", "https://A.example", "*,https://a.example"]),
     ("CORS_ORIGINS", ["https://*.a.example", "https://a.example,http://localhost:*"]),
     ("API_KEYS_FILE", [""]),
-    ("ROOT_PATH", ["/", "lending", "/lending/", "/a//b", "/../b", "/api", "/api/v2"]),
     ("RATE_LIMIT", ["600", "0/60", "600/0", "1000001/60", "600/86401"]),
     ("TRUSTED_PROXIES", ["10.0.0.1/8", "10.0.0.1,"]),
     # All intervals have one parser.
