@@ -9,18 +9,16 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Networks
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import AnswerCache
-from analytics_service.http.api_keys import ApiKeys
+from analytics_service.http.api_keys import keys_at_start
 from analytics_service.http.guard import Guard
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.measuring import Measuring
 from analytics_service.http.middleware import Conventions, CrossOrigin, OwnHosts
 from analytics_service.http.openapi import document
-from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.requests import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
@@ -97,12 +95,8 @@ def create_app(
     store: Store | None = None,
     clock: Callable[[], datetime] = _now,
     heads: Heads | None = None,
-    counts: Counts | None = None,
 ) -> App:
-    """The service over a store. It connects with the first request, after any fork.
-
-    Unless `counts` are passed, the rate limit counts the requests of this application only.
-    """
+    """The service over a store. It connects with the first request, after any fork."""
     instruments = Instruments()
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
@@ -133,7 +127,7 @@ def create_app(
         routes += _history(shared, reader)
     routes.append(("/api/v1/users/{address}/history", Course(shared, readers[PRICES])))
     asks_for_keys = settings.api_keys_file is not None
-    api_document = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
+    api_document = document(routes, asks_for_keys=asks_for_keys)
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
     routes += [
@@ -141,8 +135,8 @@ def create_app(
         (f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files()),
     ]
 
-    guard = _guard(settings, counts)
-    measuring = Measuring(instruments, settings.trusted_proxies or Networks(), logs=settings.access_log)
+    guard = [Guard(keys_at_start(settings.api_keys_file))] if settings.api_keys_file else []
+    measuring = Measuring(instruments, logs=settings.access_log)
     origins = CrossOrigin(settings.cors_origins)
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Conventions()])
     app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
@@ -165,12 +159,6 @@ def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.
     errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in routes))}")
     _add(app, routes)
     return app
-
-
-def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
-    keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
-    limit = RateLimit(settings.rate_limit, counts or Counts()) if settings.rate_limit else None
-    return [Guard(keys, limit, settings.trusted_proxies or Networks())] if keys or limit else []
 
 
 def _add(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:

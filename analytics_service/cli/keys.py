@@ -5,72 +5,48 @@ from pathlib import Path
 import click
 
 from analytics_service.cli.context import load_settings
-from analytics_service.cli.options import value_type
 from analytics_service.errors import SettingError
-from analytics_service.http.api_keys import add_key, key_name, read_keys, remove_key
+from analytics_service.http.api_keys import add_key, read_keys, remove_key
 
-_file_option = click.option(
-    "--file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File of the keys.  [default: ANALYTICS_API_KEYS_FILE]",
-)
-_name_argument = click.argument("name", type=value_type(key_name))
+
+def _key_file(context: click.Context, option: click.Parameter, path: Path | None) -> Path:
+    if (path := path or load_settings().api_keys_file) is None:
+        raise SettingError("Name the file of API keys with --file or ANALYTICS_API_KEYS_FILE.")
+    return path
+
+
+_HELP = "File of the keys.  [default: ANALYTICS_API_KEYS_FILE]"
+_FILE = click.option("--file", type=click.Path(path_type=Path), callback=_key_file, help=_HELP)
 
 
 @click.group()
 def keys() -> None:
-    """Make, list and remove API keys.
+    """Make, list and remove API keys, such as by `analytics-service keys add alice --file keys.txt`.
 
-    The service asks for keys if ANALYTICS_API_KEYS_FILE names their file. It has their digests only, and is read again
-    when it has changed. Example:
-
-    \b
-        analytics-service keys add alice --file keys.txt
+    The service asks for keys if ANALYTICS_API_KEYS_FILE names their file, which has only their digests. It is read
+    when the service starts, and at SIGHUP.
     """
 
 
 @keys.command("add")
-@_name_argument
-@_file_option
-def keys_add(name: str, file: Path | None) -> None:
-    """Make a key called NAME, and print it.
-
-    It cannot be shown again. Example:
-
-    \b
-        analytics-service keys add alice
-    """
-    click.echo(add_key(_key_file(file), name))
+@click.argument("name")
+@_FILE
+def keys_add(name: str, file: Path) -> None:
+    """Make a key and print it, once: `analytics-service keys add alice`."""
+    click.echo(add_key(file, name))
 
 
 @keys.command("list")
-@_file_option
-def keys_list(file: Path | None) -> None:
-    """List the names of all keys.
-
-    \b
-        analytics-service keys list
-    """
-    for name in read_keys(_key_file(file)):
-        click.echo(name)
+@_FILE
+def keys_list(file: Path) -> None:
+    """List the names of all keys: `analytics-service keys list`."""
+    click.echo("".join(f"{name}\n" for name in read_keys(file).values()), nl=False)
 
 
 @keys.command("remove")
-@_name_argument
-@_file_option
-def keys_remove(name: str, file: Path | None) -> None:
-    """Remove the key called NAME. Requests with it are refused a second later.
-
-    \b
-        analytics-service keys remove alice
-    """
-    path = _key_file(file)
-    remove_key(path, name)
-    click.echo(f"Removed {name} from {path}.")
-
-
-def _key_file(file: Path | None) -> Path:
-    path = file or load_settings().api_keys_file
-    if path is None:
-        raise SettingError("Name the file of API keys with --file or ANALYTICS_API_KEYS_FILE.")
-    return path
+@click.argument("name")
+@_FILE
+def keys_remove(name: str, file: Path) -> None:
+    """Remove a key: `analytics-service keys remove alice`."""
+    remove_key(file, name)
+    click.echo(f"Removed {name} from {file}.")

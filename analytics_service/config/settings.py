@@ -130,15 +130,6 @@ class Settings:
         values.path,
         "File of the API keys that /api/v1 asks for; `keys add` makes it. Unset: none are needed.",
     )
-    rate_limit: values.Rate | None = _setting(
-        None, values.rate, "Requests/seconds that each client is allowed, such as 600/60. Unset: no limit."
-    )
-    trusted_proxies: values.Networks | None = _setting(
-        None,
-        values.networks,
-        "Proxies (addresses or networks, separated by commas) whose X-Forwarded-For names the client. Whoever "
-        "connects to a Unix socket is one.",
-    )
     every: values.Intervals = _setting(
         values.Intervals(),
         values.intervals,

@@ -6,9 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 # The group of entry points that sources are registered under.
@@ -237,42 +235,6 @@ def intervals(value: str) -> Intervals:
             raise ValueError(f"must be jobs and seconds, such as prices=15,loans=600, each once of {', '.join(names)}")
         parsed[name] = _INTERVAL(seconds)
     return Intervals(**parsed)
-
-
-class Rate(NamedTuple):
-    """A number of requests in a number of seconds, written `600/60`."""
-
-    requests: int
-    seconds: int
-
-    def __str__(self) -> str:
-        return f"{self.requests}/{self.seconds}"
-
-
-def rate(value: str) -> Rate:
-    match = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", value)
-    if not match or not 1 <= int(match[1]) <= 1_000_000 or not 1 <= int(match[2]) <= 86_400:
-        raise ValueError("must be requests/seconds, such as 600/60, of at most 1,000,000 requests and 86,400 seconds")
-    return Rate(int(match[1]), int(match[2]))
-
-
-class Networks(tuple[IPv4Network | IPv6Network, ...]):
-    """Networks, written with commas between them. A single address is a network, too."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self))
-
-
-def networks(value: str) -> Networks:
-    try:
-        return Networks(ip_network(part.strip()) for part in value.split(","))
-    except ValueError:
-        raise ValueError(
-            "must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16; an address within a "
-            "network, such as 10.1.2.3/16, is neither"
-        ) from None
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:

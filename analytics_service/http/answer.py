@@ -1,9 +1,8 @@
-"""Answers: the envelope, validators and caching headers (RFC 9110, 9111), and how a 200, 206 or 304 is sent."""
+"""Answers: the envelope, validators and caching headers (RFC 9110, 9111), and how a 200 or 304 is sent."""
 
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -13,14 +12,14 @@ import orjson
 from xxhash import xxh3_128_digest
 
 from analytics_service.http.coding import Coding
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import instant
 
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
 # Headers that web pages of other origins may read, if the response has them.
 EXPOSED = (
-    *("Accept-Ranges", "Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "History-Begins"),
-    *("Last-Modified", "Link", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"),
+    *("Allow", "As-Of", "Content-Disposition", "ETag", "History-Begins"),
+    *("Last-Modified", "Link", "Retry-After", "X-Request-ID"),
 )
 # Every response has these. Browsers must not guess another type, load anything for a response, or show it in a frame.
 # A web page that needs more has its own policy.
@@ -29,12 +28,7 @@ PROTECTIVE = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-# A range of bytes (RFC 9110, 14.1.2). No body has more than 18 digits of them.
-RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
-_PHRASES = {
-    HTTPStatus.REQUEST_URI_TOO_LONG: "URI Too Long",
-    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: "Range Not Satisfiable",
-}
+_PHRASES = {HTTPStatus.REQUEST_URI_TOO_LONG: "URI Too Long"}
 _TAG = re.compile(r'"[^"]*"')
 
 
@@ -94,7 +88,7 @@ class Answer:
         self.etag = validators.etag(coding)
         self.headers = validators.headers(coding)
         self.body = coding.encode(body)
-        encoding = () if self.body is body else (("Content-Encoding", coding.name),)
+        encoding = () if self.body is body else (("Content-Encoding", coding.value),)
         self.content_headers = content_headers + encoding
 
     def coded(self, coding: Coding) -> "Answer":
@@ -103,12 +97,7 @@ class Answer:
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes.
-
-    HTTPPreconditionFailed if the request is for another version of the answer only, HTTPRangeNotSatisfiable if it is
-    for bytes after its end.
-    """
-    _require_version(req, answer)
+    """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
     # Falcon's `req.if_none_match` takes `"*"` and tags without quotes for matches, and takes three times as long.
@@ -116,44 +105,8 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
     if if_none_match is not None and (if_none_match.strip() == "*" or answer.etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
     else:
-        body = answer.body
-        # Readers of tables fetch files in ranges. Nobody else sends this header.
-        if "HTTP_RANGE" in req.env and req.method == "GET" and req.get_header("If-Range") in (None, answer.etag):
-            body = _part(resp, body, req.env["HTTP_RANGE"])
         resp.set_headers(answer.content_headers)
-        # Caching proxies pass on ranges only of answers that say so.
-        resp.set_header("Accept-Ranges", "bytes")
-        resp.data = body
-
-
-def _require_version(req: falcon.Request, answer: Answer) -> None:
-    """Check If-Match or, without it, If-Unmodified-Since (RFC 9110, 13.2.2)."""
-    modified, is_version = answer.validators.modified, True
-    if (if_match := req.env.get("HTTP_IF_MATCH")) is not None:
-        tags = [tag.strip() for tag in if_match.split(",")]
-        is_version = "*" in tags or answer.etag in tags
-    elif modified is not None and (since := req.env.get("HTTP_IF_UNMODIFIED_SINCE")) is not None:
-        # Malformed dates are ignored.
-        with suppress(ValueError):
-            is_version = modified <= unix_second(falcon.http_date_to_dt(since, obs_date=True))
-    if not is_version:
-        raise falcon.HTTPPreconditionFailed
-
-
-def _part(resp: falcon.Response, body: bytes, byte_range: str) -> bytes:
-    """The bytes of a range, with its headers; all if it is no range, or several, as RFC 9110 allows."""
-    match = RANGE.fullmatch(byte_range.strip())
-    if match is None or not (match[1] or match[2]) or (match[1] and match[2] and int(match[1]) > int(match[2])):
-        return body
-    # Without a first byte, the number is that of bytes at the end.
-    begin = int(match[1]) if match[1] else max(len(body) - int(match[2]), 0)
-    end = min(int(match[2]) + 1, len(body)) if match[1] and match[2] else len(body)
-    if begin >= len(body):
-        # Clients that resume a download take this for its end.
-        raise falcon.HTTPRangeNotSatisfiable(len(body))
-    resp.status = falcon.HTTP_206
-    resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
-    return body[begin:end]
+        resp.data = answer.body
 
 
 def tag_of(body: bytes) -> str:

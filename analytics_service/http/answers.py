@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from analytics_service.http.answer import Answer
-from analytics_service.http.coding import IDENTITY, Coding
+from analytics_service.http.coding import Coding
 from analytics_service.market.share import Share
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
@@ -56,9 +56,9 @@ class AnswerCache:
             return answer if answer is not None and answer.validators.state == state else None
 
         def make() -> Answer:
-            if key.coding == IDENTITY:
+            if key.coding == Coding.IDENTITY:
                 return render()
-            return self.rendered(key._replace(coding=IDENTITY), state, render).coded(key.coding)
+            return self.rendered(key._replace(coding=Coding.IDENTITY), state, render).coded(key.coding)
 
         return find() or self._rendering.get((key, state), lambda: find() or self._keep(key, make()))
 

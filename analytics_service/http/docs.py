@@ -130,16 +130,14 @@ def _tables(paths: Mapping[str, Schema], examples: Examples) -> str:
 
 
 def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
-    csv, options = f'"{url}&format=csv"', ""
-    request = ""
-    if asks_for_keys:
-        request = (
-            "from urllib.request import Request, urlopen\n"
-            f'page = Request({csv}, headers={{"Authorization": "Bearer KEY"}})\n'
-        )
-        csv, options = "urlopen(page).read()", ', storage_options={"Authorization": "Bearer KEY"}'
+    options = ', storage_options={"Authorization": "Bearer KEY"}' if asks_for_keys else ""
+    headers = ', headers={"Authorization": "Bearer KEY"}' if asks_for_keys else ""
     return [
-        ("In Polars:", f"import polars as pl\n{request}prices = pl.read_csv({csv}, {_FLOATS})"),
+        (
+            "In Polars, which cannot read the address itself: it asks for ranges of bytes.",
+            "import polars as pl\nfrom urllib.request import Request, urlopen\n"
+            f'page = urlopen(Request("{url}&format=csv"{headers}))\nprices = pl.read_csv(page.read(), {_FLOATS})',
+        ),
         (
             "In pandas, with `pyarrow`:",
             f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet"{options})',

@@ -48,7 +48,6 @@ class Case:
 
 CASES = {
     "unauthorized": Case(HTTPStatus.UNAUTHORIZED, "client"),
-    "rate_limited": Case(HTTPStatus.TOO_MANY_REQUESTS, "client"),
     "path_unknown": Case(HTTPStatus.NOT_FOUND, "client"),
     "method_not_allowed": Case(HTTPStatus.METHOD_NOT_ALLOWED, "client"),
     "path_parameter_invalid": Case(HTTPStatus.BAD_REQUEST, "client"),
@@ -57,18 +56,16 @@ CASES = {
     "query_parameter_unknown": Case(HTTPStatus.BAD_REQUEST, "client"),
     "entity_not_found": Case(HTTPStatus.NOT_FOUND, "user"),
     "content_type_unsupported": Case(HTTPStatus.NOT_ACCEPTABLE, "client"),
-    "precondition_failed": Case(HTTPStatus.PRECONDITION_FAILED, "client"),
-    "range_not_satisfiable": Case(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "client"),
     "request_malformed": Case(HTTPStatus.BAD_REQUEST, "client"),
     "uri_too_long": Case(HTTPStatus.REQUEST_URI_TOO_LONG, "client"),
     "headers_too_large": Case(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "client"),
     "unavailable": Case(HTTPStatus.SERVICE_UNAVAILABLE, "server"),
     "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
 }
+# Further kinds, which nginx answers (`example nginx`).
+NGINX_KINDS = ("content_too_large", "rate_limited")
 _MESSAGES = {
     "request_malformed": "The request is malformed: it must follow HTTP/1.1, and percent-encode all but visible ASCII.",
-    "precondition_failed": "The answer is another one than If-Match or If-Unmodified-Since asks for.",
-    "range_not_satisfiable": "The answer ends before the Range that is asked for.",
     "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
     "headers_too_large": "The request's headers are too long or too many.",
     "internal": "The service failed unexpectedly. The reason is in its log, with this answer's X-Request-ID.",
@@ -172,11 +169,6 @@ def _from_falcon(
         _answer(resp, "path_unknown", f"There is nothing at {req.path[:200]}; {hint}.")
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         _answer(resp, "method_not_allowed", f"{req.method[:20]} is not allowed; GET, HEAD and OPTIONS are.")
-        resp.set_headers(error.headers or {})
-    elif error.status_code == HTTPStatus.PRECONDITION_FAILED:
-        _answer(resp, "precondition_failed", _MESSAGES["precondition_failed"])
-    elif error.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-        _answer(resp, "range_not_satisfiable", _MESSAGES["range_not_satisfiable"])
         resp.set_headers(error.headers or {})
     elif error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
         _answer(resp, "request_malformed", _MESSAGES["request_malformed"])

@@ -5,9 +5,8 @@ import time
 
 import falcon
 
-from analytics_service.config.values import Networks
 from analytics_service.http.instruments import UNKNOWN, Instruments
-from analytics_service.http.requests import address_of, target_for_log
+from analytics_service.http.requests import target_for_log
 from analytics_service.logs import ACCESS, FIELDS
 
 log = logging.getLogger(ACCESS)
@@ -22,9 +21,8 @@ _FIRST_ERROR = 400
 class Measuring:
     """Measures each request, including the time of other middleware. So only RequestIds may come before it."""
 
-    def __init__(self, instruments: Instruments, trusted: Networks, *, logs: bool) -> None:
+    def __init__(self, instruments: Instruments, *, logs: bool) -> None:
         self._instruments = instruments
-        self._trusted = trusted
         self._logs = logs
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -47,9 +45,8 @@ class Measuring:
         if key is not None:
             self._instruments.answered_key(key, status)
         if self._logs:
-            client = address_of(req, self._trusted)
             fields = {
-                "client": None if client is None else str(client),
+                "client": req.env.get("REMOTE_ADDR") or None,
                 "key": key,
                 "method": req.method,
                 "path": target_for_log(req),

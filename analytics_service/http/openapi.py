@@ -5,12 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from analytics_service.config.values import Rate
-from analytics_service.http.answer import RANGE, envelope, reason
-from analytics_service.http.errors import CASES
+from analytics_service.http.answer import envelope, reason
+from analytics_service.http.errors import CASES, NGINX_KINDS
 from analytics_service.http.guard import is_guarded
 from analytics_service.http.param import Param
-from analytics_service.http.rate_limit import LEFT, POLICY
 from analytics_service.http.resource import Resource
 from analytics_service.market.events import Action
 from analytics_service.present.schema import Components, camel, exactly, schema_of
@@ -37,14 +35,10 @@ fractions need both `with_percent` and `with_text`. Values of an asset without a
 Every 200 has an `ETag`, a digest of its body. A request with that tag in `If-None-Match` gets a 304 without a body as \
 long as the answer is the same. `Cache-Control` says how long an answer may be cached. `As-Of` has the instant of the \
 snapshot of each family that an answer is made from. `Link` has the next page of a history, if \
-there is one. Bodies are compressed with zstd or gzip if `Accept-Encoding` allows it.
+there is one. Bodies are compressed with gzip if `Accept-Encoding` allows it.
 """
 _ABOUT_KEYS = """
 Requests below `/api/v1` need an API key, in a header `Authorization: Bearer KEY`. Without a valid one they get a 401.
-"""
-_ABOUT_LIMIT = """
-Each client is allowed {requests:,} requests in {seconds:,} s below `/api/v1`. `RateLimit` says how many are \
-left, and further requests get a 429, whose `Retry-After` says how many seconds to wait.
 """
 _MEDIA = "application/json"
 # What is always null. Generators know no type that has no other value.
@@ -60,7 +54,6 @@ _TAGS = {
     "operations": "Probes.",
 }
 _KEY = "ApiKey"
-_GUARD_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
 
 
 def _header(help: str, *, required: bool = False, **schema: str) -> Object:
@@ -83,60 +76,41 @@ _HEADERS: Mapping[str, Object] = {
     "Link": _header('Query of the next page, relative to this one, with rel="next" (RFC 8288), if there is one.'),
     "History-Begins": _header("First instant of the series of a page of history, in or before it: `@1764547200`."),
 }
-# Headers of all answers if there is a rate limit. They are not required, because open paths share some responses.
-_LIMIT_HEADERS: Mapping[str, Object] = {
-    POLICY: _header("How many requests (q) a client may make in a window of so many seconds (w)."),
-    LEFT: _header("How many requests are left (r), and in how many seconds (t) there will be more."),
-}
 _FILE_HEADERS: Mapping[str, Object] = {"Content-Disposition": _header("The name of a file.")}
-_PART_HEADERS: Mapping[str, Object] = {
-    "Content-Range": _header("Which bytes of the file these are, and how many it has.", required=True)
-}
 # Headers of requests.
 _REQUEST_HEADERS: Mapping[str, Object] = {
     "If-None-Match": _header("ETags of answers that the client has, separated by commas, or *."),
 }
-_FILE_REQUEST_HEADERS: Mapping[str, Object] = {
-    "Range": _header("Which bytes of the file to send: a single range.", pattern=f"^{RANGE.pattern}$"),
-    "If-Range": _header("ETag of the file that the range is of; if it has another one by now, all of it is sent."),
-}
-_RETRY_AFTER: Object = {"Retry-After": _header("Seconds.", type="integer")}
 _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
-    HTTPStatus.SERVICE_UNAVAILABLE: _RETRY_AFTER,
-    HTTPStatus.TOO_MANY_REQUESTS: _RETRY_AFTER,
+    HTTPStatus.SERVICE_UNAVAILABLE: {"Retry-After": _header("Seconds.", type="integer")},
     HTTPStatus.METHOD_NOT_ALLOWED: {"Allow": _header("Methods.")},
-    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: {"Content-Range": _header("How many bytes the file has.")},
     HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": _header("Bearer.")},
 }
 
 
-def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None = None) -> Object:
-    """The document of all routes whose resource has a shape.
-
-    It describes API keys and the rate limit only if requests are subject to them.
-    """
-    refusals = [HTTPStatus.UNAUTHORIZED] * asks_for_keys + [HTTPStatus.TOO_MANY_REQUESTS] * (rate is not None)
-    about = _ABOUT + _ABOUT_KEYS * asks_for_keys + (_ABOUT_LIMIT.format(**rate._asdict()) if rate else "")
+def document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
+    """The document of all routes whose resource has a shape. It describes API keys only if requests need one."""
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=("operations", "status").__contains__)
     components = Components(resource.shape for _, resource in described if resource.shape is not None)
     # Parameters list actions, and events have one.
     components.add(Action.__name__, {"type": "string", "enum": [*Action]})
     paths = {
-        path: _item(path, resource, components, refusals if is_guarded(path) else []) for path, resource in described
+        path: _item(path, resource, components, needs_key=asks_for_keys and is_guarded(path))
+        for path, resource in described
     }
     _distinguish_words(components)
     unchanged = HTTPStatus.NOT_MODIFIED
     responses = {
-        _name(unchanged): {"description": unchanged.phrase, "headers": _headers(refusals)},
-        **_failures(components, refusals),
+        _name(unchanged): {"description": unchanged.phrase, "headers": _headers()},
+        **_failures(components, needs_key=asks_for_keys),
     }
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Lending market data",
             "version": "1",
-            "description": about,
+            "description": _ABOUT + _ABOUT_KEYS * asks_for_keys,
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         # Relative to the document, so that it holds below any path of a proxy.
@@ -147,10 +121,10 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.schemas.items())),
-            "headers": {**_HEADERS, **_limit_headers(refusals), **_FILE_HEADERS, **_PART_HEADERS},
+            "headers": {**_HEADERS, **_FILE_HEADERS},
             "parameters": {
                 name: {"name": name, "in": "header", "required": False, **header}
-                for name, header in {**_REQUEST_HEADERS, **_FILE_REQUEST_HEADERS}.items()
+                for name, header in _REQUEST_HEADERS.items()
             },
             "responses": responses,
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
@@ -176,28 +150,26 @@ def published(value: Any) -> Any:
     return {key: published(item) for key, item in value.items() if key == "$ref" or "$ref" not in value}
 
 
-def _item(path: str, resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
-    headers = [*_REQUEST_HEADERS, *(_FILE_REQUEST_HEADERS if _has_files(resource) else ())]
+def _item(path: str, resource: Resource, components: Components, *, needs_key: bool) -> Object:
     return {
-        "parameters": [_reference("parameters", name) for name in headers],
-        "get": _operation(path, resource, components, refusals),
+        "parameters": [_reference("parameters", name) for name in _REQUEST_HEADERS],
+        "get": _operation(path, resource, components, needs_key=needs_key),
     }
 
 
-def _operation(path: str, resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
+def _operation(path: str, resource: Resource, components: Components, *, needs_key: bool) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
     parameters = [_parameter(param, "path", components) for param in resource.path]
     parameters += [_parameter(param, "query", components) for param in resource.query]
-    statuses = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
+    statuses = [HTTPStatus.NOT_MODIFIED, *_statuses(needs_key=needs_key)]
     return {
         "operationId": "_".join(["get", *filter(None, words)]),
         "summary": resource.summary,
         "tags": [_tag(path)],
         "parameters": parameters,
-        **({"security": [{_KEY: []}]} if HTTPStatus.UNAUTHORIZED in refusals else {}),
+        **({"security": [{_KEY: []}]} if needs_key else {}),
         "responses": {
-            "200": _success(resource, components, refusals),
-            **({"206": _part(resource, refusals)} if _has_files(resource) else {}),
+            "200": _success(resource, components),
             **{str(int(status)): _reference("responses", _name(status)) for status in statuses},
         },
     }
@@ -228,7 +200,7 @@ def _parameter(param: Param, location: str, components: Components) -> Object:
     }
 
 
-def _success(resource: Resource, components: Components, refusals: Sequence[HTTPStatus]) -> Object:
+def _success(resource: Resource, components: Components) -> Object:
     if resource.shape is None:
         raise ValueError(f"{type(resource).__name__} has no shape")
     choices = resource.shape.choices.values() if isinstance(resource.shape, ByShape) else [resource.shape]
@@ -241,22 +213,9 @@ def _success(resource: Resource, components: Components, refusals: Sequence[HTTP
     name = data.get("items", data)["$ref"].rpartition("/")[2] + ("List" if "items" in data else "")
     return {
         "description": HTTPStatus.OK.phrase,
-        "headers": _headers(refusals, _FILE_HEADERS if _has_files(resource) else ()),
+        "headers": _headers(_FILE_HEADERS if len(resource.media) > 1 else ()),
         "content": {_MEDIA: {"schema": components.add(f"{name}Response", schema)}} | _files(resource),
     }
-
-
-def _part(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
-    """The answer to a request with a `Range`. A part of a JSON body follows no schema."""
-    return {
-        "description": HTTPStatus.PARTIAL_CONTENT.phrase,
-        "headers": _headers(refusals, (*_FILE_HEADERS, *_PART_HEADERS)),
-        "content": {_MEDIA: {}} | _files(resource),
-    }
-
-
-def _has_files(resource: Resource) -> bool:
-    return len(resource.media) > 1
 
 
 def _files(resource: Resource) -> Object:
@@ -266,17 +225,13 @@ def _files(resource: Resource) -> Object:
     return {media: {"schema": text if media.startswith("text/") else binary} for media in others}
 
 
-def _headers(refusals: Sequence[HTTPStatus], further: Iterable[str] = ()) -> Object:
-    return {name: _reference("headers", name) for name in (*_HEADERS, *_limit_headers(refusals), *further)}
+def _headers(further: Iterable[str] = ()) -> Object:
+    return {name: _reference("headers", name) for name in (*_HEADERS, *further)}
 
 
-def _limit_headers(refusals: Sequence[HTTPStatus]) -> Mapping[str, Object]:
-    return _LIMIT_HEADERS if HTTPStatus.TOO_MANY_REQUESTS in refusals else {}
-
-
-def _statuses(refusals: Sequence[HTTPStatus]) -> list[HTTPStatus]:
-    """The statuses in the table of errors, with only those `refusals` that a guard answers."""
-    return sorted({case.status for case in CASES.values()} - _GUARD_STATUSES | {*refusals})
+def _statuses(*, needs_key: bool) -> list[HTTPStatus]:
+    """The statuses in the table of errors."""
+    return sorted({case.status for case in CASES.values()} - (set() if needs_key else {HTTPStatus.UNAUTHORIZED}))
 
 
 def _reference(kind: str, name: str) -> Object:
@@ -287,22 +242,21 @@ def _name(status: HTTPStatus) -> str:
     return reason(status).replace(" ", "")
 
 
-def _failures(components: Components, refusals: Sequence[HTTPStatus]) -> Object:
-    """A response for each status. One component describes the bodies of all."""
-    statuses = _statuses(refusals)
+def _failures(components: Components, *, needs_key: bool) -> Object:
+    """A response for each status. One component describes the bodies of all, and of those that nginx refuses."""
+    statuses = _statuses(needs_key=needs_key)
     cases = {kind: case for kind, case in CASES.items() if case.status in statuses}
     error = {
-        "kind": {"type": "string", "enum": sorted(cases)},
+        "kind": {"type": "string", "enum": sorted({*cases, *NGINX_KINDS})},
         "scope": {"type": "string", "enum": sorted({case.scope for case in cases.values()})},
         "message": {"type": "string", "description": "What is wrong, and what is allowed."},
     }
     null, error = components.add("Nothing", _NULL), components.add("Error", exactly(error))
     body = exactly(envelope(null, error, {"type": "integer"}, {"type": "string"}))
     schema = components.add("Failure", body)
-    limits = {name: _reference("headers", name) for name in _limit_headers(refusals)}
     failures: Object = {}
     for status in statuses:
-        headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
+        headers = _EXTRA_HEADERS.get(status)
         failures[_name(status)] = {
             "description": reason(status),
             **({"headers": headers} if headers else {}),

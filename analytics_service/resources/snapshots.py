@@ -15,7 +15,7 @@ from analytics_service.errors import Superseded
 from analytics_service.history.formats.base import Format
 from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
 from analytics_service.http.answers import AnswerCache, CacheKey
-from analytics_service.http.coding import IDENTITY, negotiate
+from analytics_service.http.coding import Coding, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
@@ -132,7 +132,7 @@ class SnapshotPath(Resource):
             resolved, original = self.resolve(req, arguments), key
             key = key._replace(
                 query=key.query if resolved.query is None else resolved.query,
-                coding=IDENTITY if resolved.is_packed else key.coding,
+                coding=Coding.IDENTITY if resolved.is_packed else key.coding,
             )
             if key != original:
                 answer = self._cached(key)
@@ -176,7 +176,7 @@ class SnapshotPath(Resource):
             begins=self.begins(record),
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
-        return Answer(validators, IDENTITY, body, resolved.headers)
+        return Answer(validators, Coding.IDENTITY, body, resolved.headers)
 
     def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""

@@ -19,8 +19,7 @@ from analytics_service import logs
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
-from analytics_service.http.api_keys import require_keys
-from analytics_service.http.rate_limit import shared_counts
+from analytics_service.http.api_keys import keys_at_start
 from analytics_service.server.address import SOCKETS
 from analytics_service.server.metrics_folder import MEMORY, WorkerMetrics
 from analytics_service.server.warm import warm_for_a_while
@@ -29,14 +28,12 @@ from analytics_service.supervisor import end_with_parent
 logs.begin(os.environ)
 try:
     _settings = require_attached(Settings.from_environment(os.environ))
-    require_keys(_settings)
+    if _settings.api_keys_file is not None:
+        keys_at_start(_settings.api_keys_file)
 except AnalyticsError as error:
     logs.tell(str(error), is_error=True)
     sys.exit(error.exit_code)
 os.environ[FOUND] = "true"
-if _settings.rate_limit:
-    # Created before workers are forked, so that all of them share the counts.
-    shared_counts()
 _metrics = WorkerMetrics()
 _inherited = os.environ.get(SOCKETS, "").split()
 

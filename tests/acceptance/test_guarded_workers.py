@@ -1,40 +1,34 @@
-"""API keys and the rate limit hold in all workers of a gunicorn. There is no store: unknown paths count, too."""
+"""API keys hold in all workers of the HTTP service, as they were when it started or was reloaded."""
 
 import http.client
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+import signal
 from pathlib import Path
 
 from analytics_service.http.api_keys import add_key, remove_key
-from tests.acceptance.bare import answers, gunicorn
-from tests.processes import PATIENCE, free_port, until
-
-LIMIT = 200
+from tests.acceptance.conftest import Service
+from tests.processes import PATIENCE, until
 
 
-def status(port: int, key: str, path: str = "/api/v1/nothing") -> int:
-    """The status of a request on a new connection, which any worker may accept."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+def status(bind: str, key: str) -> int:
+    """The status of a request on a new connection, which any worker may accept; 0 if nobody answers."""
+    client = http.client.HTTPConnection(bind, timeout=PATIENCE)
     try:
-        client.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+        client.request("GET", "/api/v1/assets", headers={"Authorization": f"Bearer {key}"})
         return client.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
     finally:
         client.close()
 
 
-def test_a_limit_and_changes_of_keys_hold_over_all_workers(tmp_path: Path) -> None:
-    port, file = free_port(), tmp_path / "keys.txt"
+def test_changed_keys_are_taken_into_use_at_hup(service: Service, own: Service, tmp_path: Path) -> None:
+    other = Service(service.data_dir, started=own.started)
+    other.environ["ANALYTICS_API_KEYS_FILE"] = str(file := tmp_path / "keys.txt")
     alice = add_key(file, "alice")
-    settings = {"ANALYTICS_API_KEYS_FILE": str(file), "ANALYTICS_RATE_LIMIT": f"{LIMIT}/86400"}
-    with gunicorn(tmp_path, port, "workers = 2\n", **settings):
-        until(lambda: answers(port))
-        with ThreadPoolExecutor(8) as pool:
-            statuses = Counter(pool.map(lambda _: status(port, alice), range(2 * LIMIT)))
-        assert statuses == {404: LIMIT, 429: LIMIT}
-        assert status(port, alice, "/healthz") == 200
-
-        bob = add_key(file, "bob")
-        # A guess counts for the address; the limit is not reached in the second that a worker may take.
-        until(lambda: {status(port, bob) for _ in range(4)} == {404}, every=0.2)
-        remove_key(file, "bob")
-        until(lambda: not {status(port, bob) for _ in range(4)} & {404}, every=0.2)
+    process = other.serve()
+    until(lambda: status(other.bind, alice) == 200)
+    remove_key(file, "alice")
+    bob = add_key(file, "bob")
+    assert [status(other.bind, key) for key in (alice, bob) * 4] == [200, 401] * 4
+    process.send_signal(signal.SIGHUP)
+    until(lambda: [status(other.bind, key) for key in (alice, bob) * 4] == [401, 200] * 4)

@@ -2,7 +2,6 @@
 
 import gzip
 import random
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,12 +20,7 @@ from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.store.connection import Store
 from tests import oracle
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
+DECODERS = {"identity": bytes, "gzip": gzip.decompress}
 HEADERS = ("etag", "cache-control", "vary", "last-modified", "as-of", "link")
 _LOADERS = ("history", "positions")
 _DAY = 86_400

@@ -40,7 +40,7 @@ from tests.integration.pages import Observations, Pages, asset
 DAY, HOUR, MINUTE = 86_400, 3600, 60
 # Three hours before a block of history ends, at 2025-02-19 16:00 UTC.
 BEGIN = 1_739_980_800 - 3 * HOUR
-CODINGS = ("identity", "gzip", "zstd")
+CODINGS = ("identity", "gzip")
 RATES = "timestamp,symbol,asset_address,decimals,is_active,borrowing_enabled,current_liquidity_rate,"
 RATES += "current_variable_borrow_rate\n"
 

@@ -77,22 +77,6 @@ def test_a_304_has_the_described_headers(protocol: Client, document: Json) -> No
     check_headers(document, document["components"]["responses"]["NotModified"], unchanged)
 
 
-@pytest.mark.slow
-def test_a_part_of_a_file_has_the_described_headers(protocol: Client, document: Json) -> None:
-    operations = {path: item["get"] for path, item in document["paths"].items()}
-    files = {path for path, operation in operations.items() if "206" in operation["responses"]}
-    # A path has files if it takes a format.
-    assert files == {
-        path for path in operations if "format" in {parameter["name"] for parameter in operations[path]["parameters"]}
-    }
-    routes = {template(path): path for path in ROUTES}
-    for path in files:
-        part = get(protocol, routes[path], f"{ROUTES[routes[path]].query}&format=csv", Range="bytes=0-9")
-        assert (part.status_code, len(part.content)) == (206, 10)
-        check_headers(document, operations[path]["responses"]["206"], part)
-        assert part.headers["content-type"].partition(";")[0] in operations[path]["responses"]["206"]["content"]
-
-
 def test_errors_match_their_schema(protocol: Client, document: Json) -> None:
     for path, query, status in (
         ("/api/v1/markets/lend/lookup", "", 400),

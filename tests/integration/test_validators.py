@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import sys
 from dataclasses import replace
 from decimal import Decimal
 
@@ -14,12 +13,7 @@ from tests.doubles import FreshHeads
 from tests.integration.pages import commit
 from tests.integration.routes import ALL_KINDS, NOON, PRICES, ROUTES, Client, client_of, get
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-CODINGS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
+CODINGS = ("identity", "gzip")
 CROSS_ORIGIN = ("access-control-allow-origin", "access-control-expose-headers")
 # Shorter bodies are sent as they are.
 COMPRESSED_FROM = 1024
@@ -41,19 +35,18 @@ def test_an_answer_is_the_same_in_every_requested_coding(protocol: Client, path:
     answers = {coding: get(protocol, path, Accept_Encoding=coding) for coding in CODINGS}
     plain = answers["identity"].content
     assert answers["identity"].headers.get("content-encoding") is None
-    for coding in ("gzip", "zstd"):
-        answer = answers[coding]
-        encoding = answer.headers.get("content-encoding")
-        assert encoding == (coding if len(plain) >= COMPRESSED_FROM else None)
-        assert (CODINGS[coding](answer.content) if encoding else answer.content) == plain
-        assert (len(answer.content) < len(plain)) == (encoding is not None)
-        assert "Accept-Encoding" in answer.headers["vary"]
+    answer = answers["gzip"]
+    encoding = answer.headers.get("content-encoding")
+    assert encoding == ("gzip" if len(plain) >= COMPRESSED_FROM else None)
+    assert (gzip.decompress(answer.content) if encoding else answer.content) == plain
+    assert (len(answer.content) < len(plain)) == (encoding is not None)
+    assert "Accept-Encoding" in answer.headers["vary"]
     assert len({answer.headers["etag"] for answer in answers.values()}) == len(CODINGS)
 
 
 @of_each_kind
 def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(protocol: Client, path: str) -> None:
-    for method, coding in (("GET", "identity"), ("GET", "gzip"), ("GET", "zstd"), ("HEAD", "gzip")):
+    for method, coding in (("GET", "identity"), ("GET", "gzip"), ("HEAD", "gzip")):
         full = get(protocol, path, Accept_Encoding=coding, If_None_Match='"other"')
         etag = full.headers["etag"]
         assert (full.status_code, re.fullmatch(r'"[!-~]+"', etag) is not None) == (200, True)

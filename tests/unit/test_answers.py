@@ -7,14 +7,14 @@ from contextlib import suppress
 
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import AnswerCache, CacheKey
-from analytics_service.http.coding import IDENTITY, Coding
+from analytics_service.http.coding import Coding
 
 # Room for nine bodies of 10,000 bytes with their overhead, but not for ten.
 LIMIT = 100_000
 TIMEOUT = 10
 
 
-def key(path: str, query: str = "", coding: Coding = IDENTITY) -> CacheKey:
+def key(path: str, query: str = "", coding: Coding = Coding.IDENTITY) -> CacheKey:
     return CacheKey(path, query, coding)
 
 
@@ -28,7 +28,7 @@ class Renderer:
     def of(self, state: int) -> Callable[[], Answer]:
         def render() -> Answer:
             self.count += 1
-            return Answer(Validators("tag", state), IDENTITY, b"a" * self._size)
+            return Answer(Validators("tag", state), Coding.IDENTITY, b"a" * self._size)
 
         return render
 
@@ -50,7 +50,7 @@ def test_an_answer_is_rendered_once_per_state() -> None:
 
 def test_path_query_and_coding_identify_an_answer() -> None:
     answers, renderer = AnswerCache(LIMIT), Renderer()
-    keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding("gzip"))]
+    keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding.GZIP)]
     for one in keys:
         answers.rendered(one, 1, renderer.of(1))
     # The answer without a coding is encoded.

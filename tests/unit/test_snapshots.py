@@ -2,7 +2,6 @@
 
 import gzip
 import random
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -29,12 +28,7 @@ from analytics_service.store.ledger import Head
 from analytics_service.store.line import Line
 from tests.doubles import NOON, LedgerStore
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
+DECODERS = {"identity": bytes, "gzip": gzip.decompress}
 EVERY = {"prices": 60, "ptoken": 300}
 ADDRESS = "0x" + "ab" * 20
 PATH = f"/api/{ADDRESS}"

@@ -11,11 +11,10 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Rate
 from analytics_service.server.warm import warm
 
 OPEN = Settings(clickhouse_url="http://127.0.0.1:1")
-GUARDED = replace(OPEN, api_keys_file=Path(os.devnull), rate_limit=Rate(1, 60))
+GUARDED = replace(OPEN, api_keys_file=Path(os.devnull))
 
 
 @pytest.mark.parametrize("settings", [OPEN, GUARDED], ids=["open", "guarded"])
