@@ -17,7 +17,7 @@ from analytics_service.sources.simulated import RICH_ADDRESS
 from tests.integration.routes import NOON, ROUTES, Client, get
 from tests.integration.servers import listening
 
-# Where .ci/run has installed openapi-typescript, TypeScript and Redocly's linter.
+# Where .ci/run has installed openapi-typescript, openapi-fetch, TypeScript and Redocly's linter.
 _NODE_TOOLS = os.environ.get("CLIENT_NODE_TOOLS")
 # Of the package openapi-generator-cli, which needs Java.
 _GENERATOR = shutil.which("openapi-generator-cli")
@@ -25,10 +25,20 @@ _GENERATOR = shutil.which("openapi-generator-cli")
 _GO_PACKAGES = Path("/usr/share/gocode")
 # Of a generated client, whatever the document: its packages, types and errors.
 _OWN_FILES = 20
+# As http/README says. A text would be `data` of an unknown type, or of {}.
 _USE = """\
+import createClient from "openapi-fetch";
 import type { paths } from "./api";
-type Prices = paths["/api/v1/assets/prices"]["get"]["responses"][200]["content"]["application/json"];
-export const first = (prices: Prices): string => prices.data[0].price.price;
+const client = createClient<paths, "application/json">({ baseUrl: "http://127.0.0.1:8000" });
+const typed = <T>(data: string extends T ? never : T) => data;
+export async function use() {
+  const prices = await client.GET("/api/v1/assets/prices", { params: { query: { with_text: true } } });
+  if (prices.error) return prices.error.error.message;
+  const first: string = prices.data.data[0].price.price;
+  const query = { start: "now-1d", end: "now", period: "h" } as const;
+  const history = await client.GET("/api/v1/assets/price-history", { params: { query } });
+  const [series] = history.data!.data.series;
+  if ("points" in series) return first + series.points[0].t;
 """
 # Ends at the first answer that the generated types do not hold.
 _GO_USE = """\
@@ -116,17 +126,26 @@ def test_python_models_hold_an_error(python_client: Path, protocol: Client, monk
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with openapi-typescript")
-def test_a_typescript_client_passes_tsc(folder: Path) -> None:
+@pytest.mark.skipif(
+    _NODE_TOOLS is None or not Path(_NODE_TOOLS, "node_modules", "openapi-fetch").exists(),
+    reason="CLIENT_NODE_TOOLS names no folder with openapi-typescript and openapi-fetch",
+)
+def test_typescript_knows_the_data_of_every_path(folder: Path) -> None:
     tools = Path(str(_NODE_TOOLS)) / "node_modules" / ".bin"
     done = subprocess.run(
         [tools / "openapi-typescript", "openapi.json", "-o", "api.d.ts"], cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "warn" not in (done.stdout + done.stderr).lower()
-    (folder / "use.ts").write_text(_USE, "utf-8")
-    done = subprocess.run([tools / "tsc", "--noEmit", "--strict", "use.ts"], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    asked = [
+        f'  typed((await client.GET("{path}", {{ params: {{}} as any }})).data!.data);\n'
+        for path in json.loads((folder / "openapi.json").read_bytes())["paths"]
+    ]
+    (folder / "use.ts").write_text(f"{_USE}{''.join(asked)}}}\n", "utf-8")
+    (folder / "node_modules").symlink_to(tools.parent)
+    passes(
+        [tools / "tsc", "--noEmit", "--strict", "--module", "esnext", "--moduleResolution", "bundler", "use.ts"], folder
+    )
 
 
 @pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with redocly")
