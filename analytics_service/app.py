@@ -14,12 +14,10 @@ from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import AnswerCache
 from analytics_service.http.api_keys import keys_at_start
-from analytics_service.http.guard import Guard
 from analytics_service.http.instruments import Instruments
-from analytics_service.http.measuring import Measuring
-from analytics_service.http.middleware import Conventions, CrossOrigin, OwnHosts
+from analytics_service.http.middleware import Middleware
 from analytics_service.http.openapi import document
-from analytics_service.http.requests import RequestIds
+from analytics_service.http.requests import own_host
 from analytics_service.http.resource import Resource
 from analytics_service.market.share import within
 from analytics_service.present.status import OPERATIONS, STATUS
@@ -135,10 +133,8 @@ def create_app(
         (f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files()),
     ]
 
-    guard = [Guard(keys_at_start(settings.api_keys_file))] if settings.api_keys_file else []
-    measuring = Measuring(instruments, logs=settings.access_log)
-    origins = CrossOrigin(settings.cors_origins)
-    app = App(middleware=[RequestIds(), measuring, origins, *guard, Conventions()])
+    keys = keys_at_start(settings.api_keys_file) if settings.api_keys_file else None
+    app = App(middleware=Middleware(instruments, keys, settings.cors_origins, logs=settings.access_log))
     app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
@@ -153,9 +149,7 @@ def create_app(
 
 def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
     """The application on the operators' bind. Web pages of other origins have no access to it."""
-    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
-        middleware=[RequestIds(), OwnHosts(bind), Conventions()]
-    )
+    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(middleware=Middleware(is_own_host=own_host(bind)))
     errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in routes))}")
     _add(app, routes)
     return app

@@ -98,12 +98,14 @@ class Answer:
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
     """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
-    resp.set_headers(answer.headers)
-    resp.set_header("Cache-Control", cache_control)
+    resp.set_headers((*answer.headers, ("Cache-Control", cache_control)))
     # Falcon's `req.if_none_match` takes `"*"` and tags without quotes for matches, and takes three times as long.
     if_none_match = req.get_header("If-None-Match")
     if if_none_match is not None and (if_none_match.strip() == "*" or answer.etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
+        # The headers of the 200 stay in force.
+        for name in PROTECTIVE:
+            resp.delete_header(name)
     else:
         resp.set_headers(answer.content_headers)
         resp.data = answer.body

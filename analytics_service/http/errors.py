@@ -20,8 +20,7 @@ from analytics_service.errors import (
     StoreUnavailable,
 )
 from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE, failure, reason
-from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.http.requests import HEADER, target_for_log
+from analytics_service.http.requests import HEADER, OWN_REQUEST, target_for_log
 from analytics_service.logs import Seldom
 
 log = logging.getLogger(__name__)

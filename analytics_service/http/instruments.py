@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, values
@@ -52,7 +52,6 @@ class Instruments:
             buckets=_FAST,
         )
         self._bytes = counter("analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"])
-        self._by_key = counter("analytics_key_requests", "Requests with a valid API key.", ["key", "status"])
         self._unreadable = counter(
             "analytics_unreadable_requests", "Requests that the server refused before it knew their path.", ["kind"]
         )
@@ -61,6 +60,9 @@ class Instruments:
             "Answers of paths that show snapshots: rendered before (hit) or anew (miss), or not sent (not_modified).",
             ["outcome"],
         )
+        # Looking up a child by its labels takes as long as counting.
+        self._seconds_of = cache(lambda route, status: self._requests.labels(route, str(status)))
+        self._bytes_of, self._cached_as = cache(self._bytes.labels), cache(self._cache.labels)
         self._queries = histogram(
             "analytics_store_query_seconds",
             "Time that queries of the store took, whatever their outcome.",
@@ -79,17 +81,14 @@ class Instruments:
         self._job_seconds = histogram(
             "analytics_job_seconds", "Time that runs of the scheduler took, retries included.", ["job"], buckets=_SLOW
         )
-        self.in_flight = gauge("analytics_requests_in_flight", "Requests that are being answered.")
 
     def answered(self, route: str, status: int, seconds: float, size: int, outcome: str | None) -> None:
         """A request was answered. `outcome` is that of the cache, for paths that have one."""
-        self._requests.labels(route, str(status)).observe(seconds)
-        self._bytes.labels(route).inc(size)
+        self._seconds_of(route, status).observe(seconds)
+        if size:
+            self._bytes_of(route).inc(size)
         if outcome is not None:
-            self._cache.labels(outcome).inc()
-
-    def answered_key(self, name: str, status: int) -> None:
-        self._by_key.labels(name, str(status)).inc()
+            self._cached_as(outcome).inc()
 
     def unreadable(self, kind: str) -> None:
         """A request was refused with this kind of error, before it had a route."""

@@ -1,82 +1,86 @@
-"""Middleware for every request: hosts, methods, media types and cross-origin access."""
+"""The middleware: what happens to every request around its responder, in this order."""
 
+import logging
 import re
-import socket
-from functools import cache, lru_cache
-from http import HTTPStatus
-from ipaddress import ip_address
-from typing import Any
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import falcon
 from falcon.util.mediatypes import quality
 
+from analytics_service.config.values import BEARER
 from analytics_service.http.answer import EXPOSED, PROTECTIVE
+from analytics_service.http.api_keys import digest
 from analytics_service.http.errors import RequestError, shortened
-from analytics_service.http.requests import path_as_sent
+from analytics_service.http.instruments import UNKNOWN, Instruments
+from analytics_service.http.requests import HEADER, OWN_REQUEST, new_request_id, path_as_sent, target_for_log
 from analytics_service.http.resource import ALLOWED, Resource
+from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID
 
+log = logging.getLogger(ACCESS)
+
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_BEARER = re.compile(f"bearer +({BEARER.pattern}) *", re.IGNORECASE)
+_CHALLENGE = 'Bearer realm="analytics-service"'
 _FORMAT = re.compile(r"(?:^|&)format=")
+_READABLE = ("Access-Control-Expose-Headers", ", ".join(EXPOSED))
+_LINE = "%(client)s %(key)s %(method)s %(path)s %(status)s %(bytes)s B %(ms)s ms %(cache)s"
+_NOT_MODIFIED = 304
+_FIRST_ERROR = 400
 
 
-class OwnHosts:
-    """Refuses requests for names that are not this machine's (rule 1.4).
-
-    A web page can make its own name lead here, and then read answers in its visitors' browsers (DNS rebinding). No
-    name leads to a Unix socket.
-    """
-
-    def __init__(self, bind: str) -> None:
-        self._names = ("localhost", bind.rpartition(":")[0].lower())
-        self._is_checked = not bind.startswith("unix:")
-
-    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """RequestError `request_malformed` if the `Host` is neither an address nor an own name."""
-        host = req.host.lower()
-        own = host in self._names or _is_address(host) or host in _names_of_machine()
-        if self._is_checked and not own:
-            raise RequestError(
-                "request_malformed",
-                f"Host: {shortened(req.host)} is no name of this machine: use its address, localhost, its host name, "
-                "or the name in ANALYTICS_METRICS_BIND.",
-            )
+def is_guarded(path: str) -> bool:
+    """Whether a path needs a key, if any does. It may be a path that no route has. The document of the API has no data,
+    and people who read it have no key."""
+    return (path == "/api/v1" or path.startswith("/api/v1/")) and path != "/api/v1/openapi.json"
 
 
-def _is_address(host: str) -> bool:
-    try:
-        return bool(ip_address(host))
-    except ValueError:
-        return False
+class Middleware:
+    """Everything around responders. Without `instruments` nothing is measured, and without `keys`, names by digest, no
+    path needs one. `origins` may read answers in browsers: `*`, or a list with commas, which may be empty. Requests are
+    refused for the names of hosts that are not `is_own_host` (rule 1.4)."""
 
-
-@cache
-def _names_of_machine() -> tuple[str, str]:
-    """Its host name, and that with its domain, which may be asked of the network."""
-    return socket.gethostname().lower(), socket.getfqdn().lower()
-
-
-class Conventions:
-    """What holds for every path: how requests are spelled, which media types there are, and headers that protect people
-    who open a response in a browser."""
+    def __init__(
+        self,
+        instruments: Instruments | None = None,
+        keys: Mapping[str, str] | None = None,
+        origins: str = "",
+        is_own_host: Callable[[str], bool] | None = None,
+        *,
+        logs: bool = False,
+    ) -> None:
+        self._instruments = instruments
+        self._keys = keys
+        self._origins = {origin.strip() for origin in origins.split(",") if origin}
+        self._is_own_host = is_own_host
+        self._logs = logs
+        allowed = [("Access-Control-Allow-Origin", "*"), _READABLE] if origins == "*" else []
+        self._headers = [*PROTECTIVE.items(), *allowed]
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Refuses ambiguous paths (rule 7.2), and answers 405 to methods unknown to Falcon, which would answer 400.
-
-        HTTP/1.1 requires a `Host` (RFC 9112, 3.2); gunicorn leaves it to the application to say so.
-        """
-        if "HTTP_HOST" not in req.env and req.env["SERVER_PROTOCOL"] == "HTTP/1.1":
-            raise RequestError("request_malformed", "The request is malformed: HTTP/1.1 requires a Host header.")
-        path = path_as_sent(req)
-        if "//" in path or "%2f" in path.lower():
-            raise RequestError(
-                "path_unknown", f"There is nothing at {path[:200]}; no path has double or percent-encoded slashes."
-            )
-        if req.method not in falcon.COMBINED_METHODS:
-            raise falcon.HTTPMethodNotAllowed(ALLOWED)
+        """Give the request its id and the response its headers, and begin to measure. Then refuse requests: by host, by
+        key, so that callers without one learn nothing else, and by form."""
+        request_id = req.env.get("HTTP_X_REQUEST_ID", "")
+        if not _PLAIN_ID.fullmatch(request_id):
+            request_id = new_request_id()
+        REQUEST_ID.set(request_id)
+        resp.set_headers([(HEADER, request_id), *self._headers])
+        req.context.begun = time.perf_counter()
+        is_own = OWN_REQUEST in req.env
+        if self._is_own_host is not None and not self._is_own_host(req.host.lower()):
+            raise _foreign_host(req.host)
+        # Browsers send OPTIONS without a key.
+        if self._keys is not None and not is_own and req.method != "OPTIONS":
+            req.context.key = self._keys.get(digest(_key(req)))
+            if req.context.key is None and is_guarded(req.path):
+                raise _unauthorized(req)
+        _require_form(req)
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
-        """Puts the media type that the caller prefers in the context. RequestError if it rules out all of them, unless
+        """Put the media type that the caller prefers in the context. RequestError if it rules out all of them, unless
         the query has a format. It runs for known paths only, so an unknown path is reported first."""
         if req.method not in ("GET", "HEAD"):
             return
@@ -92,33 +96,88 @@ class Conventions:
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """A header that the response already has takes precedence. A 304 leaves the headers of the 200 in force."""
-        if resp.status_code != HTTPStatus.NOT_MODIFIED:
-            for name, value in PROTECTIVE.items():
-                if resp.get_header(name) is None:
-                    resp.set_header(name, value)
+        """Finish the headers, measure and log, and clear the id: the thread goes on to another request."""
+        if self._keys is not None and is_guarded(req.path):
+            _keep_private(resp)
+        if self._origins:
+            self._allow_origin(req, resp, is_preflight=req_succeeded and req.method == "OPTIONS")
+        if self._instruments is not None and OWN_REQUEST not in req.env:
+            self._measure(self._instruments, req, resp)
+        REQUEST_ID.set("")
 
-
-class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
-    """Lets browsers read from other origins. `origins` is the setting: `*` or a comma-separated list."""
-
-    def __init__(self, origins: str) -> None:
-        allowed = "*" if origins == "*" else [origin.strip() for origin in origins.split(",")]
-        super().__init__(allow_origins=allowed, expose_headers=list(EXPOSED))
-
-    def process_response(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
-    ) -> None:
-        """Tells caches that headers depend on the origin, unless every origin is allowed.
-
-        If every origin is allowed, callers without an origin get the headers too: a cache may pass the answer on.
-        """
-        super().process_response(req, resp, resource, req_succeeded)
-        if self.allow_origins == "*":
-            resp.set_header("Access-Control-Allow-Origin", "*")
-            resp.set_header("Access-Control-Expose-Headers", str(self.expose_headers))
-        else:
+    def _allow_origin(self, req: falcon.Request, resp: falcon.Response, *, is_preflight: bool) -> None:
+        """Let browsers read from other origins. Caches are told that headers depend on the origin, unless every origin
+        is allowed; then callers without one get the headers, too, because a cache may pass the answer on."""
+        if "*" not in self._origins:
             resp.append_header("Vary", "Origin")
+            if (origin := req.get_header("Origin")) not in self._origins:
+                return
+            resp.set_headers([("Access-Control-Allow-Origin", str(origin)), _READABLE])
+        if is_preflight and req.get_header("Access-Control-Request-Method"):
+            resp.set_header("Access-Control-Allow-Methods", str(resp.get_header("Allow")))
+            asked = req.get_header("Access-Control-Request-Headers") or "*"
+            resp.set_headers([("Access-Control-Allow-Headers", asked), ("Access-Control-Max-Age", "86400")])
+
+    def _measure(self, instruments: Instruments, req: falcon.Request, resp: falcon.Response) -> None:
+        status, seconds = resp.status_code, time.perf_counter() - req.context.begun
+        route, size, outcome = req.uri_template or UNKNOWN, _size(req, resp, status), _cache_outcome(req, status)
+        instruments.answered(route, status, seconds, size, outcome)
+        if self._logs:
+            fields = {
+                "client": req.env.get("REMOTE_ADDR") or None,
+                "key": getattr(req.context, "key", None),
+                "method": req.method,
+                "path": target_for_log(req),
+                "route": route,
+                "status": status,
+                "bytes": size,
+                "ms": round(seconds * 1000, 3),
+                "cache": outcome,
+            }
+            shown = {name: "-" if value is None else value for name, value in fields.items()}
+            log.info(_LINE, shown, extra={FIELDS: fields})
+
+
+def _foreign_host(host: str) -> RequestError:
+    return RequestError(
+        "request_malformed",
+        f"Host: {shortened(host)} is no name of this machine: use its address, localhost, its host name, or the name "
+        "in ANALYTICS_METRICS_BIND.",
+    )
+
+
+def _key(req: falcon.Request) -> str:
+    """The bearer token of a request. It is empty, which is no valid key, without a token or with another scheme."""
+    match = _BEARER.fullmatch(req.get_header("Authorization") or "")
+    return match[1] if match else ""
+
+
+def _unauthorized(req: falcon.Request) -> RequestError:
+    if req.get_header("Authorization") is None:
+        message, challenge = "An API key is required", _CHALLENGE
+    elif _key(req):
+        message, challenge = "The API key is not valid", f'{_CHALLENGE}, error="invalid_token"'
+    else:
+        message, challenge = "The Authorization header is malformed", f'{_CHALLENGE}, error="invalid_request"'
+    return RequestError(
+        "unauthorized", f"{message}: send a header Authorization: Bearer KEY.", {"WWW-Authenticate": challenge}
+    )
+
+
+def _require_form(req: falcon.Request) -> None:
+    """Refuse ambiguous paths (rule 7.2), and answer 405 to methods unknown to Falcon, which would answer 400.
+
+    HTTP/1.1 requires a `Host` (RFC 9112, 3.2); gunicorn leaves it to the application to say so.
+    """
+    if "HTTP_HOST" not in req.env and req.env["SERVER_PROTOCOL"] == "HTTP/1.1":
+        raise RequestError("request_malformed", "The request is malformed: HTTP/1.1 requires a Host header.")
+    path = path_as_sent(req)
+    if "//" in path or "%2f" in path.lower():
+        raise RequestError(
+            "path_unknown", f"There is nothing at {path[:200]}; no path has double or percent-encoded slashes."
+        )
+    if req.method not in falcon.COMBINED_METHODS:
+        raise falcon.HTTPMethodNotAllowed(ALLOWED)
 
 
 @lru_cache(maxsize=256)
@@ -137,3 +196,24 @@ def preferred(accept: str, media: tuple[str, ...]) -> str | None:
         return best if quality(best, ranges) > 0 else None
     except ValueError:
         return None
+
+
+def _keep_private(resp: falcon.Response) -> None:
+    """Mark an answer that needs a key, so that no shared cache keeps it."""
+    resp.append_header("Vary", "Authorization")
+    if cache_control := resp.get_header("Cache-Control"):
+        resp.set_header("Cache-Control", cache_control.replace("public", "private"))
+
+
+def _cache_outcome(req: falcon.Request, status: int) -> str | None:
+    """What the cache of answers did for a request; None for paths without a cache, and for errors."""
+    outcome: str | None = getattr(req.context, "cache", None)
+    if outcome is None or status >= _FIRST_ERROR:
+        return None
+    return "not_modified" if status == _NOT_MODIFIED else outcome
+
+
+def _size(req: falcon.Request, resp: falcon.Response, status: int) -> int:
+    if req.method == "HEAD" or status == _NOT_MODIFIED:
+        return 0
+    return len(resp.data) if resp.data is not None else int(resp.content_length or 0)

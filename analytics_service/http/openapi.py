@@ -7,7 +7,7 @@ from typing import Any
 
 from analytics_service.http.answer import envelope, reason
 from analytics_service.http.errors import CASES, NGINX_KINDS
-from analytics_service.http.guard import is_guarded
+from analytics_service.http.middleware import is_guarded
 from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.market.events import Action

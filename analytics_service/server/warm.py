@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
 from analytics_service.errors import AnalyticsError, Busy
-from analytics_service.http.measuring import OWN_REQUEST
+from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.market.instants import DAY
 from analytics_service.store.histories import HISTORIES
 

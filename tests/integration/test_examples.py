@@ -25,7 +25,6 @@ import yaml
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.http.answer import failure
-from analytics_service.http.errors import CASES
 from analytics_service.market.instants import DAY
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -327,7 +326,7 @@ def test_the_proxy_keeps_request_ids_and_refuses_as_the_service_does(proxy: str)
     assert re.fullmatch(b"[0-9a-f]{32}", answers[1].data)
     refused = answers[2].json()
     assert {**refused, "error": {**refused["error"], "message": ""}} == json.loads(
-        failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", CASES["rate_limited"].scope, "")
+        failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", "client", "")
     )
     assert answers[2].headers["Content-Type"] == "application/json"
     assert answers[2].headers["Retry-After"] == "1"

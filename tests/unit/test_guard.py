@@ -13,9 +13,8 @@ from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import add_key, read_keys
 from analytics_service.http.coding import Coding
-from analytics_service.http.guard import Guard
-from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.http.middleware import Conventions, CrossOrigin
+from analytics_service.http.middleware import Middleware
+from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.http.resource import Resource
 
 PATH = "/api/v1/assets"
@@ -33,7 +32,7 @@ class Service:
     """The path behind a guard."""
 
     def __init__(self, keys: Path) -> None:
-        app = falcon.App(middleware=[CrossOrigin("*"), Guard(read_keys(keys)), Conventions()])
+        app = falcon.App(middleware=Middleware(keys=read_keys(keys), origins="*"))
         errors.install(app)
         for path in (PATH, "/api/v1/openapi.json", "/healthz"):
             app.add_route(path, Assets())

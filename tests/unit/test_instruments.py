@@ -13,7 +13,7 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ProcessError, StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
-from analytics_service.http.measuring import OWN_REQUEST
+from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.server import metrics_folder
 from analytics_service.server.metrics_folder import WorkerMetrics, new_folder
 from analytics_service.store.connection import Store
@@ -109,13 +109,11 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     before = writer(several_processes, folder, "0")
     before.answered("/x", 200, 0.5, 10, None)
     before.memory("history")(100)
-    before.in_flight.inc()
     metrics.child_exit(None, SimpleNamespace(pid=10, metrics_slot=0))
     after = writer(several_processes, folder, "0")
     after.answered("/x", 200, 0.5, 10, None)
     values = measured(after)
     assert values["analytics_request_seconds_count,/x,200"] == 2
-    assert values["analytics_requests_in_flight"] == 0
     assert "analytics_memory_bytes,history" not in values
     metrics.on_exit(None)
     assert not folder.exists()

@@ -20,7 +20,7 @@ from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import AnswerCache
-from analytics_service.http.middleware import Conventions
+from analytics_service.http.middleware import Middleware
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
@@ -88,7 +88,7 @@ class Service:
         self.heads = Heads(self.ledger, interval=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
         self.path = kind(Shared(Views(self.ledger, self.heads), AnswerCache(bound), schedule, Line(1)))
-        app = falcon.App(middleware=[Conventions()])
+        app = falcon.App(middleware=Middleware())
         errors.install(app)
         app.add_route("/api/{address}", self.path)
         self._client = falcon.testing.TestClient(app)
