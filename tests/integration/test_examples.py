@@ -5,16 +5,12 @@ import operator
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +20,6 @@ import yaml
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import RESEARCHER
-from analytics_service.http.answer import failure
 from analytics_service.market.instants import DAY
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -40,23 +35,9 @@ from tests.clickhouse import client as own_client
 from tests.integration.conftest import Run, simulate
 from tests.integration.databases import database
 from tests.integration.routes import NOON, at
-from tests.processes import free_port, until
 from tests.unit.test_cli import run
 from tests.unit.test_examples import panels, printed
 
-_NGINX = """
-pid {folder}/nginx.pid;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    include {folder}/example.conf;
-}}
-"""
 GIB = 2**30
 # Series as Prometheus has them after a scrape a minute, and their values for an hour: `0+6x60` grows by 6.
 _OF = 'instance="a",job="analytics-service"'
@@ -275,58 +256,3 @@ def test_linters_have_nothing_to_say_about_the_files_for_docker(
 ) -> None:
     assert run("example", "docker", "--into", str(tmp_path)).exit_code == 0
     assert accepted(*linter, str(tmp_path / file)).strip() == ""
-
-
-class Echo(BaseHTTPRequestHandler):
-    """Answers with the id of the request."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(self.headers["X-Request-ID"].encode())
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[str]:
-    """The address of an nginx in front of Echo. It lets a client ask twice at once, and then once in a minute."""
-    # The server is closed also where there is no nginx, and the test is skipped.
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as behind:
-        port = free_port()
-        changes = {"listen 80;": f"listen 127.0.0.1:{port};", "rate=50r/s": "rate=1r/m", "burst=100": "burst=1"}
-        changes["server 127.0.0.1:8000;"] = f"server 127.0.0.1:{behind.server_port};"
-        example = printed("nginx")
-        for old, new in changes.items():
-            assert old in example
-            example = example.replace(old, new)
-        (tmp_path / "example.conf").write_text(example)
-        (tmp_path / "nginx.conf").write_text(_NGINX.format(folder=tmp_path))
-        arguments = ("-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log"))
-        assert "test is successful" in accepted("nginx", "-t", *arguments)
-        threading.Thread(target=behind.serve_forever, daemon=True).start()
-        with subprocess.Popen(["nginx", "-g", "daemon off;", *arguments]) as process:
-            until(lambda: is_open(port))
-            yield f"127.0.0.1:{port}"
-            process.terminate()
-        behind.shutdown()
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def test_the_proxy_keeps_request_ids_and_refuses_as_the_service_does(proxy: str) -> None:
-    asked: list[dict[str, str]] = [{"X-Request-ID": "mine"}, {}, {}]
-    answers = [urllib3.request("GET", f"http://{proxy}/", headers=headers, retries=False) for headers in asked]
-    assert [answer.status for answer in answers] == [200, 200, 429]
-    assert answers[0].data == b"mine"
-    assert re.fullmatch(b"[0-9a-f]{32}", answers[1].data)
-    refused = answers[2].json()
-    assert {**refused, "error": {**refused["error"], "message": ""}} == json.loads(
-        failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", "client", "")
-    )
-    assert answers[2].headers["Content-Type"] == "application/json"
-    assert answers[2].headers["Retry-After"] == "1"

@@ -85,13 +85,6 @@ def test_every_metric_that_is_asked_for_is_declared(name: str) -> None:
     assert {_SUFFIX.sub("", metric) for metric in asked_for} <= declared
 
 
-def test_the_proxy_does_not_show_metrics_and_leaves_compression_to_the_service() -> None:
-    proxy = printed("nginx")
-    assert re.search(r"location = /metrics \{\s+return 404;", proxy)
-    assert "gzip off;" in proxy
-    assert 'proxy_set_header Connection "";' in proxy
-
-
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """A folder with the package that is an example of a source."""

@@ -1,0 +1,220 @@
+"""`example nginx` in front of the service: what it refuses, and that hostile clients do not keep others waiting."""
+
+import http.client
+import json
+import resource
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from analytics_service.http.answer import reason
+from analytics_service.http.errors import CASES, NGINX_KINDS
+from tests.acceptance.bare import answers, gunicorn, rest, sent
+from tests.processes import PATIENCE, free_port, slack, until
+from tests.unit.test_examples import printed
+
+pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="apt's nginx")
+
+_NGINX = """
+pid {folder}/nginx.pid;
+worker_rlimit_nofile 16384;
+events {{ worker_connections 8192; }}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {folder}/example.conf;
+}}
+"""
+HEAD = b"GET /docs HTTP/1.1\r\nHost: here\r\n"
+# Everything that the attacker does comes from 127.0.0.1.
+OTHERS = ("127.0.0.2", 0)
+# Of RFC 9110; Python 3.11 has an older one.
+REASONS = {413: "Content Too Large"}
+
+
+@contextmanager
+def nginx(folder: Path, behind: int, changes: dict[str, str] | None = None) -> Iterator[int]:
+    """The port of an nginx in front of another port, with the example and changes of its directives."""
+    port = free_port()
+    example = printed("nginx")
+    replaced = {"listen 80": f"listen 127.0.0.1:{port}", "server 127.0.0.1:8000": f"server 127.0.0.1:{behind}"}
+    replaced["/var/log/nginx"] = str(folder)
+    for old, new in (replaced | (changes or {})).items():
+        assert old in example
+        example = example.replace(old, new)
+    (folder / "example.conf").write_text(example)
+    (folder / "nginx.conf").write_text(_NGINX.format(folder=folder))
+    arguments = ("-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log"))
+    with subprocess.Popen(["nginx", "-g", "daemon off;", *arguments]) as process:
+        try:
+            until(lambda: connects(port) or process.poll() is not None)
+            yield port
+        finally:
+            process.terminate()
+
+
+def connects(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a gunicorn without a store."""
+    port = free_port()
+    with gunicorn(tmp_path_factory.mktemp("service"), port):
+        until(lambda: answers(port))
+        yield port
+
+
+def connected(port: int, first: bytes) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    client.sendall(first)
+    return client
+
+
+def require_refusal(answer: bytes, status: int, kind: str) -> None:
+    """The answer is the service's envelope."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    assert lines[0].startswith(f"http/1.1 {status} ".encode())
+    assert {b"content-type: application/json", b"cache-control: no-store", b"access-control-allow-origin: *"} <= {
+        *lines
+    }
+    assert any(line.startswith(b"x-request-id: ") for line in lines)
+    assert any(line.startswith(b"retry-after: ") for line in lines) == (status in (429, 503))
+    refused = json.loads(body)
+    assert refused["error"].pop("message")
+    scope = CASES[kind].scope if kind in CASES else "client"
+    assert kind in {*CASES, *NGINX_KINDS}
+    error = {"kind": kind, "scope": scope}
+    assert refused == {
+        "data": None,
+        "error": error,
+        "status": status,
+        "status_text": REASONS.get(status) or reason(HTTPStatus(status)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "kind"),
+    [
+        (b"nonsense\r\n\r\n", 400, "request_malformed"),
+        (b"TRACE /docs HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n", 405, "method_not_allowed"),
+        (b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 2000\r\n\r\n" + b"a" * 2000, 413, "content_too_large"),
+        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: here\r\n\r\n", 414, "uri_too_long"),
+        # The service's own.
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n", 414, "uri_too_long"),
+        (HEAD + b"X: " + b"a" * 20_000 + b"\r\n\r\n", 431, "headers_too_large"),
+    ],
+)
+def test_what_nginx_refuses_has_the_form_of_errors(
+    service: int, tmp_path: Path, request_bytes: bytes, status: int, kind: str
+) -> None:
+    with nginx(tmp_path, service) as port:
+        require_refusal(sent(port, request_bytes), status, kind)
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["none", "silent"])
+def test_a_service_that_does_not_answer_is_unavailable(tmp_path: Path, is_silent: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        behind = listener.getsockname()[1]
+        if not is_silent:
+            listener.close()
+        with nginx(tmp_path, behind, {"proxy_read_timeout 10s": "proxy_read_timeout 1s"}) as port:
+            require_refusal(sent(port, HEAD + b"Connection: close\r\n\r\n"), 503, "unavailable")
+
+
+def test_ids_and_ranges_of_bytes(service: int, tmp_path: Path) -> None:
+    """A plain id is kept. Ranges are nginx's."""
+    with nginx(tmp_path, service) as port:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        for sent_id, is_kept in (("mine.1", True), ("no id", False)):
+            client.request("GET", "/docs", headers={"X-Request-ID": sent_id, "Range": "bytes=0-14"})
+            answer = client.getresponse()
+            assert (answer.status, answer.read()) == (206, b"<!doctype html>")
+            assert (answer.headers["X-Request-ID"] == sent_id) == is_kept
+        client.close()
+
+
+def test_requests_beyond_the_limit_are_429s_and_warnings(service: int, tmp_path: Path) -> None:
+    changes = {"rate=50r/s": "rate=1r/m", "burst=100": "burst=1"}
+    with nginx(tmp_path, service, changes) as port:
+        got = [sent(port, HEAD + b"Connection: close\r\n\r\n") for _ in range(3)]
+        assert [answer[9:12] for answer in got] == [b"200", b"200", b"429"]
+        require_refusal(got[2], 429, "rate_limited")
+        log = (tmp_path / "analytics-service.error.log").read_text()
+    assert "[warn]" in log
+    assert "limiting requests" in log
+    assert "[error]" not in log
+
+
+def seconds_of_others(port: int, ended: Callable[[], bool]) -> list[float]:
+    """How long each request of somebody else takes, with a new connection for each."""
+    taken = []
+    while not ended():
+        begun = time.monotonic()
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE, source_address=OTHERS)
+        client.request("GET", "/healthz")
+        answer = client.getresponse()
+        answer.read()
+        client.close()
+        taken.append(time.monotonic() - begun)
+        assert answer.status == http.client.OK
+        time.sleep(0.02)
+    return taken
+
+
+def drip(clients: list[socket.socket], ended: threading.Event) -> None:
+    """Send a byte of a head now and then, to each until it is closed."""
+    while not ended.wait(0.2):
+        for client in clients:
+            try:
+                client.sendall(b"X")
+            except OSError:
+                continue
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Whether nginx closes a connection without an answer."""
+    try:
+        return rest(client) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_others_are_answered_within_a_second_while_hostile_clients_are_at_it(service: int, tmp_path: Path) -> None:
+    """500 silent connections, 200 heads that drip, 50 clients that never read, 50 that send 200 requests at once, and
+    a burst of 1,000 requests."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    ended = threading.Event()
+    with nginx(tmp_path, service) as port, ExitStack() as stack:
+        kinds = ((500, b""), (200, HEAD), (50, (HEAD + b"\r\n") * 60), (50, (HEAD + b"\r\n") * 200))
+        clients = [[stack.enter_context(connected(port, first)) for _ in range(count)] for count, first in kinds]
+        dripping = threading.Thread(target=drip, args=(clients[1], ended))
+        dripping.start()
+        with ThreadPoolExecutor(40) as pool:
+            asked = [pool.submit(sent, port, HEAD + b"Connection: close\r\n\r\n") for _ in range(1000)]
+            taken = seconds_of_others(port, lambda: all(each.done() for each in asked))
+            burst = {each.result()[9:12] for each in asked}
+        end = time.monotonic() + 2
+        taken += seconds_of_others(port, lambda: time.monotonic() > end)
+        ended.set()
+        dripping.join()
+        assert b"429" in burst <= {b"200", b"429"}
+        assert max(taken) < slack(), sorted(taken)[-5:]
+        # A head has ten seconds, however it drips.
+        assert all(map(is_closed, clients[1]))
