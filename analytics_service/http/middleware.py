@@ -114,7 +114,7 @@ class Middleware:
                 return
             resp.set_headers([("Access-Control-Allow-Origin", str(origin)), _READABLE])
         if is_preflight and req.get_header("Access-Control-Request-Method"):
-            resp.set_header("Access-Control-Allow-Methods", str(resp.get_header("Allow")))
+            resp.set_header("Access-Control-Allow-Methods", resp.get_header("Allow") or "")
             asked = req.get_header("Access-Control-Request-Headers") or "*"
             resp.set_headers([("Access-Control-Allow-Headers", asked), ("Access-Control-Max-Age", "86400")])
 
