@@ -134,7 +134,7 @@ def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
     headers = ', headers={"Authorization": "Bearer KEY"}' if asks_for_keys else ""
     return [
         (
-            "In Polars, which cannot read the address itself: it asks for ranges of bytes.",
+            "In Polars. Through nginx, which serves ranges of bytes, `pl.read_csv` takes the address itself, too:",
             "import polars as pl\nfrom urllib.request import Request, urlopen\n"
             f'page = urlopen(Request("{url}&format=csv"{headers}))\nprices = pl.read_csv(page.read(), {_FLOATS})',
         ),
