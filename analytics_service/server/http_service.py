@@ -10,6 +10,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 
 from analytics_service.config.settings import Settings
+from analytics_service.errors import AnalyticsError
+from analytics_service.http.api_keys import require_keys
 from analytics_service.server.address import SOCKETS, connected, listen, release
 from analytics_service.supervisor import Child, Program, Supervisor, start_python
 
@@ -37,6 +39,7 @@ class HttpService(Supervisor):
     """
 
     def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
+        self._settings = settings
         self._sockets = [listen(bind, settings) for bind in settings.binds]
         super().__init__(_Gunicorn(self._sockets, settings, variables or {}))
 
@@ -44,12 +47,21 @@ class HttpService(Supervisor):
         """Follow orders until a part of the service has failed."""
         for number in iter(partial(next_order, orders), None):
             if number == signal.SIGHUP:
-                log.info("A new gunicorn starts, and the running one finishes its requests.")
-                self.replace()
+                self._reload()
             elif number == signal.SIGUSR2:
                 log.warning("USR2 does nothing; HUP starts a new gunicorn.")
             else:
                 self.signal(number)
+
+    def _reload(self) -> None:
+        """Replace gunicorn, unless the new one could not start for its keys."""
+        try:
+            require_keys(self._settings)
+        except AnalyticsError as error:
+            log.error("%s The running gunicorn goes on.", error)
+            return
+        log.info("A new gunicorn starts, and the running one finishes its requests.")
+        self.replace()
 
     def stop(self) -> None:
         """Close the sockets before gunicorn is stopped, so that no connection waits on them afterwards."""

@@ -1,4 +1,4 @@
-"""API keys hold in all workers of the HTTP service, as they were when it started or was reloaded."""
+"""API keys hold in all workers of the HTTP service, as they were when it started or was reloaded well."""
 
 import http.client
 import signal
@@ -32,3 +32,8 @@ def test_changed_keys_are_taken_into_use_at_hup(service: Service, own: Service, 
     assert [status(other.bind, key) for key in (alice, bob) * 4] == [200, 401] * 4
     process.send_signal(signal.SIGHUP)
     until(lambda: [status(other.bind, key) for key in (alice, bob) * 4] == [401, 200] * 4)
+    # A new service could not start with this.
+    file.write_text("malformed")
+    process.send_signal(signal.SIGHUP)
+    other.says(process, "The running gunicorn goes on.")
+    assert status(other.bind, bob) == 200
