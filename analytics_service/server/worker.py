@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from gunicorn.http import get_parser
@@ -38,18 +39,18 @@ _MAX_CONNECTIONS, _OTHER_FILES = 8192, 512
 _SEND_BUFFER = 2**18
 # Bytes of unread answers, here and in the kernel. Beyond it, the clients that made least progress are cut off.
 _MAX_UNSENT = 256 * 2**20
-# Bytes of its answer that a client must take to renew the deadline.
-_PROGRESS = 2**14
 # Bytes of a request line with its headers, and of what is read at once.
 _LARGEST_HEAD = _READ_SIZE = 2**16
 # A C struct linger: on, with 0 seconds.
 _DROP = struct.pack("ii", 1, 0)
+_BODY_HEADERS = {"TRANSFER-ENCODING", "CONTENT-LENGTH"}
 # Exceptions of gunicorn's parser, and the kind of error to answer.
 _MALFORMED = (
     (LimitRequestLine, "uri_too_long"),
     (LimitRequestHeaders, "headers_too_large"),
     (ParseException, "request_malformed"),
 )
+_DEADLINE = attrgetter("deadline")
 _READ = select.EPOLLIN | select.EPOLLONESHOT
 _WRITE = select.EPOLLOUT | select.EPOLLONESHOT
 
@@ -61,32 +62,21 @@ class Connection:
     gunicorn's names; gunicorn reads and writes the connection as if it were a socket.
     """
 
-    def __init__(self, client_socket: socket.socket, client: object, server: object, cfg: Any) -> None:
+    def __init__(self, client_socket: socket.socket, client: object, cfg: Any) -> None:
         client_socket.setblocking(False)
         self.socket = client_socket
-        self._number = client_socket.fileno()
+        self.fileno, self.getsockname = client_socket.fileno, client_socket.getsockname
         self.sock = self
         self.client = client
-        self.server = server
-        self.busy = True
-        self.opened = time.monotonic()
-        self.deadline: float = self.opened + cfg.keepalive
-        self.requests = 0
+        self.server: object = client_socket.getsockname()
+        self.busy = False
+        self.deadline: float = time.monotonic() + cfg.keepalive
         self.ends_after_answer = self.is_ahead = self.is_draining = False
         self.parser = get_parser(cfg, self, client)
         # Bytes that the client has not taken yet.
         self.unsent = 0
         self._received = b""
         self._waiting: deque[memoryview] = deque()
-        self._taken = 0
-
-    def fileno(self) -> int:
-        """The socket's file descriptor, which identifies the connection. It stays known after the socket is closed."""
-        return self._number
-
-    def getsockname(self) -> object:
-        """The address of the listener that accepted the connection."""
-        return self.server
 
     def recv(self, size: int) -> bytes:
         """The bytes that were received and not read yet. If a malformed head makes gunicorn's parser ask for more, they
@@ -132,16 +122,14 @@ class Connection:
         return False
 
     def flush(self) -> None:
-        """Send as much as the client takes now. Each 16 KiB that it takes renew the deadline."""
+        """Send as much as the client takes now. What it takes renews the deadline."""
         while self._waiting:
             try:
                 sent = self.socket.sendmsg(self._waiting)
             except BlockingIOError:
                 return
             self.unsent -= sent
-            self._taken += sent
-            if self._taken >= _PROGRESS:
-                self._taken, self.deadline = 0, time.monotonic() + _PATIENCE
+            self.deadline = time.monotonic() + _PATIENCE
             while self._waiting and sent >= len(self._waiting[0]):
                 sent -= len(self._waiting.popleft())
             if sent:
@@ -153,16 +141,6 @@ class Connection:
         self.is_draining = True
         self.deadline = time.monotonic() + _LINGER
         self.socket.shutdown(socket.SHUT_WR)
-
-    def bound_by_stop(self, stop: float) -> None:
-        """Bring the deadline forward for a worker that was told to stop at this monotonic second."""
-        if self.unsent or self.is_draining:
-            last = stop + _STOP_PATIENCE
-        else:
-            # A client that has just connected, or just received an answer, may be sending a request. Connections
-            # without a request count from when they were opened, because browsers open connections in advance.
-            last = (stop if self.requests else self.opened) + _LINGER
-        self.deadline = min(self.deadline, last)
 
     def end(self) -> None:
         """Close the socket. What a client that is cut off has not taken is dropped: the kernel would keep its part,
@@ -177,19 +155,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def run(self) -> None:
         """Serve until told to stop. This thread only checks deadlines, so it is always free to notify gunicorn."""
-        if self.cfg.is_ssl:
-            # TLS cannot be read in pieces like this; gunicorn's own worker does it.
-            super().run()
-            return
-        if not self.alive:
-            # It was told to stop while it was loading: connections wait for another worker.
-            return
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._connections: dict[int, Connection] = {}
-        self._accepting = 0
-        # By file descriptor, each with its address, which a closed socket no longer knows. Accepting from one that was
-        # closed raises an OSError, unlike from gunicorn's wrappers.
-        self._listeners = {listener.fileno(): (listener.sock, listener.getsockname()) for listener in self.sockets}
+        self._listeners = {listener.fileno(): listener for listener in self.sockets}
         self._max_connections = _allowed_connections()
         self._epoll = select.epoll()
         self._ended = os.eventfd(0, os.EFD_NONBLOCK)
@@ -229,17 +197,20 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         client.sendall(malformed(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _stop(self) -> None:
+        """Close the listeners, then wait for the connections. A client that has just connected, or just received an
+        answer, may be sending a request."""
         with self._lock:
+            for number, listener in self._listeners.items():
+                self._epoll.unregister(number)
+                listener.close()
             self._listeners.clear()
-        for listener in self.sockets:
-            self._epoll.unregister(listener)
-            listener.close()
         begun = time.monotonic()
-        # A connection that a thread is accepting right now is not in `_connections` yet.
-        while (self._connections or self._accepting) and time.monotonic() < begun + self.cfg.graceful_timeout:
+        while self._connections and time.monotonic() < begun + self.cfg.graceful_timeout:
             with self._lock:
                 for connection in self._connections.values():
-                    connection.bound_by_stop(begun)
+                    is_answered = connection.unsent or connection.is_draining
+                    last = begun + (_STOP_PATIENCE if is_answered else _LINGER)
+                    connection.deadline = min(connection.deadline, last)
             self._close_late()
             self.notify()
             time.sleep(0.05)
@@ -257,48 +228,35 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _act(self, number: int) -> None:
         with self._lock:
-            listener = self._listeners.get(number)
-            connection = self._connections.get(number)
-            if listener is not None:
-                self._accepting += 1
-            elif connection is None or connection.busy:
-                # It is being closed.
+            is_new = number in self._listeners
+            connection = self._accepted(number) if is_new else self._connections.get(number)
+            if connection is None or connection.busy:
+                # Another worker was faster, or it is being closed.
                 return
-            else:
-                connection.busy = True
-        if connection is not None:
-            self._go_on(connection)
-        elif listener is not None:
-            try:
-                self._accept(number, *listener)
-            finally:
-                with self._lock:
-                    self._accepting -= 1
+            connection.busy = True
+        self._go_on(connection)
 
-    def _accept(self, number: int, listener: socket.socket, server: object) -> None:
-        accepted = None
+    def _accepted(self, number: int) -> Connection | None:
+        """A new connection of a listener; None if there is none."""
+        listener = self._listeners[number]
         try:
             accepted, client = listener.accept()
         except OSError as error:
-            # Another worker was faster, the client has gone, this worker stops, or this machine has no more files.
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                self.log.warning("No connection can be accepted: %s", error)
-                time.sleep(0.1)
-        finally:
-            with self._lock:
-                # Another thread may accept the next connection.
-                if number in self._listeners:
-                    self._epoll.modify(number, _READ)
+            # The client has gone, or this machine has no more files.
+            accepted, is_full = None, error.errno in (errno.EMFILE, errno.ENFILE)
+        else:
+            is_full = len(self._connections) >= self._max_connections
+        if is_full:
+            self._close_idle(lambda idle: sorted(idle, key=_DEADLINE)[:1])
+        # Another thread may accept the next connection.
+        self._epoll.modify(number, _READ)
         if accepted is None:
-            return
-        connection = Connection(accepted, client, server, self.cfg)
-        if len(self._connections) >= self._max_connections:
-            self._close_idle(lambda idle: sorted(idle, key=_deadline)[:1])
-        with self._lock:
-            self._connections[connection.fileno()] = connection
+            return None
+        connection = Connection(accepted, client, self.cfg)
+        self._connections[connection.fileno()] = connection
         # EPOLLONESHOT even without events: otherwise a connection that breaks off would wake all threads repeatedly.
         self._epoll.register(connection, select.EPOLLONESHOT)
-        self._go_on(connection)
+        return connection
 
     def _go_on(self, connection: Connection) -> None:
         """Send, receive and answer what is possible now; then wait for the connection's next event, or close it."""
@@ -341,14 +299,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if not connection.has_request():
                 return False
             request = next(connection.parser)
-            if _has_body(request):
+            if _BODY_HEADERS & {name for name, value in request.headers if value != "0"}:
+                # No path takes a body, so it is not read, and the answer closes the connection.
                 request.force_close()
             stays = self.handle_request(request, connection)
         except (NoMoreData, StopIteration):
             pass
         except ANY_FAILURE as error:
             self.handle_error(None, connection, connection.client, error)
-        connection.requests += 1
         connection.ends_after_answer = not stays
         connection.deadline = time.monotonic() + max(self.cfg.keepalive, _PATIENCE)
         return stays and connection.has_more()
@@ -360,26 +318,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _close_idle(self, choose: Callable[[list[Connection]], Iterable[Connection]]) -> None:
         """Close some of the connections that no thread uses."""
         with self._lock:
-            chosen = list(choose([connection for connection in self._connections.values() if not connection.busy]))
-            for connection in chosen:
-                connection.busy = True
-        for connection in chosen:
-            self._close(connection)
+            for connection in choose([connection for connection in self._connections.values() if not connection.busy]):
+                self._close(connection)
 
     def _close(self, connection: Connection) -> None:
         with self._lock:
             del self._connections[connection.fileno()]
-        # This also removes it from the epoll.
-        connection.end()
-
-
-def _deadline(connection: Connection) -> float:
-    return connection.deadline
+            # This also removes it from the epoll.
+            connection.end()
 
 
 def _excess(idle: list[Connection]) -> Iterable[Connection]:
     """The clients that make least progress, if unread answers take too much memory."""
-    slow = sorted((connection for connection in idle if connection.unsent), key=_deadline)
+    slow = sorted((connection for connection in idle if connection.unsent), key=_DEADLINE)
     excess = sum(connection.unsent + _SEND_BUFFER for connection in slow) - _MAX_UNSENT
     for connection in slow:
         if excess <= 0:
@@ -388,19 +339,9 @@ def _excess(idle: list[Connection]) -> Iterable[Connection]:
         yield connection
 
 
-def _has_body(request: Any) -> bool:
-    """Whether a body follows. No path takes a body, so it is not read, and the answer closes the connection."""
-    return any(
-        name == "TRANSFER-ENCODING" or (name == "CONTENT-LENGTH" and value != "0") for name, value in request.headers
-    )
-
-
 def _allowed_connections() -> int:
     """Raise the limit of open files as far as allowed. Returns how many connections the worker may have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = _MAX_CONNECTIONS + _OTHER_FILES
-    if hard != resource.RLIM_INFINITY:
-        files = min(files, hard)
-    if soft != resource.RLIM_INFINITY and soft < files:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    return max(files - _OTHER_FILES, 1)
+    files = min(max(soft, _MAX_CONNECTIONS + _OTHER_FILES), hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return min(max(files - _OTHER_FILES, 1), _MAX_CONNECTIONS)

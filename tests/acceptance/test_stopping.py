@@ -6,15 +6,14 @@ from pathlib import Path
 from tests.acceptance.bare import answers, gunicorn
 from tests.processes import PATIENCE, free_port, until
 
-# Connections are only accepted once the worker has closed what it listens on.
+# The worker is told to stop while a thread accepts a connection.
 _STOPPED_AT_ACCEPT = """
 import socket, time
 from pathlib import Path
 accept = socket.socket.accept
 def accept_late(listener):
     Path("{woken}").touch()
-    while listener.fileno() != -1:
-        time.sleep(0.01)
+    time.sleep(1)
     return accept(listener)
 socket.socket.accept = accept_late
 """
