@@ -164,8 +164,6 @@ class Supervisor:
         self._pause = pause
         self._lock = threading.Lock()
         self._child: Child | None = None
-        # Children that were replaced and finish what they have begun.
-        self._replaced: list[Child] = []
         self._launched_at = self._ask_at = 0.0
         self._ready_at: float | None = None
         self._restart_at: float | None = None
@@ -190,9 +188,6 @@ class Supervisor:
     def check(self) -> None:
         """Detect the child's end or its silence, and restart it after a delay."""
         with self._lock:
-            for child in [child for child in self._replaced if child.poll() is not None]:
-                child.end_input()
-                self._replaced.remove(child)
             if self._restart_at is not None:
                 if self._clock() >= self._restart_at:
                     self._restart()
@@ -209,7 +204,8 @@ class Supervisor:
                 self._child.send_signal(number)
 
     def replace(self) -> None:
-        """Start another child, and ask the running one to stop meanwhile. It goes on if the system starts none."""
+        """Start another child, and close the input of the running one, which then finishes what it has begun. It goes
+        on if the system starts none."""
         with self._lock:
             before = self._child
             try:
@@ -218,21 +214,16 @@ class Supervisor:
                 log.error("%s The running one goes on.", self._not_started(error))
                 return
             if before is not None:
-                self._program.ask_to_stop(before)
-                self._replaced.append(before)
+                before.end_input()
 
     def stop(self) -> None:
-        """Return once all children have stopped, or were killed with their sessions after the grace period."""
+        """Return once the child has stopped, or was killed with its session after the grace period."""
         self._restart_at = None
-        alive = [child for child in (*self._replaced, self._child) if child is not None and child.poll() is None]
-        for child in alive:
-            self._program.ask_to_stop(child)
-        for child in alive:
-            if not child.ends_within(self._program.grace):
+        if self._child is not None and self._child.poll() is None:
+            self._program.ask_to_stop(self._child)
+            if not self._child.ends_within(self._program.grace):
                 log.warning("The %s did not stop in %.0f s and is killed.", self._program.name, self._program.grace)
-                child.kill()
-        while self._replaced:
-            self._replaced.pop().end_input()
+                self._child.kill()
         self._forget()
 
     def _launch(self) -> Child:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
-from analytics_service.errors import AnalyticsError, Busy
+from analytics_service.errors import AnalyticsError
 from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.market.instants import DAY
 from analytics_service.store.histories import HISTORIES
@@ -35,16 +35,9 @@ def warm_for_a_while(app: "App", now: int) -> None:
 
 
 def _warm_when_able(app: "App", now: int) -> None:
-    """Warm once the heads were read. While the store is away each request would be refused, after a moment."""
-    late_at = time.monotonic() + _READY_SECONDS
+    """Warm if the heads can be read. While the store is away each request would be refused, after a moment."""
     with suppress(AnalyticsError):
-        while True:
-            try:
-                app.heads.shown()
-                break
-            except Busy:
-                if time.monotonic() > late_at:
-                    raise
+        app.heads.shown()
         warm(app, now, app.memory.wait)
 
 
