@@ -3,135 +3,103 @@
 import errno
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
+
+from gunicorn.util import parse_address
 
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import endpoint
 from analytics_service.errors import SettingError
 
 # Environment variable with the file descriptors of the sockets that `up` and `serve` hand to their gunicorns.
 SOCKETS = "_ANALYTICS_SOCKETS"
 _POLL_SECONDS = 0.1
+# Seconds in which a service that was killed leaves its addresses.
 _PATIENCE = 3.0
-_EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
-# Connections that may wait to be accepted; gunicorn's default.
-_BACKLOG = 2048
-_LAST_PORT = 65_535
+_LOCAL = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - names only, nothing listens here
 # Only the owner and the group, such as that of a proxy, may connect to a Unix socket.
 _SOCKET_MODE = 0o660
 
 
-def split_address(bind: str) -> tuple[str, int]:
-    """Host and port of `host:port` or `[host]:port`."""
-    host, _, port = bind.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
-def local_address(bind: str) -> tuple[str, int]:
-    """Host and port at which this machine reaches a service that listens on `host:port`."""
-    host, port = split_address(bind)
-    return _EVERY_INTERFACE.get(host, host), port
-
-
 def local_url(bind: str) -> str:
     """The URL at which this machine reaches an HTTP service, for a Unix socket without its path."""
-    if isinstance(endpoint(bind), str):
-        return "http://localhost"
-    host, port = local_address(bind)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    host, _, port = bind.rpartition(":")
+    return "http://localhost" if host == "unix" else f"http://{_LOCAL.get(host, host)}:{port}"
 
 
 def connected(bind: str, seconds: float) -> socket.socket:
     """A connection to the service that listens on an address of this machine. OSError when there is none."""
-    path = endpoint(bind)
-    if not isinstance(path, str):
-        return socket.create_connection(local_address(bind), seconds)
-    connection = socket.socket(socket.AF_UNIX)
+    family, address = _socket_address(bind)
+    connection = socket.socket(family)
     connection.settimeout(seconds)
     try:
-        connection.connect(path)
+        connection.connect(address)
     except OSError:
         connection.close()
         raise
     return connection
 
 
-def require_free(settings: Settings, patience: float = _PATIENCE) -> None:
-    """SettingError if an address of the settings cannot be listened on."""
-    for bind in settings.binds:
-        release(listen(bind, settings, patience))
+@contextmanager
+def bound(settings: Settings, patience: float = _PATIENCE) -> Iterator[list[socket.socket]]:
+    """Sockets at the addresses of the settings for the duration of the block. gunicorn makes them listen.
+
+    SettingError if that is not possible, or not within `patience` seconds.
+    """
+    with ExitStack() as stack:
+        sockets = []
+        for option, bind in zip(("--bind", "ANALYTICS_METRICS_BIND"), settings.binds, strict=False):
+            sockets.append(_bound_within(patience, bind, option))
+            stack.callback(release, sockets[-1], bind)
+        yield sockets
 
 
-def listen(bind: str, settings: Settings, patience: float = _PATIENCE) -> socket.socket:
-    """A socket that listens on an address. SettingError when that is not possible, or not within `patience` seconds,
-    which a service that was killed takes to leave it."""
-    deadline = time.monotonic() + patience
+def release(listener: socket.socket, bind: str) -> None:
+    """Close a socket of `bound`, and remove its path. Nothing happens if it is closed."""
+    if listener.fileno() != -1:
+        listener.close()
+        if bind.startswith("unix:"):
+            Path(bind.removeprefix("unix:")).unlink(missing_ok=True)
+
+
+def _bound_within(seconds: float, bind: str, option: str) -> socket.socket:
+    deadline = time.monotonic() + seconds
     while True:
         try:
-            return _listening(bind)
+            return _bound(bind)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
-                raise _refused(bind, settings, error) from error
+                advice = f"Stop what uses it, or name another address with {option}."
+                raise SettingError(f"Nothing can listen on {bind}: {error.strerror}. {advice}") from error
         time.sleep(_POLL_SECONDS)
 
 
-def release(listener: socket.socket) -> None:
-    """Close a socket of `listen`, and remove its path."""
-    path = listener.getsockname()
-    if isinstance(path, str):
-        Path(path).unlink(missing_ok=True)
-    listener.close()
-
-
-def _listening(bind: str) -> socket.socket:
-    path = endpoint(bind)
-    if isinstance(path, str):
-        return _listening_at(Path(path))
-    host, port = split_address(bind)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
-
-
-def _listening_at(path: Path) -> socket.socket:
-    if _is_abandoned(path):
-        path.unlink()
-    listener = socket.socket(socket.AF_UNIX)
+def _bound(bind: str) -> socket.socket:
+    family, address = _socket_address(bind)
+    if family == socket.AF_UNIX and Path(address).is_socket():
+        with socket.socket(family) as client:
+            client.settimeout(_POLL_SECONDS)
+            if client.connect_ex(address) == errno.ECONNREFUSED:
+                # The process that listened here was killed.
+                Path(address).unlink()
+    listener = socket.socket(family)
     try:
-        listener.bind(str(path))
-        # Before it listens, nobody can connect.
-        path.chmod(_SOCKET_MODE)
-        listener.listen(_BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+        if family == socket.AF_UNIX:
+            Path(address).chmod(_SOCKET_MODE)
     except OSError:
         listener.close()
         raise
     return listener
 
 
-def _is_abandoned(path: Path) -> bool:
-    """Whether a path is a socket's whose process was killed."""
-    if not path.is_socket():
-        return False
-    with socket.socket(socket.AF_UNIX) as client:
-        # Connecting to one whose queue is full would block.
-        client.setblocking(False)
-        return client.connect_ex(str(path)) == errno.ECONNREFUSED
-
-
-def _refused(bind: str, settings: Settings, error: OSError) -> SettingError:
-    """The error for an address that nothing can listen on. Its message says what to do."""
-    option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
-    if isinstance(endpoint(bind), str):
-        stop = "Stop what uses it, or name" if error.errno == errno.EADDRINUSE else "Name"
-        advice = f"{stop} another path, in a folder of this user, with {option.strip(' =')}."
-        return SettingError(f"Nothing can listen on {bind}: {error.strerror}. {advice}")
-    host, port = split_address(bind)
-    at = f"[{host}]" if ":" in host else host
-    another_port = port + 10 if port + 10 <= _LAST_PORT else port - 10
-    advice = {
-        errno.EADDRINUSE: f"Stop what uses it, or name another port, such as {option}{at}:{another_port}.",
-        errno.EACCES: f"Name a port that needs no privileges, such as {option}{at}:{port + 8000}.",
-    }.get(error.errno or 0, f"Name an address of this machine, such as {option}127.0.0.1:{port}.")
-    # Python repeats the address in its message.
-    reason = str(error.strerror).partition(" (while ")[0]
-    return SettingError(f"Nothing can listen on {bind}: {reason}. {advice}")
+def _socket_address(bind: str) -> tuple[socket.AddressFamily, Any]:
+    address = parse_address(bind)
+    if isinstance(address, str):
+        return socket.AF_UNIX, address
+    return (socket.AF_INET6 if ":" in address[0] else socket.AF_INET), address

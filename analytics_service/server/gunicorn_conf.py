@@ -21,7 +21,7 @@ from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import keys_at_start
 from analytics_service.server.address import SOCKETS
-from analytics_service.server.metrics_folder import MEMORY, WorkerMetrics
+from analytics_service.server.metrics_folder import MEMORY, begin_metrics
 from analytics_service.server.warm import warm_for_a_while
 from analytics_service.supervisor import end_with_parent
 
@@ -34,7 +34,6 @@ except AnalyticsError as error:
     logs.tell(str(error), is_error=True)
     sys.exit(error.exit_code)
 os.environ[FOUND] = "true"
-_metrics = WorkerMetrics()
 _inherited = os.environ.get(SOCKETS, "").split()
 
 proc_name = "analytics-service"
@@ -55,7 +54,7 @@ keepalive = 15
 max_requests = 1_000_000
 max_requests_jitter = 100_000
 # On a slow disk, late heartbeats would get healthy workers killed.
-worker_tmp_dir = str(MEMORY) if MEMORY else None
+worker_tmp_dir = MEMORY
 # By default a client of this machine could set another path than that of the request line.
 forwarder_headers = ""
 # No answer depends on the scheme. By default requests are refused whose headers contradict each other about it.
@@ -76,19 +75,13 @@ class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801 - a set
     access_log_enabled = False
 
 
-pre_fork = _metrics.pre_fork
-post_fork = _metrics.post_fork
-child_exit = _metrics.child_exit
-on_exit = _metrics.on_exit
-
-
 def on_starting(server: Any) -> None:
     """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
     end_with_parent()
     # gunicorn must not remove the paths of inherited Unix sockets, as it does not with systemd's.
     server.systemd = bool(_inherited)
     if _settings.metrics_endpoint is not None:
-        _metrics.on_starting(server)
+        begin_metrics(server)
     # Workers share the memory of imported code. Each creates the application itself, because it has threads and
     # connections. On HUP, workers of a gunicorn without `up` or `serve` import the code that is installed then.
     if _inherited:

@@ -1,4 +1,4 @@
-"""What `up` takes from a source: before it serves, a first snapshot and histories; the rest of the past meanwhile."""
+"""What `up` takes from a source: before it serves, a first snapshot and histories; the past of positions meanwhile."""
 
 import logging
 import threading
@@ -25,62 +25,45 @@ from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.retries import ANY_FAILURE, Retries
+from analytics_service.store.retries import ANY_FAILURE
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 
 log = logging.getLogger(__name__)
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-# Of state, how far back there is a snapshot of each hour.
-_HOURLY = 2 * _DAY
 # A family that nothing waits for, and whose past takes long.
 LATER = "positions"
-# Snapshots of one rewrite, for which readers wait a moment. In between it is seen whether the service ends, which waits
-# for some seconds.
-_AT_ONCE = 46
-_LAST_SECONDS = 10.0
-# Seconds for which ClickHouse may be away.
-_PATIENCE = 600.0
+# Seconds for which the end waits for that.
+_LAST_SECONDS = 5.0
+# Errors that the next family would meet, too. A full disk keeps nobody from data that is there.
+_FATAL = (StoreUnavailable, AccessRefused, SchemaError, SourceRefused)
 
 
-def past_instants(source: Source, job: Job, now: datetime, *, each_hour: bool = True) -> list[datetime]:
+def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
 
-    For prices also each midnight before, since the source's beginning. Of the protocol token and routes, and of all
-    unless it is to be `each_hour`, each midnight of that history, and each hour of its last two days.
+    For prices also each midnight before, since the source's beginning. Of positions, the protocol token and routes each
+    midnight of that history, and each hour of its last two days.
     """
     if source.history is None:
         return []
     start = now - source.history
-    if not each_hour or not names_of(job.family):
-        hours = multiples(max(start, now - _HOURLY), now, _HOUR)
-        return sorted({*multiples(start, now, _DAY), *hours})
+    if job.name == LATER or not names_of(job.family):
+        return sorted({*multiples(start, now, _DAY), *multiples(max(start, now - 2 * _DAY), now, _HOUR)})
     hours = multiples(start, now, _HOUR)
     if job.name != "prices" or source.since is None:
         return hours
     return sorted({*multiples(source.since, start, _DAY), *hours})
 
 
-def fill(
-    source: Source,
-    store: Store,
-    job: Job,
-    now: datetime,
-    stop: threading.Event | None = None,
-    *,
-    each_hour: bool = True,
-) -> None:
-    """Take those snapshots that are not there, or until told to stop; then the newest first, as most people look at
-    these."""
-    if not (instants := past_instants(source, job, now, each_hour=each_hour)):
-        return
-    step = _AT_ONCE if stop else len(instants)
-    with click.progressbar(length=len(instants), label=f"History of {job.name}", hidden=is_json()) as bar:
-        for first in reversed(range(0, len(instants), step)):
-            if stop and stop.is_set():
-                return
-            backfill(job, source, store, instants[first : first + step], progress=bar.update)
+def fill(source: Source, store: Store, job: Job, now: datetime) -> None:
+    """Take the snapshots of the past that are not there."""
+    instants = past_instants(source, job, now)
+    with click.progressbar(
+        length=len(instants), label=f"History of {job.name}", hidden=is_json() or not instants
+    ) as bar:
+        backfill(job, source, store, instants, progress=bar.update)
 
 
 @contextmanager
@@ -90,32 +73,27 @@ def filling_past(settings: Settings, source: Source | None) -> Iterator[None]:
     if source is None:
         yield
         return
-    stop = threading.Event()
-    thread = threading.Thread(target=_fill_positions, args=(settings, source, stop), name="past", daemon=True)
+    stopping = threading.Event()
+    thread = threading.Thread(target=_fill_positions, args=(settings, source, stopping), name="past", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        stop.set()
+        stopping.set()
         source.hurry()
         thread.join(_LAST_SECONDS)
 
 
-def _fill_positions(settings: Settings, source: Source, stop: threading.Event) -> None:
-    now = datetime.now(UTC)
+def _fill_positions(settings: Settings, source: Source, stopping: threading.Event) -> None:
     try:
         with closing(Store(settings)) as store:
-            # All days come first: single hours of the whole past take minutes.
-            for each_hour in (False, True):
-                take = partial(fill, source, store, JOBS[LATER], now, stop, each_hour=each_hour)
-                Retries(_PATIENCE, wait=stop.wait)(take)
+            fill(source, store, JOBS[LATER], datetime.now(UTC))
     except ANY_FAILURE as error:
-        if not stop.is_set():
-            log.debug("%s: no past", LATER, exc_info=error)
-            log.error("%s: its history could not be filled. %s", LATER, reason_of(error))
+        if not stopping.is_set():
+            log.error("%s: its history could not be filled. %s", LATER, _reason_of(error))
 
 
-def reason_of(error: BaseException) -> str:
+def _reason_of(error: BaseException) -> str:
     """Why a source's data could not be taken, in words for operators."""
     return str(error) if isinstance(error, AnalyticsError) else f"{type(error).__name__}: {error}."
 
@@ -139,21 +117,16 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
         for job in JOBS.values():
             try:
                 act(job, now)
-            except DiskFull as error:
-                if not read_heads(store):
-                    raise
-                log.error("There are no first snapshots; the scheduler goes on trying. %s", error)
-                return
-            except (StoreUnavailable, AccessRefused, SchemaError, SourceRefused):
-                raise
             except Exception as error:
+                if isinstance(error, _FATAL) and not (isinstance(error, DiskFull) and read_heads(store)):
+                    raise
                 log.debug("%s: %s", job.name, failure, exc_info=error)
                 failed.append((f"{job.name}: {failure}.", error))
-    served = read_heads(store) if failed else {}
+    is_served = not failed or read_heads(store)
     for failure, cause in failed:
-        if not served:
-            raise SourceError(f"{failure} {reason_of(cause)}") from cause
-        log.error("%s %s", failure, reason_of(cause))
+        if not is_served:
+            raise SourceError(f"{failure} {_reason_of(cause)}") from cause
+        log.error("%s %s", failure, _reason_of(cause))
 
 
 def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: datetime) -> None:

@@ -1,20 +1,31 @@
-"""`serve`: the HTTP service alone, under gunicorn."""
+"""`serve`: the HTTP service, gunicorn as a supervised child on sockets of this process."""
 
 import logging
-from contextlib import ExitStack, closing
+import os
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder
-from analytics_service.errors import AccessRefused, AnalyticsError
+from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
-from analytics_service.server.address import require_free
-from analytics_service.server.http_service import HttpService, Orders
+from analytics_service.server.address import SOCKETS, bound, connected, release
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
-from analytics_service.supervisor import running
+from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
 
 log = logging.getLogger(__name__)
+
+# Numbers of signals in the order in which the operator sent them; None when a part of the service has failed.
+Orders = SimpleQueue[int | None]
+
+_ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", "analytics_service.wsgi:app")
+_LONGEST_WAIT = 1.0
+_PROBE_SECONDS = 0.5
 
 
 def serve(settings: Settings, command: str, orders: Orders) -> None:
@@ -22,29 +33,91 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
 
     EmbeddedServerError if that ClickHouse belonged to another command, which has ended.
     """
-    require_free(settings)
     require_keys(settings)
-    fail = partial(orders.put, None)
     with ExitStack() as stack:
+        sockets = stack.enter_context(bound(settings))
         reached = attached(settings)
         if reached is None:
             reached = stack.enter_context(clickhouse(settings, command))
             with closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
-        else:
-            _warn_unless_reached(reached)
-        stack.enter_context(ending_with_holder(reached, fail))
-        service = HttpService(reached)
+        stack.enter_context(ending_with_holder(reached, partial(orders.put, None)))
+        service = HttpService(reached, sockets)
         stack.enter_context(running([service]))
         service.follow(orders)
 
 
-def _warn_unless_reached(settings: Settings) -> None:
-    """Log why ClickHouse cannot be reached. gunicorn's workers go on trying. AccessRefused ends the service."""
-    try:
-        with closing(Store(settings)) as store:
-            store.server_version()
-    except AccessRefused:
-        raise
-    except AnalyticsError as error:
-        log.warning("%s Requests are answered with 503 until it can be used.", error)
+def next_order(orders: Orders) -> int | None:
+    """Wait for the next order. A signal that arrives just before a wait does not end it, so each wait is short."""
+    while True:
+        with suppress(Empty):
+            return orders.get(timeout=_LONGEST_WAIT)
+
+
+class HttpService(Supervisor):
+    """gunicorn, replaced on HUP. Connections that arrive meanwhile wait in the sockets' queues.
+
+    `variables` are added to its environment.
+    """
+
+    def __init__(
+        self, settings: Settings, sockets: Sequence[socket.socket], variables: Mapping[str, str] | None = None
+    ) -> None:
+        self._settings = settings
+        self._sockets = sockets
+        super().__init__(_Gunicorn(settings, [listener.fileno() for listener in sockets], variables or {}))
+
+    def follow(self, orders: Orders) -> None:
+        """Follow orders until a part of the service has failed."""
+        for number in iter(partial(next_order, orders), None):
+            if number == signal.SIGHUP:
+                self._reload()
+            elif number == signal.SIGUSR2:
+                log.warning("USR2 does nothing; HUP starts a new gunicorn.")
+            else:
+                self.signal(number)
+
+    def _reload(self) -> None:
+        """Replace gunicorn, unless the new one could not start for its keys."""
+        try:
+            require_keys(self._settings)
+        except AnalyticsError as error:
+            log.error("%s The running gunicorn goes on.", error)
+            return
+        log.info("A new gunicorn starts, and the running one finishes its requests.")
+        self.replace()
+
+    def stop(self) -> None:
+        """Close the sockets before gunicorn is stopped, so that no connection waits on them afterwards."""
+        for listener, bind in zip(self._sockets, self._settings.binds, strict=True):
+            release(listener, bind)
+        super().stop()
+
+
+class _Gunicorn(Program):
+    """A gunicorn that is ready when one of its workers answers."""
+
+    name = "HTTP service"
+    # The workers' imports take seconds, more if there are more workers than processors.
+    ready_seconds = 120.0
+
+    def __init__(self, settings: Settings, inherited: Sequence[int], variables: Mapping[str, str]) -> None:
+        # gunicorn ends after its workers.
+        self.grace = settings.graceful_timeout + 5
+        self._bind = settings.bind
+        self._inherited = inherited
+        sockets = {SOCKETS: " ".join(map(str, inherited))}
+        self._environ = {**settings.to_environment(os.environ), **variables, **sockets}
+
+    def launch(self) -> Child:
+        return start_python(_ARGUMENTS, self._environ, pass_fds=self._inherited)
+
+    def is_ready(self) -> bool:
+        """Whether anybody takes a connection, and answers or closes it."""
+        try:
+            with connected(self._bind, _PROBE_SECONDS) as client:
+                client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                client.recv(1)
+        except OSError:
+            return False
+        return True

@@ -14,10 +14,10 @@ from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import tell
 from analytics_service.market.instants import instant
 from analytics_service.market.share import within
-from analytics_service.server.address import require_free
-from analytics_service.server.http_service import HttpService, Orders
+from analytics_service.server.address import bound
 from analytics_service.server.metrics_folder import new_folder
 from analytics_service.server.past import filling_past, take_first_snapshots
+from analytics_service.server.serve import HttpService, Orders
 from analytics_service.server.welcome import welcome
 from analytics_service.sources.registry import choose_source
 from analytics_service.store.admission import require_continued
@@ -38,9 +38,9 @@ _CHECK_SECONDS = 5.0
 
 def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool = False) -> None:
     """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be started."""
-    require_free(settings)
     require_keys(settings)
     with ExitStack() as stack:
+        sockets = stack.enter_context(bound(settings))
         reached = stack.enter_context(clickhouse(settings, command, attach=False))
         with closing(Store(reached)) as store:
             bring_up_to_date(store, settings, replace_source=replace_source)
@@ -55,11 +55,11 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
         children: list[Supervisor] = []
         variables = {}
         if source is not None:
-            folder = str(new_folder())
+            folder = new_folder()
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             variables = {JOBS_FOLDER: folder}
             children = [Supervisor(_Scheduler(reached, folder))]
-        service = HttpService(reached, variables)
+        service = HttpService(reached, sockets, variables)
         with running([*children, service]), filling_past(reached, source):
             tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
             service.follow(orders)

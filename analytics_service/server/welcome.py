@@ -1,22 +1,15 @@
 """What `up` prints once the service answers."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import endpoint
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.errors import SourceError
 from analytics_service.server.address import local_url
-from analytics_service.sources.base import Sample, Source
+from analytics_service.sources.base import Source
 from analytics_service.sources.registry import Choice
 from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
-
-_SAMPLE_PATHS = {
-    Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
-    Sample.EMPTY_ACCOUNT: "users/{}/user",
-    Sample.SWAP_CONTRACT: "swap/routes/all?contract_address={}",
-}
 
 
 def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
@@ -24,32 +17,24 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
 
     `newest` is the instant of the newest price, None if there is none.
     """
-    base, server, path = local_url(settings.bind), server_of(settings), endpoint(settings.bind)
-    is_socket = isinstance(path, str)
-    ask = (
-        f"`curl --unix-socket {path} URL` asks it, for example for"
-        if is_socket
-        else f"Open {base}/ in a browser, or try"
-    )
-    end = (newest or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
-    week = f"start={int((end - timedelta(days=7)).timestamp())}&end={int(end.timestamp())}"
+    base, server, source = local_url(settings.bind), server_of(settings), choice.source
+    ask = f"Open {base}/ in a browser, or try:"
+    if settings.bind.startswith("unix:"):
+        ask = f"`curl --unix-socket {settings.bind.removeprefix('unix:')} URL` asks it, for example for:"
+    week = ""
+    if newest is not None:
+        end = int(newest.timestamp()) // 3600 * 3600
+        week = f"start={end - 7 * 86_400}&end={end}&"
     lines = [
         "",
-        f"The service is up. {ask}:",
+        f"The service is up. {ask}",
         "",
-        f"  {base}/api/v1/assets",
         f"  {base}/api/v1/assets/prices?with_text=true",
-        f"  {base}/api/v1/assets/price-history?{week}&period=d",
-        f"  {base}/docs",
-        "",
+        f"  {base}/api/v1/assets/price-history?{week}period=d",
     ]
-    source = choice.source
-    if source is not None and source.samples:
-        paths = {sample: _SAMPLE_PATHS[sample].format(address) for sample, address in source.samples.items()}
-        samples = [f"  {sample:17} {base}/api/v1/{path}" for sample, path in paths.items()]
-        if rich := source.samples.get(Sample.RICH_ACCOUNT):
-            samples.insert(0, f"  {'on the page':17} {base}/?view=address&address={rich}")
-        lines += ["Sample addresses of the simulated protocol:", "", *samples, ""]
+    if source is not None and source.sample_account:
+        lines += [f"  {base}/?view=address&address={source.sample_account}"]
+    lines += [f"  {base}/docs", ""]
     if source is None:
         lines += [f"Jobs  {choice.reason}"]
     else:
@@ -57,9 +42,7 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     if newest is None:
         lines += ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
     if settings.metrics_endpoint is not None:
-        url = local_url(settings.metrics_bind)
-        at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
-        lines += [f"Ops   {url}/operations and {url}/metrics{at}"]
+        lines += [f"Ops   /operations and /metrics at {settings.metrics_bind}"]
     lines += ["SQL   " + "\n      ".join(sql_addresses(settings))]
     if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]

@@ -1,8 +1,7 @@
 """The interface of a source of snapshots."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Protocol
 
 from analytics_service.errors import SourceError
@@ -13,14 +12,6 @@ from analytics_service.market.positions import Activity, Position, RiskTotals, S
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 from analytics_service.market.rates import Rates
-
-
-class Sample(StrEnum):
-    """A kind of sample address."""
-
-    RICH_ACCOUNT = "a rich account"
-    EMPTY_ACCOUNT = "an empty account"
-    SWAP_CONTRACT = "a swap contract"
 
 
 class Source(Protocol):
@@ -63,9 +54,9 @@ class Source(Protocol):
         return None
 
     @property
-    def samples(self) -> Mapping[Sample, str]:
-        """Sample addresses of a made-up protocol, which `up` prints."""
-        return {}
+    def sample_account(self) -> str:
+        """The address of an account of a made-up protocol, which `up` prints."""
+        return ""
 
     def hurry(self) -> None:
         """From now on, wait for anything at most some seconds, because the process is about to end."""

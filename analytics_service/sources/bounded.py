@@ -1,7 +1,7 @@
 """Bounds the time of a source's answers, so that a call that hangs costs a single snapshot."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import datetime
 from itertools import islice
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from analytics_service.errors import SourceError
 from analytics_service.market.positions import Position
 from analytics_service.market.share import in_thread
-from analytics_service.sources.base import Sample, Source
+from analytics_service.sources.base import Source
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +74,8 @@ class BoundedSource(Source):
         return self._source.spec
 
     @property
-    def samples(self) -> Mapping[Sample, str]:
-        return self._source.samples
+    def sample_account(self) -> str:
+        return self._source.sample_account
 
     def hurry(self) -> None:
         self._calls.hurry()

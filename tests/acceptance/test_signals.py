@@ -97,6 +97,14 @@ def status(bind: str, path: str) -> int:
         return connection.getresponse().status
 
 
+def is_ready(bind: str) -> bool:
+    """Whether the service listens there and is ready."""
+    try:
+        return status(bind, "/readyz") == http.client.OK
+    except (ConnectionRefusedError, FileNotFoundError):
+        return False
+
+
 @pytest.fixture
 def beside(service: Service, own: Service, tmp_path: Path) -> Service:
     """A `serve` on Unix sockets, beside the ClickHouse of a service that runs."""
@@ -104,7 +112,7 @@ def beside(service: Service, own: Service, tmp_path: Path) -> Service:
     other.bind, other.metrics_bind = f"unix:{tmp_path}/http.sock", f"unix:{tmp_path}/ops.sock"
     other.environ["ANALYTICS_ACCESS_LOG"] = "true"
     process = other.serve()
-    until(lambda: bool([*tmp_path.glob("http.sock")]) and status(other.bind, "/readyz") == 200)
+    until(lambda: is_ready(other.bind))
     assert len(gunicorns(process.pid)) == 1
     return other
 

@@ -16,7 +16,7 @@ from tests.processes import PATIENCE
 _FOLLOWS = """
 import fcntl, os, signal, sys, termios
 from analytics_service.cli.signals import following_signals
-from analytics_service.server.http_service import next_order
+from analytics_service.server.serve import next_order
 # The tests themselves may run under nohup.
 signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
 if os.isatty(0):

@@ -1,6 +1,5 @@
 """What is measured of requests, queries, memory and jobs, in one process and in several."""
 
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +10,10 @@ from prometheus_client import CollectorRegistry, values
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ProcessError, StoreUnavailable
+from analytics_service.errors import StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.requests import OWN_REQUEST
-from analytics_service.server import metrics_folder
-from analytics_service.server.metrics_folder import WorkerMetrics, new_folder
+from analytics_service.server.metrics_folder import child_exit, on_exit, pre_fork
 from analytics_service.store.connection import Store
 from tests.doubles import LOCAL
 from tests.samples import samples
@@ -104,18 +102,17 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
 def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_with_its_memory(
     several_processes: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    metrics = WorkerMetrics()
-    metrics._folder = folder = tmp_path
+    folder, arbiter = tmp_path, SimpleNamespace(metrics_folder=str(tmp_path))
     before = writer(several_processes, folder, "0")
     before.answered("/x", 200, 0.5, 10, None)
     before.memory("history")(100)
-    metrics.child_exit(None, SimpleNamespace(pid=10, metrics_slot=0))
+    child_exit(arbiter, SimpleNamespace(pid=10, metrics_slot=0))
     after = writer(several_processes, folder, "0")
     after.answered("/x", 200, 0.5, 10, None)
     values = measured(after)
     assert values["analytics_request_seconds_count,/x,200"] == 2
     assert "analytics_memory_bytes,history" not in values
-    metrics.on_exit(None)
+    on_exit(arbiter)
     assert not folder.exists()
 
 
@@ -137,22 +134,13 @@ def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyP
 
 
 def test_a_worker_takes_the_first_free_place() -> None:
-    metrics, arbiter = WorkerMetrics(), SimpleNamespace(WORKERS={})
+    arbiter = SimpleNamespace(WORKERS={})
 
     def place_of(pid: int) -> int:
         arbiter.WORKERS[pid] = SimpleNamespace(pid=pid)
-        metrics.pre_fork(arbiter, arbiter.WORKERS[pid])
+        pre_fork(arbiter, arbiter.WORKERS[pid])
         return int(arbiter.WORKERS[pid].metrics_slot)
 
     assert [place_of(pid) for pid in (10, 11, 12)] == [0, 1, 2]
     del arbiter.WORKERS[11]
     assert place_of(13) == 1
-
-
-def test_a_folder_without_room_for_metrics_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_folder, "MEMORY", tmp_path / "missing")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert new_folder().parent == tmp_path
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    with pytest.raises(ProcessError, match=r"no room for metrics in .*missing or .*gone\. Free space there"):
-        new_folder()

@@ -8,9 +8,8 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError, SourceRefused
-from analytics_service.sources.base import Sample
 from analytics_service.sources.registry import choose_source, open_source
-from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
+from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.admission import is_same
 from tests.doubles import FakeStore
@@ -89,17 +88,13 @@ def test_a_password_in_a_refused_url_is_not_shown() -> None:
         open_source("https://user:secret@host", Settings(), FakeStore())
 
 
-def test_the_simulated_source_has_cheap_history_and_samples() -> None:
+def test_the_simulated_source_has_cheap_history_and_a_sample_account() -> None:
     source = open_source("simulated", Settings(), FakeStore())
     assert source is not None
     assert source.simulated
     assert not source.may_hang
     assert source.history == timedelta(days=90)
-    assert source.samples == {
-        Sample.RICH_ACCOUNT: RICH_ADDRESS,
-        Sample.EMPTY_ACCOUNT: EMPTY_ADDRESS,
-        Sample.SWAP_CONTRACT: SWAP_CONTRACT,
-    }
+    assert source.sample_account == RICH_ADDRESS
     source.close()
 
 
@@ -129,11 +124,11 @@ def test_specs_that_differ_in_credentials_or_a_slash_at_the_end_name_one_source(
 
 @pytest.mark.usefixtures("_chain")
 def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
-    """Unless it says otherwise, it is real, has no cheap history and no samples, and there is nothing to close."""
+    """Unless it says otherwise, it is real, without cheap history and sample account, and there is nothing to close."""
     source = open_source("chain:http://node:1317", Settings(), FakeStore())
     assert source is not None
     with closing(source):
-        assert (source.spec, source.history, source.samples) == ("chain:http://node:1317", None, {})
+        assert (source.spec, source.history, source.sample_account) == ("chain:http://node:1317", None, "")
         assert not source.simulated
         assert source.may_hang
 

@@ -46,18 +46,17 @@ def test_a_midnight_within_the_hours_is_one_of_them() -> None:
     assert past_instants(source, JOBS["prices"], NOW)[:3] == [*MIDNIGHTS, MIDNIGHTS[1] + HOUR]
 
 
-@pytest.mark.parametrize("name", ["rates", "markets", "loans", "positions"])
+@pytest.mark.parametrize("name", ["rates", "markets", "loans"])
 def test_other_jobs_have_the_hours_only(name: str) -> None:
     assert past_instants(Small(MIDNIGHTS[0]), JOBS[name], NOW) == HOURS
 
 
-@pytest.mark.parametrize(("name", "each_hour"), [("positions", False), ("ptoken", True), ("routes", True)])
-def test_state_has_the_hours_of_two_days_and_midnights_among_the_hours_of_markets(name: str, each_hour: bool) -> None:
-    """Positions at first: those of all hours follow."""
+@pytest.mark.parametrize("name", ["positions", "ptoken", "routes"])
+def test_state_has_the_hours_of_two_days_and_midnights_among_the_hours_of_markets(name: str) -> None:
     days = [datetime(2026, 2, day, tzinfo=UTC) for day in (26, 27)]
     hours = [datetime(2026, 2, 27, 13, tzinfo=UTC) + number * HOUR for number in range(48)]
-    assert past_instants(Small(None, history=96 * HOUR), JOBS[name], NOW, each_hour=each_hour) == [*days, *hours]
-    assert past_instants(Small(None), JOBS[name], NOW, each_hour=each_hour) == HOURS
+    assert past_instants(Small(None, history=96 * HOUR), JOBS[name], NOW) == [*days, *hours]
+    assert past_instants(Small(None), JOBS[name], NOW) == HOURS
 
 
 def test_there_is_no_past_without_history() -> None:

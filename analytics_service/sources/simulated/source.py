@@ -1,9 +1,8 @@
 """The simulated protocol as a source: what it shows of its state at a second, as records of the domain."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
@@ -13,7 +12,7 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.unlocks import unlock_amounts
-from analytics_service.sources.base import Sample, Source
+from analytics_service.sources.base import Source
 from analytics_service.sources.simulated import people, terms, universe
 from analytics_service.sources.simulated.ledger import ledger
 from analytics_service.sources.simulated.state import Key, State, fraction
@@ -30,11 +29,7 @@ class SimulatedSource(Source):
     # Prices, rates and loans of the past are cheap to compute.
     history: timedelta | None = timedelta(days=90)
     since: datetime | None = instant(terms.LAUNCH)
-    samples: ClassVar[Mapping[Sample, str]] = {
-        Sample.RICH_ACCOUNT: people.RICH_ADDRESS,
-        Sample.EMPTY_ACCOUNT: people.EMPTY_ADDRESS,
-        Sample.SWAP_CONTRACT: people.SWAP_CONTRACT,
-    }
+    sample_account = people.RICH_ADDRESS
 
     def __init__(self, seed: str) -> None:
         self._seed = seed or "1"
