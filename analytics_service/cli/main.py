@@ -3,6 +3,7 @@
 import os
 import signal
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import click
@@ -10,7 +11,6 @@ import click
 from analytics_service import logs
 from analytics_service.cli.signals import interrupt, terminate
 from analytics_service.errors import AnalyticsError
-from analytics_service.server.memory import imported_for_good
 
 # Every command in the order of the help, with its module in this package and its name in the module.
 _COMMANDS = {
@@ -62,7 +62,7 @@ class _Root(click.Group):
 @cache
 def _imported(entry: str) -> click.Command:
     module, _, name = entry.partition(":")
-    command: click.Command = getattr(imported_for_good(f"{__package__}.{module}"), name)
+    command: click.Command = getattr(import_module(f"{__package__}.{module}"), name)
     return command
 
 

@@ -3,14 +3,16 @@
 It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options take precedence.
 """
 
+import gc
 import os
 import sys
 import time
+from importlib import import_module
 from typing import Any
 
 from gunicorn import glogging
 
-from analytics_service.server.memory import bound_idle_memory, imported_for_good
+from analytics_service.server.memory import bound_idle_memory
 
 # Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
 bound_idle_memory()
@@ -85,7 +87,8 @@ def on_starting(server: Any) -> None:
     # Workers share the memory of imported code. Each creates the application itself, because it has threads and
     # connections. On HUP, workers of a gunicorn without `up` or `serve` import the code that is installed then.
     if _inherited:
-        imported_for_good("analytics_service.app")
+        import_module("analytics_service.app")
+        gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:

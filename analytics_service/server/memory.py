@@ -1,10 +1,7 @@
-"""Bounds the freed memory that a process keeps, and imports modules for good."""
+"""Bounds the freed memory that a process keeps."""
 
 import ctypes
-import gc
 import os
-from importlib import import_module
-from types import ModuleType
 
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -31,15 +28,3 @@ def bound_idle_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, 4 * _MIB)
     # An operator's own choice takes precedence.
     os.environ.setdefault(*_POLARS)
-
-
-def imported_for_good(name: str) -> ModuleType:
-    """A module, imported with the garbage collector off, because its objects never become garbage, neither here nor in
-    forked processes."""
-    gc.disable()
-    try:
-        module = import_module(name)
-        gc.freeze()
-    finally:
-        gc.enable()
-    return module

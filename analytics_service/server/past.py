@@ -108,13 +108,17 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
     if source.may_hang and source.history is None and read_heads(store):
         return
     failed: list[tuple[str, Exception]] = []
+
+    def take_now(job: Job, now: datetime) -> None:
+        run_once(job, source, store, floored(now, timedelta(seconds=job.interval(settings))))
+
     # All history comes first. The scheduler then continues soon after the current snapshots, and misses no instant.
-    for failure, act in (
-        ("its history could not be filled", partial(_fill, source, store)),
-        ("there is no snapshot of now; the scheduler goes on trying", partial(_take_now, settings, source, store)),
+    for failure, act, jobs in (
+        ("its history could not be filled", partial(fill, source, store), JOBS.keys() - {LATER}),
+        ("there is no snapshot of now; the scheduler goes on trying", take_now, JOBS.keys()),
     ):
         now = datetime.now(UTC)
-        for job in JOBS.values():
+        for job in [job for job in JOBS.values() if job.name in jobs]:
             try:
                 act(job, now)
             except Exception as error:
@@ -127,12 +131,3 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
         if not is_served:
             raise SourceError(f"{failure} {_reason_of(cause)}") from cause
         log.error("%s %s", failure, _reason_of(cause))
-
-
-def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: datetime) -> None:
-    run_once(job, source, store, floored(now, timedelta(seconds=job.interval(settings))))
-
-
-def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:
-    if job.name != LATER:
-        fill(source, store, job, now)

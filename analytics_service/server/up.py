@@ -12,7 +12,6 @@ from analytics_service.errors import AnalyticsError, SourceRefused
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import tell
-from analytics_service.market.instants import instant
 from analytics_service.market.share import within
 from analytics_service.server.address import bound
 from analytics_service.server.metrics_folder import new_folder
@@ -23,7 +22,7 @@ from analytics_service.sources.registry import choose_source
 from analytics_service.store.admission import require_continued
 from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import read_ledger, without_future
+from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import require_all_tables
@@ -50,7 +49,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             if source is not None:
                 stack.enter_context(closing(source))
                 take_first_snapshots(reached, source, store)
-            prices = without_future(store, read_ledger(store)).heads.get(ASSETS_FAMILY)
+            has_prices = ASSETS_FAMILY in read_heads(store)
         reached = replace(reached, source=choice.spec)
         children: list[Supervisor] = []
         variables = {}
@@ -61,7 +60,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             children = [Supervisor(_Scheduler(reached, folder))]
         service = HttpService(reached, sockets, variables)
         with running([*children, service]), filling_past(reached, source):
-            tell(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
+            tell(welcome(reached, choice, has_prices=has_prices))
             service.follow(orders)
 
 

@@ -1,60 +1,41 @@
 """What `up` prints once the service answers."""
 
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import RESEARCHER
-from analytics_service.errors import SourceError
 from analytics_service.server.address import local_url
-from analytics_service.sources.base import Source
 from analytics_service.sources.registry import Choice
 from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
 
 
-def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
-    """Addresses to try, the source of snapshots, where to use SQL, and how to stop.
-
-    `newest` is the instant of the newest price, None if there is none.
-    """
+def welcome(settings: Settings, choice: Choice, *, has_prices: bool) -> str:
+    """Addresses to try, the source of snapshots, where to use SQL, and how to stop."""
     base, server, source = local_url(settings.bind), server_of(settings), choice.source
     ask = f"Open {base}/ in a browser, or try:"
     if settings.bind.startswith("unix:"):
         ask = f"`curl --unix-socket {settings.bind.removeprefix('unix:')} URL` asks it, for example for:"
-    week = ""
-    if newest is not None:
-        end = int(newest.timestamp()) // 3600 * 3600
-        week = f"start={end - 7 * 86_400}&end={end}&"
     lines = [
         "",
         f"The service is up. {ask}",
         "",
         f"  {base}/api/v1/assets/prices?with_text=true",
-        f"  {base}/api/v1/assets/price-history?{week}period=d",
+        f"  {base}/api/v1/assets/price-history?start=now-7d&end=now&period=d",
     ]
     if source is not None and source.sample_account:
         lines += [f"  {base}/?view=address&address={source.sample_account}"]
     lines += [f"  {base}/docs", ""]
-    if source is None:
-        lines += [f"Jobs  {choice.reason}"]
-    else:
-        lines += [f"Jobs  Snapshots come from {source.spec}{', which is simulated' if _is_simulated(source) else ''}."]
-    if newest is None:
+    lines += [f"Jobs  {choice.reason if source is None else f'Snapshots come from {source.spec}.'}"]
+    if not has_prices:
         lines += ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
     if settings.metrics_endpoint is not None:
-        lines += [f"Ops   /operations and /metrics at {settings.metrics_bind}"]
+        url = local_url(settings.metrics_bind)
+        at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
+        lines += [f"Ops   {url}/operations and {url}/metrics{at}"]
     lines += ["SQL   " + "\n      ".join(sql_addresses(settings))]
     if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
-
-
-def _is_simulated(source: Source) -> bool:
-    """Whether the source says so; an upstream that does not answer now does not."""
-    try:
-        return source.simulated
-    except SourceError:
-        return False
 
 
 def sql_addresses(settings: Settings) -> list[str]:

@@ -158,7 +158,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._lock = threading.RLock()
         self._connections: dict[int, Connection] = {}
         self._listeners = {listener.fileno(): listener for listener in self.sockets}
-        self._max_connections = _allowed_connections()
+        # The limit of open files is raised as far as allowed.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        files = min(max(soft, _MAX_CONNECTIONS + _OTHER_FILES), hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+        self._max_connections = min(max(files - _OTHER_FILES, 1), _MAX_CONNECTIONS)
         self._epoll = select.epoll()
         self._ended = os.eventfd(0, os.EFD_NONBLOCK)
         self._epoll.register(self._ended, select.EPOLLIN)
@@ -337,11 +341,3 @@ def _excess(idle: list[Connection]) -> Iterable[Connection]:
             return
         excess -= connection.unsent + _SEND_BUFFER
         yield connection
-
-
-def _allowed_connections() -> int:
-    """Raise the limit of open files as far as allowed. Returns how many connections the worker may have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = min(max(soft, _MAX_CONNECTIONS + _OTHER_FILES), hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    return min(max(files - _OTHER_FILES, 1), _MAX_CONNECTIONS)
