@@ -67,14 +67,20 @@ def fill(source: Source, store: Store, job: Job, now: datetime) -> None:
 
 
 @contextmanager
-def filling_past(settings: Settings, source: Source | None) -> Iterator[None]:
+def filling_past(settings: Settings, source: Source) -> Iterator[None]:
     """Fill in the past of positions in a thread, for the duration of the block. What is left at its end comes with the
     next start."""
-    if source is None:
-        yield
-        return
     stopping = threading.Event()
-    thread = threading.Thread(target=_fill_positions, args=(settings, source, stopping), name="past", daemon=True)
+
+    def fill_positions() -> None:
+        try:
+            with closing(Store(settings)) as store:
+                fill(source, store, JOBS[LATER], datetime.now(UTC))
+        except ANY_FAILURE as error:
+            if not stopping.is_set():
+                log.error("%s: its history could not be filled. %s", LATER, _reason_of(error))
+
+    thread = threading.Thread(target=fill_positions, name="past", daemon=True)
     thread.start()
     try:
         yield
@@ -82,15 +88,6 @@ def filling_past(settings: Settings, source: Source | None) -> Iterator[None]:
         stopping.set()
         source.hurry()
         thread.join(_LAST_SECONDS)
-
-
-def _fill_positions(settings: Settings, source: Source, stopping: threading.Event) -> None:
-    try:
-        with closing(Store(settings)) as store:
-            fill(source, store, JOBS[LATER], datetime.now(UTC))
-    except ANY_FAILURE as error:
-        if not stopping.is_set():
-            log.error("%s: its history could not be filled. %s", LATER, _reason_of(error))
 
 
 def _reason_of(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 import logging
 import os
 import shutil
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 
 from analytics_service.config.settings import Settings
@@ -59,7 +59,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             variables = {JOBS_FOLDER: folder}
             children = [Supervisor(_Scheduler(reached, folder))]
         service = HttpService(reached, sockets, variables)
-        with running([*children, service]), filling_past(reached, source):
+        with running([*children, service]), filling_past(reached, source) if source else nullcontext():
             tell(welcome(reached, choice, has_prices=has_prices))
             service.follow(orders)
 
