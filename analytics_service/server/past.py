@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 # A family that nothing waits for, and whose past takes long.
 LATER = "positions"
+# Days of which state is known by the hour: for positions, the range that the page shows at first.
+_RECENT = {LATER: 7}
 # Seconds for which the end waits for that.
 _LAST_SECONDS = 5.0
 # Errors that the next family would meet, too. A full disk keeps nobody from data that is there.
@@ -43,14 +45,15 @@ _FATAL = (StoreUnavailable, AccessRefused, SchemaError, SourceRefused)
 def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
 
-    For prices also each midnight before, since the source's beginning. Of positions, the protocol token and routes each
-    midnight of that history, and each hour of its last two days.
+    For prices also each midnight before, since the source's beginning. For positions, the protocol token and routes
+    each midnight of that history, and each hour of its last days: seven for positions, two for the others.
     """
     if source.history is None:
         return []
     start = now - source.history
     if job.name == LATER or not names_of(job.family):
-        return sorted({*multiples(start, now, _DAY), *multiples(max(start, now - 2 * _DAY), now, _HOUR)})
+        recent = now - _RECENT.get(job.name, 2) * _DAY
+        return sorted({*multiples(start, now, _DAY), *multiples(max(start, recent), now, _HOUR)})
     hours = multiples(start, now, _HOUR)
     if job.name != "prices" or source.since is None:
         return hours

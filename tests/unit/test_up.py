@@ -51,11 +51,12 @@ def test_other_jobs_have_the_hours_only(name: str) -> None:
     assert past_instants(Small(MIDNIGHTS[0]), JOBS[name], NOW) == HOURS
 
 
-@pytest.mark.parametrize("name", ["positions", "ptoken", "routes"])
-def test_state_has_the_hours_of_two_days_and_midnights_among_the_hours_of_markets(name: str) -> None:
-    days = [datetime(2026, 2, day, tzinfo=UTC) for day in (26, 27)]
-    hours = [datetime(2026, 2, 27, 13, tzinfo=UTC) + number * HOUR for number in range(48)]
-    assert past_instants(Small(None, history=96 * HOUR), JOBS[name], NOW) == [*days, *hours]
+@pytest.mark.parametrize(("name", "recent"), [("positions", 7), ("ptoken", 2), ("routes", 2)])
+def test_state_has_the_hours_of_some_days_and_midnights_among_the_hours_of_markets(name: str, recent: int) -> None:
+    begin = datetime(2026, 3, 1, 13, tzinfo=UTC) - timedelta(days=recent)
+    days = [begin - (number * 24 + 13) * HOUR for number in (1, 0)]
+    hours = [begin + number * HOUR for number in range(recent * 24)]
+    assert past_instants(Small(None, history=(recent + 2) * 24 * HOUR), JOBS[name], NOW) == [*days, *hours]
     assert past_instants(Small(None), JOBS[name], NOW) == HOURS
 
 
