@@ -13,7 +13,7 @@ from types import FrameType
 import click
 
 _TERMINATED = 128 + signal.SIGTERM
-_ORDERS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
+_ORDERS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
 # Seconds between checks whether Polars has returned. It may return for a moment only.
 _PAUSE = 0.0005

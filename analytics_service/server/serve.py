@@ -72,8 +72,8 @@ class HttpService(Supervisor):
         for number in iter(partial(next_order, orders), None):
             if number == signal.SIGHUP:
                 self._reload()
-            elif number == signal.SIGUSR2:
-                log.warning("USR2 does nothing; HUP starts a new gunicorn.")
+            elif number in (signal.SIGUSR1, signal.SIGUSR2):
+                log.warning("%s does nothing; HUP starts a new gunicorn.", signal.Signals(number).name)
             else:
                 self.signal(number)
 

@@ -21,14 +21,15 @@ log = logging.getLogger(__name__)
 
 _Application = Callable[..., Iterable[bytes]]
 
-_READY_SECONDS = 10.0
+# New connections wait as long when gunicorn is replaced.
+_READY_SECONDS = 3.0
 # Callers may keep on requesting months of history.
 _LOAD_SECONDS = 60.0
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
 def warm_for_a_while(app: "App", now: int) -> None:
-    """Warm in a thread, and wait ten seconds at most. Then it continues beside the requests of callers."""
+    """Warm in a thread, and wait three seconds at most. Then it continues beside the requests of callers."""
     warming = threading.Thread(target=_warm_when_able, args=(app, now), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)

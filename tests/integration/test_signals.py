@@ -68,7 +68,7 @@ def following(terminal: int, *arguments: str) -> Iterator["subprocess.Popen[str]
 
 def test_a_service_takes_its_orders_one_by_one_and_stops_on_sigint() -> None:
     with following(subprocess.DEVNULL) as process:
-        for number in (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU):
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU):
             process.send_signal(number)
             assert process.stdout is not None
             assert process.stdout.readline() == f"{int(number)}\n"
