@@ -91,7 +91,8 @@ def test_a_store_that_hangs_takes_only_the_answers_that_need_it(imported: Servic
             time.sleep(0.1)
         answers = [answer for one in waiting for answer in one.result()]
         assert {(one.status, bool(one.retry_after)) for one in answers} == {(503, True)}
-        assert max(one.seconds for one in answers) < 5 * slack(), answers
+        # They count from when a thread takes the request.
+        assert max(one.seconds for one in answers) < 5.5 * slack(), answers
     until(lambda: imported.metrics()["analytics_store_up"], 15 * slack())
     assert ask(imported, page(CALLERS, "w")).status == 200
 
@@ -145,7 +146,7 @@ def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service
     assert [own.get(PRICES)[0] for _ in range(2)] == [503, 503]
     assert stop(process) == 0
     said = own.printed()
-    assert said.count(f"ClickHouse at {url} cannot be reached: connection refused. Requests are answered with 503") == 1
+    assert said.count(f"The ledger cannot be read: ClickHouse at {url} cannot be reached: connection refused.") == 1
     # The first request meets the failure itself, the second one is refused because of it and has no cause of its own.
     assert f"GET {PRICES}: ClickHouse at {url} cannot be reached" in said
     assert "(None)" not in said

@@ -71,7 +71,7 @@ def bounded(source: Source, seconds: float) -> BoundedSource:
 def test_every_answer_is_that_of_the_source() -> None:
     simulated = SimulatedSource("1")
     source = bounded(simulated, 60)
-    constants = ("simulated", "at_ends", "spec", "history", "since", "samples")
+    constants = ("simulated", "at_ends", "spec", "history", "since", "sample_account")
     assert [getattr(source, name) for name in constants] == [getattr(simulated, name) for name in constants]
     assert source.events(AT.replace(hour=0), AT) == [*simulated.events(AT.replace(hour=0), AT)] != []
     for name in {*QUESTIONS} - {"events"}:
