@@ -20,7 +20,7 @@ const MARKET_TILES = ["Deposits", "Debt", "Available", "Utilization", "Lend APR"
 /** Tiles of an asset, of those that `all` lists, now or at the end of a range that is over. */
 export function headline(asset, all, there, route, signal) {
   const names = [...(there.has("prices") ? PRICE_TILES : []), ...(there.has("markets") ? MARKET_TILES : [])];
-  const element = h("div", { class: "tiles" }, skeleton(names));
+  const element = h("div", { class: "tiles quoted" }, skeleton(names));
   async function fill() {
     try {
       element.replaceChildren(...(await tiles(asset, all, there, route, signal)).flat().filter(Boolean));
