@@ -102,7 +102,7 @@ function ranking({ path, title, rows: load, worth, columns, ...shown }, route, s
     return history(path, route, { asset_ids: rows.map(({ id }) => id).join(), agg: "ohlc" }, signal);
   }
   const chart = figure(title, ranked, (answer) => lines(answer, rows, shown));
-  chart.panel.querySelector(".source").before(list);
+  chart.panel.append(list);
   return chart;
 }
 
