@@ -44,7 +44,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """Delete the gauges of a worker that has ended: requests in flight and memory."""
+    """Delete the gauges of a worker that has ended: its memory."""
     if folder := getattr(server, "metrics_folder", None):
         mark_process_dead(str(worker.metrics_slot), folder)  # type: ignore[no-untyped-call]
 

@@ -166,7 +166,7 @@ function curve(lend, borrow, utilization) {
     return { x, y, name, type: "scatter", mode: "lines+markers", hoverinfo: "skip", line: { color: colorOf(color), width: 1.2 }, marker };
   };
   const columns = [["Utilization", used], ["Lend", lent], ["Borrow", owed]].map(([title, values]) =>
-    ({ title, number: true, cell: (place) => exact(values[place], percent), read: (place) => percent(values[place]) }));
+    ({ title, number: true, cell: (place) => exact(values[place], percent) }));
   return {
     traces: [drawn("Lend", lent, "--series-1"), drawn("Borrow", owed, "--series-2")],
     place: sorted.indexOf(now),

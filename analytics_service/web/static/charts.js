@@ -284,7 +284,7 @@ function colored(spec, name) {
 
 /** A row of the table, whose first cell is the title. */
 function rowOf({ table: { columns: [first, ...columns], rows } }) {
-  return (place) => ({ title: `${first.title} ${(first.read ?? first.cell)(rows[place])}`,
+  return (place) => ({ title: [first.title, " ", first.cell(rows[place])],
     rows: columns.map(({ title, cell, read: short = cell }) => ({ name: title, value: short(rows[place]) })) });
 }
 

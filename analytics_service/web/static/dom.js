@@ -93,6 +93,11 @@ export function copyable(text, name, shown = h("code", { title: text }, short(te
   return h("data", { class: "copyable", value: text }, shown, button);
 }
 
+/** An id made from a title. */
+export function idOf(title) {
+  return title.toLowerCase().replaceAll(/\W+/g, "-");
+}
+
 /** A panel that can be folded. Its id, which links may name, is made from its title. */
 export function section(title, ...children) {
   let isOpen = true;
@@ -101,7 +106,7 @@ export function section(title, ...children) {
     if (target.open && !isOpen) dispatchEvent(new Event("resize"));
     isOpen = target.open;
   };
-  return h("details", { class: "panel", id: title.toLowerCase().replaceAll(/\W+/g, "-"), open: true, ontoggle: toggled },
+  return h("details", { class: "panel", id: idOf(title), open: true, ontoggle: toggled },
     h("summary", {}, h("h2", {}, title)), children);
 }
 

@@ -1,7 +1,7 @@
 // A chart in its panel, with where its numbers are from.
 import { address, ApiError, asksForKeys } from "./api.js";
 import { ahead, draw } from "./charts.js";
-import { copyButton, failed, h, notice, table } from "./dom.js";
+import { copyButton, failed, h, idOf, notice, table } from "./dom.js";
 import { csvLink, fileLink } from "./file.js";
 import { bytes, time, wall } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
@@ -10,7 +10,7 @@ import { current, go, rangeUpTo } from "./route.js";
  * `spec` makes of them what `draw` of charts.js takes, or null if they have no values. */
 export function figure(title, load, spec, tools = null) {
   ahead();
-  const id = `chart-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
+  const id = `chart-${idOf(title)}`;
   const box = h("div", { class: "chart", id, tabindex: "0", role: "application", "aria-label": `${title}: chart`,
     "aria-roledescription": "chart", "aria-describedby": "chart-help" }, h("p", { class: "soft" }, "Loading…"));
   const [names, data] = [h("div", { class: "legend" }), h("details", { class: "source", hidden: true })];

@@ -161,11 +161,11 @@ function spec({ steps }, place) {
     .flatMap(([name, field, color]) => line(name, x, numbers(steps.map((step) => step[field])), color));
   const columns = [
     { title: "Change", number: true, cell: ({ change }) => withSign(change) },
-    { title: "Price", number: true, cell: (step) => exact(step.price, price), read: (step) => price(step.price) },
+    { title: "Price", number: true, cell: (step) => exact(step.price, price) },
     { title: "Accounts", number: true, cell: ({ accounts }) => accounts },
-    { title: "Liquidatable debt", number: true, cell: (step) => exact(step.debt_value, usd), read: (step) => usd(step.debt_value) },
-    { title: "Collateral", number: true, cell: (step) => exact(step.collateral_value, usd), read: (step) => usd(step.collateral_value) },
-    { title: "Bad debt", number: true, cell: (step) => exact(step.bad_debt, usd), read: (step) => usd(step.bad_debt) },
+    { title: "Liquidatable debt", number: true, cell: (step) => exact(step.debt_value, usd) },
+    { title: "Collateral", number: true, cell: (step) => exact(step.collateral_value, usd) },
+    { title: "Bad debt", number: true, cell: (step) => exact(step.bad_debt, usd) },
   ];
   return { traces, place, xaxis: { ...PERCENT, title: { text: "Change of the price" } }, yaxis: DOLLARS, table: { columns, rows: steps } };
 }

@@ -1,7 +1,7 @@
 // Every asset in one table: price, market, rates.
 import { ApiError, get } from "./api.js";
 import { assetLink, withAlike } from "./assets.js";
-import { h, notice, saveAs, scrolling } from "./dom.js";
+import { exact, h, notice, saveAs, scrolling } from "./dom.js";
 import { age, percent, price, time, usd } from "./format.js";
 import { prices } from "./prices.js";
 import { current, moment, note } from "./route.js";
@@ -29,7 +29,7 @@ const ROOMY = "(min-width: 94rem)";
 const COLUMNS = [
   { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
   number("Price", (row) => row.price, priceCell),
-  { ...number("24 h", (row) => row.moved), cell: dayChange },
+  { ...number("24 h", (row) => row.moved), cell: (row) => priceChange(row.moved) },
   { title: "7 days", cell: week },
   of("lend", summed(number("Deposits", (row) => row.deposits, (row) => usd(row.deposits)))),
   of("borrow", summed(number("Debt", (row) => row.debt, (row) => usd(row.debt)))),
@@ -214,7 +214,7 @@ function valued({ borrow_collateral: collateral }) {
 }
 
 function number(title, sort, show = null) {
-  return { title, number: true, sort, cell: (row) => (isMissing(sort(row)) ? "–" : h("data", { value: sort(row) }, show(row))) };
+  return { title, number: true, sort, cell: (row) => exact(sort(row), () => show(row)) };
 }
 
 function summed(column) {
@@ -252,19 +252,13 @@ function weekOf(row) {
   return spark(row.week ?? [], `${row.symbol}, 7 days`) ?? "–";
 }
 
-function dayChange(row) {
-  return priceChange(row.moved);
-}
-
 function symbol(row) {
   return h("span", {}, assetLink(row), row.state ? h("span", { class: "soft" }, ` ${row.state}`) : "");
 }
 
 function utilization(row) {
-  const used = part(row.deposits, row.debt);
-  if (used === undefined) return "–";
-  const label = `Utilization of ${row.symbol}`;
-  return h("data", { value: used }, h("meter", { min: 0, max: 1, value: used, "aria-label": label }), ` ${percent(used)}`);
+  const meter = (used) => h("meter", { min: 0, max: 1, value: used, "aria-label": `Utilization of ${row.symbol}` });
+  return exact(part(row.deposits, row.debt), (used) => [meter(used), ` ${percent(used)}`]);
 }
 
 function cell(column, row, made = column.cell(row) ?? "–") {

@@ -25,6 +25,8 @@ export async function overview(place, route, signal) {
   const there = await families();
   if (!there.has("markets")) return imported(place, route, there, signal);
   const at = moment(route);
+  // These are of the last hours, and would stand beside numbers of another moment.
+  const hasLiquidations = there.has("loans") && !("at" in at);
   // All charts have the same buckets, whichever data is the oldest.
   const starts = isAll(route) ? await Promise.all([{ path: TVL }, ...BY_ASSET].map(({ path }) => begun(path, route))) : [];
   const range = starts.length ? { start: Math.min(...starts) } : {};
@@ -40,14 +42,13 @@ export async function overview(place, route, signal) {
   const before = Promise.all([beginning(TVL, route, signal, range),
     ...BY_ASSET.map(async ({ path }, place) => beginning(path, route, signal, await chosen[place]()))]);
   const loading = Promise.all([unlessUnknown(get("/markets/supply", at, signal)), tvl(), ...byAsset.map((load) => load()), before,
-    // These are of the last hours, and would stand beside numbers of another moment.
-    there.has("loans") && !("at" in at) ? recentLiquidations(route, signal) : null]);
+    hasLiquidations ? recentLiquidations(route, signal) : null]);
   const charts = [
     figure("Total value locked", tvl, tvlChart),
     ...BY_ASSET.map(({ title }, place) => figure(title, byAsset[place], stacked)),
   ];
   const [owing, events] = [h("div"), h("div")];
-  const tiles = h("div", { class: "tiles lines" }, skeleton(TILES.slice(0, there.has("loans") && !("at" in at) ? 6 : 5)));
+  const tiles = h("div", { class: "tiles lines" }, skeleton(hasLiquidations ? TILES : TILES.slice(0, -1)));
   const [first, ...others] = charts.map(({ panel }) => panel);
   place.replaceChildren(h("h1", {}, "Overview"), dateOf(route) ?? "", tiles, h("p", { class: "soft" }, RECEIPTS), first, h("div", { class: "pair" }, others, owing), events);
   try {

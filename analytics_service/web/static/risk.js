@@ -130,8 +130,8 @@ function histogram({ histogram: ranges }, show) {
   const columns = [
     { title: "Health", cell: rangeOf },
     { title: "Accounts", number: true, cell: ({ accounts: count, from }) => button(count, from, show, count), read: ({ accounts: count }) => count },
-    { title: "Debt", number: true, cell: (range) => exact(range.debt_value, usd), read: (range) => usd(range.debt_value) },
-    { title: "Collateral", number: true, cell: (range) => exact(range.collateral_value, usd), read: (range) => usd(range.collateral_value) },
+    { title: "Debt", number: true, cell: (range) => exact(range.debt_value, usd) },
+    { title: "Collateral", number: true, cell: (range) => exact(range.collateral_value, usd) },
   ];
   const choose = (place) => ranges[place].accounts && show(ranges[place].from);
   const x = ranges.map(rangeOf);

@@ -1,4 +1,4 @@
-// What charts over time have in common: the range, the open bucket, the crosshair's text, the table of numbers.
+// What charts over time have in common: the range, the open bucket, the tooltip, the table of numbers.
 import { colorOf } from "./charts.js";
 import { assetColors } from "./colors.js";
 import { exact } from "./dom.js";
