@@ -101,8 +101,8 @@ def create_app(
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
     answers = AnswerCache(settings.answer_memory * _MIB, instruments.memory("answers"))
-    # Each takes seconds, so half of the threads are left for others.
-    large_pages = Line(max(settings.threads // 4, 1), settings.threads // 4)
+    # Each takes seconds, and memory.
+    large_pages = Line(4, most_waiting=4)
     shared = Shared(
         Views(store, heads),
         answers,

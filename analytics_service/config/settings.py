@@ -14,6 +14,8 @@ from analytics_service.config import values
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
+# Threads of a worker. Those that wait cost little, and a hundred clients that wait for pages leave some for others.
+WORKER_THREADS = 128
 # Variables that Kubernetes sets for the services of a cluster. Their names may have the prefix of our settings.
 _SERVICE_LINK = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"
@@ -46,11 +48,6 @@ class Settings:
     )
     workers: int = _setting(
         2, values.WholeNumber(1, 512), "gunicorn worker processes; more help if requests are slow and processors idle."
-    )
-    threads: int = _setting(
-        16,
-        values.WholeNumber(1, 256),
-        "Threads of each worker.",
     )
     source: str | None = _setting(
         None,

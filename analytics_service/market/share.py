@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from math import inf
+from sys import maxsize
 from traceback import clear_frames
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -20,9 +21,25 @@ _GLANCE = 0.2
 
 
 class Gate:
-    """What threads that wait for each other all wait for in the end: open, or closed for a cause."""
+    """What threads that wait for each other all wait for in the end: open, or closed for a cause.
+
+    At most so many threads wait at the same time, so that a worker has others for probes and answers from memory.
+    """
 
     cause = ""
+
+    def __init__(self, most_waiting: int = maxsize) -> None:
+        self._places = threading.Semaphore(most_waiting)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Wait in the block. Busy if too many threads wait already."""
+        if not self._places.acquire(blocking=False):
+            raise Busy
+        try:
+            yield
+        finally:
+            self._places.release()
 
 
 _OPEN = Gate()
@@ -151,6 +168,12 @@ class ShareApart(Share[_T]):
 
 def _result(future: Future[_T]) -> _T:
     budget = _BUDGET.get()
+    gate = _OPEN if budget is None or budget.gate is None else budget.gate
+    with gate.place():
+        return _waited(future, budget)
+
+
+def _waited(future: Future[_T], budget: _Budget | None) -> _T:
     while True:
         try:
             return future.result(None if budget is None else min(seconds_left() or 0.0, _GLANCE))

@@ -18,7 +18,7 @@ from analytics_service.server.memory import bound_idle_memory
 bound_idle_memory()
 
 from analytics_service import logs
-from analytics_service.config.settings import Settings
+from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import keys_at_start
@@ -43,7 +43,7 @@ bind = [f"fd://{number}" for number in _inherited] or list(_settings.binds)
 workers = _settings.workers
 # Our worker needs epoll and eventfd, which only Linux has.
 worker_class = "analytics_service.server.worker.Worker" if sys.platform == "linux" else "gthread"
-threads = _settings.threads
+threads = WORKER_THREADS
 # All gunicorns of one user would share a single control socket.
 control_socket_disable = True
 # Polars and HTTP clients that are used before a fork hang in the workers.

@@ -10,7 +10,7 @@ from clickhouse_connect import common
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httputil import get_pool_manager_options
 
-from analytics_service.config.settings import Settings
+from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import SchemaError
 from analytics_service.market.share import seconds_left
 from analytics_service.store.layout import Layout
@@ -23,8 +23,6 @@ from analytics_service.store.sql import named_query
 _CONNECT_SECONDS = 4
 # The least time-out that urllib3 is given: it takes none of 0.
 _LEAST_SECONDS = 0.001
-# Connections for jobs and for background loaders, in addition to those for requests.
-_BESIDE_REQUESTS = 6
 
 # The driver closes connections of a certain age, and for that keeps every pool for ever, also that of each attempt to
 # reach a server that is away. At exit it trips over one that a thread adds. ClickHouse itself closes a connection that
@@ -88,7 +86,7 @@ def connect(settings: Settings, seconds: float | None = None) -> tuple[Client, L
 
 def _pools(settings: Settings) -> Pools:
     options = get_pool_manager_options(
-        maxsize=settings.threads + _BESIDE_REQUESTS,
+        maxsize=WORKER_THREADS,
         retries=False,
     )
     manager = Pools(**options)

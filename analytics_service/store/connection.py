@@ -24,7 +24,7 @@ from clickhouse_connect.driver.exceptions import (
 from clickhouse_connect.driver.httpclient import HttpClient
 from clickhouse_connect.driver.summary import QuerySummary
 
-from analytics_service.config.settings import Settings
+from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import (
     AnalyticsError,
     Busy,
@@ -55,8 +55,8 @@ _SECONDS_OF_SEVERAL = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 # Bytes of a stream that are read at a time, and the seconds that this may take.
 _CHUNK, _CHUNK_SECONDS = 2**18, 30.0
-# Queries of requests that a process sends at once.
-_AT_ONCE = 4
+# Queries of requests that a process sends at once, and threads of a worker that never wait for queries.
+_AT_ONCE, _FREE_THREADS = 4, 8
 # Seconds after which a server that has not answered is to blame for a request that is late.
 _NOTABLE_SECONDS = 1.0
 # Where nobody else probes the servers: seconds from one probe to the next, and those in which they must answer.
@@ -89,7 +89,7 @@ class Store:
         self.author = author
         self._measure = measure
         self.database = settings.clickhouse_database
-        self.line = Line(_AT_ONCE)
+        self.line = Line(_AT_ONCE, WORKER_THREADS - _FREE_THREADS)
         self.price_max_age = timedelta(seconds=settings.price_max_age)
         self.events_lateness = settings.events_lateness
         self._settings = settings

@@ -4,23 +4,23 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from math import inf
+from sys import maxsize
 
 from analytics_service.errors import Busy, ServerAway
 from analytics_service.market.share import Gate, ends_at, seconds_left, waits_in_line
 
 
 class Line(Gate):
-    """Lets `width` threads have a turn at the same time. Others, `most_waiting` at most, wait while their request has
-    time. The oldest request is next: if each waited anew for every query, all might be late in the end.
+    """Lets `width` threads have a turn at the same time. Others wait while their request has time. The oldest request
+    is next: if each waited anew for every query, all might be late in the end.
 
     While it is closed nobody waits. Threads that answer no request, such as those of jobs or those that load memory, do
     not wait in it.
     """
 
-    def __init__(self, width: int, most_waiting: float = inf) -> None:
+    def __init__(self, width: int, most_waiting: int = maxsize) -> None:
+        super().__init__(most_waiting)
         self._free = width
-        self._most_waiting = most_waiting
         # With the seconds at which their requests end.
         self._waiting: dict[Future[None], float] = {}
         self._lock = threading.Lock()
@@ -31,7 +31,9 @@ class Line(Gate):
         if not waits_in_line():
             yield
             return
-        self._enter()
+        if not self._enters_at_once():
+            with self.place():
+                self._wait()
         try:
             yield
         finally:
@@ -54,15 +56,22 @@ class Line(Gate):
         """The error of a thread whose time is over."""
         return ServerAway(self.cause) if self.cause else Busy()
 
-    def _enter(self) -> None:
+    def _enters_at_once(self) -> bool:
         with self._lock:
-            if self.cause:
-                raise ServerAway(self.cause)
-            if self._free:
-                self._free -= 1
+            return self._takes_free()
+
+    def _takes_free(self) -> bool:
+        """Whether a turn was free, and is taken. ServerAway while the line is closed."""
+        if self.cause:
+            raise ServerAway(self.cause)
+        is_free = self._free > 0
+        self._free -= is_free
+        return is_free
+
+    def _wait(self) -> None:
+        with self._lock:
+            if self._takes_free():
                 return
-            if len(self._waiting) >= self._most_waiting:
-                raise Busy
             own = Future[None]()
             self._waiting[own] = ends_at()
         try:

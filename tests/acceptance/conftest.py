@@ -182,10 +182,10 @@ def service(tmp_path_factory: pytest.TempPathFactory, filled: Path) -> Iterator[
 
 @pytest.fixture(scope="package")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A running `serve`, with one worker of eight threads, of imported prices: ten daily ones of AAA, and one of nine
+    """A running `serve`, with one worker, of imported prices: ten daily ones of AAA, and one of nine
     other assets at each end of HOURS."""
     folder = tmp_path_factory.mktemp("imported")
-    running = Service(folder / "data", source=None, environ={"ANALYTICS_THREADS": "8"})
+    running = Service(folder / "data", source=None)
     prices, assets = folder / "prices.csv", folder / "assets.csv"
     rows = [f"AAA,{FIRST + day * 86_400},{day + 1}" for day in range(10)]
     rows += [f"A{one},{at * 3600},{one + 1}.123456789012345678" for one in range(9) for at in (HOURS[0], HOURS[-1])]

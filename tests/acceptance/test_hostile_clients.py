@@ -228,7 +228,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faulty]:
     log = folder / "gunicorn.log"
     with (
         log.open("wb") as file,
-        gunicorn(folder, port, around(faulty), log=file.fileno(), ANALYTICS_THREADS="1") as process,
+        gunicorn(folder, port, around(faulty), log=file.fileno(), GUNICORN_CMD_ARGS="--threads 1") as process,
     ):
         until(lambda: answers(port))
         (worker,) = children(process.pid)

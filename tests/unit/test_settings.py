@@ -13,7 +13,6 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "BIND": ("[::1]:65535", "[::1]:65535"),
     "METRICS_BIND": ("0.0.0.0:9000", "0.0.0.0:9000"),
     "WORKERS": ("512", 512),
-    "THREADS": ("256", 256),
     "SOURCE": ("simulated:seven", "simulated:seven"),
     "SOURCE_TIMEOUT": ("86400", 86_400),
     "PRICE_MAX_AGE": ("3600", 3_600),
@@ -50,7 +49,6 @@ MALFORMED = [
     # The last one is longer than the paths of sockets are.
     ("BIND", ["unix:http.sock", "unix:/run/a b.sock", f"unix:/{107 * 'a'}"]),
     ("METRICS_BIND", ["None"]),
-    ("THREADS", ["0", "257"]),
     ("SOURCE", ["simulate", "simulated:", "none:1", "http:", "https://", "https://host:0", "ftp://host"]),
     ("SOURCE", ["https://user:pw@host", "https://host/?a=b", "https://host#", "https://host//base"]),
     ("SOURCE", ["https://host/../base", "https://host/api/v1", "https://host/api/v1/", "https://host /base"]),
@@ -218,9 +216,9 @@ def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:
 
 
 def test_a_child_is_told_no_defaults_because_a_newer_version_may_lack_the_setting() -> None:
-    settings = Settings.from_environment({"ANALYTICS_WORKERS": "4"}, workers=2, threads=8)
+    settings = Settings.from_environment({"ANALYTICS_WORKERS": "4"}, workers=2, query_timeout=8)
     environ = settings.to_environment({"ANALYTICS_WORKERS": "4", "HOME": "/root"})
-    assert environ == {"HOME": "/root", "ANALYTICS_THREADS": "8"}
+    assert environ == {"HOME": "/root", "ANALYTICS_QUERY_TIMEOUT": "8"}
 
 
 def test_every_setting_says_what_it_is_for() -> None:

@@ -11,6 +11,7 @@ from cachetools import LRUCache
 
 from analytics_service.errors import Busy, ServerAway, StoreUnavailable
 from analytics_service.market.share import Gate, Part, Share, ShareApart, seconds_left, within
+from tests.processes import until
 
 TIMEOUT = 30
 
@@ -124,6 +125,24 @@ def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
             share.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
+
+
+def test_who_would_take_the_last_threads_for_waiting_is_refused_at_once() -> None:
+    share, maker, gate = Share[int](), Maker(), Gate(most_waiting=1)
+
+    def waiting() -> int:
+        with within(TIMEOUT, gate):
+            return share.get("a", maker)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(share.get, "a", maker)
+        assert maker.begun.wait(TIMEOUT)
+        second = pool.submit(waiting)
+        until(lambda: gate._places._value == 0)
+        with pytest.raises(Busy):
+            waiting()
+        maker.go_on.set()
+        assert (first.result(TIMEOUT), second.result(TIMEOUT), waiting()) == (7, 7, 7)
 
 
 def test_what_is_made_apart_is_found_by_who_comes_later() -> None:
