@@ -1,10 +1,10 @@
-"""Writes the OpenAPI document into tests/unit/openapi.json, and the statements of clusters into tests/unit/layouts.sql.
-`git diff` then shows what changed in the contract and in the tables: `python -m tests.golden`."""
+"""Writes an outline of the OpenAPI document into tests/unit/openapi.txt, and the statements of clusters into
+tests/unit/layouts.sql: `python -m tests.golden`. `git diff` then shows what changed in contract and tables."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import falcon.testing
 
@@ -16,7 +16,7 @@ from analytics_service.store.researcher import researcher_script
 from analytics_service.store.schema import shipped, view_statements
 from analytics_service.store.sql import named_query
 
-FILE = Path(__file__).parent / "unit" / "openapi.json"
+FILE = Path(__file__).parent / "unit" / "openapi.txt"
 LAYOUTS_FILE = FILE.with_name("layouts.sql")
 LAYOUTS = {
     "A cluster of one shard": Layout("Atomic", "main", 1),
@@ -41,10 +41,56 @@ COMPOSED = (
 
 
 def served() -> str:
-    """The document as a service with default settings serves it, with sorted keys and a line for each value."""
+    """The outline of the document that a service with default settings serves. A line for each operation: parameters,
+    `*` after a required one, then status codes, and what is answered. A line for each component: its fields, `?`
+    after an optional one, and their types."""
     client = falcon.testing.TestClient(create_app(Settings()))
     document = client.simulate_get("/api/v1/openapi.json").json
-    return json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    lines = [
+        f"GET {path}: {_parameters([*item['parameters'], *item['get']['parameters']])} -> {_answers(item['get'])}"
+        for path, item in document["paths"].items()
+    ]
+    lines += [f"{name}: {_type(schema)}" for name, schema in document["components"]["schemas"].items()]
+    return "\n".join([*lines, ""])
+
+
+def _parameters(parameters: list[Mapping[str, Any]]) -> str:
+    return ", ".join(_name(each["$ref"]) if "$ref" in each else _parameter(each) for each in parameters)
+
+
+def _parameter(parameter: Mapping[str, Any]) -> str:
+    return f"{parameter['name']}{'*' * parameter['required']} {_type(parameter['schema'])}"
+
+
+def _answers(operation: Mapping[str, Any]) -> str:
+    return ", ".join(f"{status} {_answer(answer)}".rstrip() for status, answer in operation["responses"].items())
+
+
+def _answer(answer: Mapping[str, Any]) -> str:
+    """What is answered, if all operations do not share it."""
+    contents = answer.get("content", {}).items()
+    return " | ".join(f"{_type(content['schema'])} as {media}" for media, content in contents)
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """A schema in short: a name, alternatives, values, fields of an object, or a type."""
+    if "$ref" in schema:
+        return _name(schema["$ref"])
+    if alternatives := schema.get("oneOf", schema.get("anyOf")):
+        return " | ".join(map(_type, alternatives))
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "items" in schema:
+        return f"[{_type(schema['items'])}]"
+    if fields := schema.get("properties"):
+        optional = fields.keys() - schema.get("required", ())
+        return "{" + ", ".join(f"{name}{'?' * (name in optional)} {_type(of)}" for name, of in fields.items()) + "}"
+    types = schema.get("type", "any")
+    return types if isinstance(types, str) else " | ".join(types)
+
+
+def _name(reference: str) -> str:
+    return reference.rpartition("/")[2]
 
 
 def written() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every answer against the OpenAPI document, which tests/unit/openapi.json has in full; and its page for people."""
+"""Every answer against the OpenAPI document, and its page for people."""
 
 from collections.abc import Iterator
 from typing import Any

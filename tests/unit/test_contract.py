@@ -1,4 +1,4 @@
-"""The contract with clients: the OpenAPI document as it is served, which openapi.json beside this file has in full."""
+"""The contract with clients: the OpenAPI document as it is served, which openapi.txt beside this file outlines."""
 
 from difflib import unified_diff
 
