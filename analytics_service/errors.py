@@ -18,12 +18,8 @@ class StoreUnavailable(AnalyticsError):
     """ClickHouse cannot be reached or cannot answer now. Retrying later may help."""
 
 
-class ServerAway(StoreUnavailable):
-    """A server of ClickHouse cannot be used now. Another one with the same data may answer."""
-
-
 class QuorumPending(StoreUnavailable):
-    """A server waits for other replicas. In a moment the same statement may succeed, here or on another one."""
+    """A server waits for other replicas. In a moment the same statement may succeed."""
 
 
 class Busy(StoreUnavailable):

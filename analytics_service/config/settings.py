@@ -93,9 +93,8 @@ class Settings:
     )
     clickhouse_url: str | None = _setting(
         None,
-        values.server_urls,
-        "ClickHouse server to use, http(s)://host:port, or several with the same data, separated by commas. Unset: an "
-        "embedded one.",
+        values.server_url,
+        "ClickHouse server to use, http(s)://host:port. Unset: an embedded one.",
     )
     clickhouse_user: str = _setting("default", values.non_empty, "User on that server.")
     clickhouse_password: str = _setting("", str, "Password on that server.", secret=True)
@@ -172,11 +171,6 @@ class Settings:
                 f"those of {' and '.join(settings.binds)}, where the HTTP service listens."
             )
         return settings
-
-    @property
-    def clickhouse_urls(self) -> list[str]:
-        """The servers named by `clickhouse_url`: the first that answers is used."""
-        return self.clickhouse_url.split(",") if self.clickhouse_url else []
 
     @property
     def metrics_endpoint(self) -> int | str | None:

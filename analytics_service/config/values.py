@@ -124,10 +124,6 @@ def server_url(value: str) -> str:
     return value.rstrip("/")
 
 
-def server_urls(value: str) -> str:
-    return ",".join(map(server_url, re.split(", ?", value)))
-
-
 def cluster_name(value: str) -> str:
     if not re.fullmatch(r"[\w.-]+", value, re.ASCII):
         raise ValueError("must consist of letters, digits, _, . and -")

@@ -100,7 +100,7 @@ class Instruments:
         try:
             yield
         except Exception as error:
-            # Alerts name this one; which of several servers was away is in the log.
+            # Alerts name this one; the log says more.
             kind = StoreUnavailable if isinstance(error, StoreUnavailable) else type(error)
             self._query_errors.labels(name, kind.__name__).inc()
             raise

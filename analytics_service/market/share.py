@@ -12,7 +12,7 @@ from sys import maxsize
 from traceback import clear_frames
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from analytics_service.errors import Busy, ServerAway
+from analytics_service.errors import Busy, StoreUnavailable
 
 _T = TypeVar("_T")
 _MISSING = object()
@@ -113,7 +113,8 @@ class Share(Generic[_T]):
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """The value of a key. If making it fails, all that wait get the error, and the next call makes it again.
 
-        Busy if another thread is still making it when this thread's time is over, ServerAway when the gate is closed.
+        Busy if another thread is still making it when this thread's time is over, StoreUnavailable when the gate is
+        closed.
         """
         with self._lock:
             if self._kept is not None and (kept := self._kept.get(key, _MISSING)) is not _MISSING:
@@ -182,7 +183,7 @@ def _waited(future: Future[_T], budget: _Budget | None) -> _T:
                 # At the last moment; or what made it has raised a TimeoutError.
                 return future.result()
         if budget is not None and budget.gate is not None and budget.gate.cause:
-            raise ServerAway(budget.gate.cause)
+            raise StoreUnavailable(budget.gate.cause)
         if seconds_left() == 0:
             raise Busy
 

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks, and those in which ClickHouse must answer at all and then answer a look. So a completed run is
 # shown, and a ClickHouse that hangs is noticed, within two seconds.
-_LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.2, 1.0
+_LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.0, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
 # How long heads are shown while the ledger cannot be read, seconds.

@@ -1,6 +1,8 @@
-"""Makes a client of one server, with the settings that the layout of the store there needs."""
+"""Makes the client of ClickHouse, with the settings that the layout of the store there needs."""
 
+import time
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +14,7 @@ from clickhouse_connect.driver.httputil import get_pool_manager_options
 
 from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import SchemaError
-from analytics_service.market.share import seconds_left
+from analytics_service.market.share import ends_at
 from analytics_service.store.layout import Layout
 from analytics_service.store.reach import ping
 from analytics_service.store.server import address_of, server_of
@@ -31,7 +33,7 @@ common.set_setting("max_connection_age", 0)
 
 
 class Pools(urllib3.PoolManager):
-    """Connections that wait no longer than the thread that uses them may."""
+    """Connections whose requests end in time: within their read time-out in all, and what the thread has left."""
 
     def urlopen(  # type: ignore[override]
         self, method: str, url: str, redirect: bool = True, **kw: Any
@@ -39,23 +41,22 @@ class Pools(urllib3.PoolManager):
         """Send a request, and wait for its answer."""
         # A second connection would have the same time again.
         kw["retries"] = False
-        if (left := seconds_left()) is not None:
-            asked: urllib3.Timeout = kw["timeout"]
-            kw["timeout"] = urllib3.Timeout(max(left, _LEAST_SECONDS), asked.connect_timeout, asked.read_timeout)
+        asked: urllib3.Timeout = kw["timeout"]
+        left = min(ends_at() - time.monotonic(), asked.read_timeout or inf)
+        kw["timeout"] = urllib3.Timeout(max(left, _LEAST_SECONDS), asked.connect_timeout, asked.read_timeout)
         return super().urlopen(method, url, redirect, **kw)
 
 
-def connect(settings: Settings, seconds: float | None = None) -> tuple[Client, Layout]:
+def connect(settings: Settings, pools: Pools) -> tuple[Client, Layout]:
     """A client of the server of settings, and the layout of the store there.
 
-    ServerAway when it accepts no connection or does not answer within so many seconds each, SchemaError if its tables
-    are not those of the cluster in the settings. The caller translates errors of the driver.
+    StoreUnavailable when it accepts no connection or does not answer, SchemaError if its tables are not those of the
+    cluster in the settings. The caller translates errors of the driver.
     """
     server = server_of(settings)
     url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
-    pools = _pools(settings)
-    ping(pools, server.url, seconds or _CONNECT_SECONDS)
+    ping(pools, server.url, _CONNECT_SECONDS)
     client = clickhouse_connect.get_client(
         host=url.hostname,
         port=url.port or 8123,
@@ -84,7 +85,8 @@ def connect(settings: Settings, seconds: float | None = None) -> tuple[Client, L
     return client, layout
 
 
-def _pools(settings: Settings) -> Pools:
+def pools_for(settings: Settings) -> Pools:
+    """Connections to the server of settings. None is made before its first use."""
     options = get_pool_manager_options(
         maxsize=WORKER_THREADS,
         retries=False,
@@ -106,7 +108,7 @@ def _patient(kind: type[Connection], settings: Settings) -> type[Connection]:
 
 def _layout_of(client: Client, settings: Settings) -> Layout:
     """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
-    if not settings.clickhouse_urls:
+    if settings.clickhouse_url is None:
         return Layout()
     engine, table_engine = _row(client, "table_engines", database=settings.clickhouse_database)
     cluster, shards = settings.clickhouse_cluster or "", 0

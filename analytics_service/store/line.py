@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from sys import maxsize
 
-from analytics_service.errors import Busy, ServerAway
+from analytics_service.errors import Busy, StoreUnavailable
 from analytics_service.market.share import Gate, ends_at, seconds_left, waits_in_line
 
 
@@ -27,7 +27,8 @@ class Line(Gate):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Have a turn in the block. Busy when the request's time is over first, ServerAway while the line is closed."""
+        """Have a turn in the block. Busy when the request's time is over first, StoreUnavailable while the line is
+        closed."""
         if not waits_in_line():
             yield
             return
@@ -46,24 +47,24 @@ class Line(Gate):
             refused = [*self._waiting]
             self._waiting.clear()
         for waiting in refused:
-            waiting.set_exception(ServerAway(cause))
+            waiting.set_exception(StoreUnavailable(cause))
 
     def open(self) -> None:
         """Let threads have turns again."""
         self.cause = ""
 
-    def refusal(self) -> Busy | ServerAway:
+    def refusal(self) -> Busy | StoreUnavailable:
         """The error of a thread whose time is over."""
-        return ServerAway(self.cause) if self.cause else Busy()
+        return StoreUnavailable(self.cause) if self.cause else Busy()
 
     def _enters_at_once(self) -> bool:
         with self._lock:
             return self._takes_free()
 
     def _takes_free(self) -> bool:
-        """Whether a turn was free, and is taken. ServerAway while the line is closed."""
+        """Whether a turn was free, and is taken. StoreUnavailable while the line is closed."""
         if self.cause:
-            raise ServerAway(self.cause)
+            raise StoreUnavailable(self.cause)
         is_free = self._free > 0
         self._free -= is_free
         return is_free

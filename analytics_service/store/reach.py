@@ -16,16 +16,19 @@ from urllib3.exceptions import (
     TimeoutError,
 )
 
-from analytics_service.errors import ServerAway
+from analytics_service.errors import StoreUnavailable
 
 # Part of ClickHouse's answer to HTTP on its native port.
 _NATIVE_PORT = b"clickhouse-client"
+# Of HTTP: Bad Gateway, Service Unavailable, Gateway Timeout. ClickHouse answers none of them to a ping.
+_PROXY_REFUSALS = (502, 503, 504)
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
-    """ServerAway, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
+    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
 
-    User and password are not sent. Any answer counts, except that of ClickHouse's native port.
+    User and password are not sent. Any answer counts, except that of ClickHouse's native port, and of a proxy that
+    reaches no server.
     """
     # Connecting and reading have separate limits, because on a busy machine connecting alone may take a while.
     timeout = urllib3.Timeout(connect=seconds, read=seconds)
@@ -37,13 +40,15 @@ def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
     except (HTTPError, OSError) as error:
         raise unreachable(url, cause_of(error)) from error
+    if answer.status in _PROXY_REFUSALS:
+        raise unreachable(url, "a proxy in front of it says so")
     if _NATIVE_PORT in answer.data:
         raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
 
 
-def unreachable(url: str, cause: str) -> ServerAway:
+def unreachable(url: str, cause: str) -> StoreUnavailable:
     """The error of a server that cannot be reached."""
-    return ServerAway(f"ClickHouse at {url} cannot be reached: {cause}.")
+    return StoreUnavailable(f"ClickHouse at {url} cannot be reached: {cause}.")
 
 
 def cause_of(error: BaseException | None) -> str:

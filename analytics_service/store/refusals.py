@@ -76,6 +76,8 @@ def _of_server(error: DatabaseError, operation: str, url: str, peer: str) -> Ana
         )
     if error.code == _DISK_FULL or _NO_SPACE in str(error):
         return DiskFull(operation)
+    if isinstance(error.__cause__, urllib3.exceptions.ReadTimeoutError):
+        return StoreUnavailable(f"ClickHouse at {url} did not answer in time ({operation}).")
     if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
         return unreachable(url, cause_of(error.__cause__))
     if error.code in _QUORUM:

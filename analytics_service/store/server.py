@@ -85,12 +85,12 @@ class Server:
 
 
 def server_of(settings: Settings) -> Server:
-    """The (first) ClickHouse that settings name by URL, or else the server in their data folder.
+    """The ClickHouse that settings name by URL, or else the server in their data folder.
 
     StoreUnavailable when none runs there, or its password cannot be read.
     """
-    if urls := settings.clickhouse_urls:
-        return Server(urls[0], settings.clickhouse_user, settings.clickhouse_password)
+    if settings.clickhouse_url is not None:
+        return Server(settings.clickhouse_url, settings.clickhouse_user, settings.clickhouse_password)
     folder = settings.data_dir.absolute()
     running = require_running(folder)
     return Server(running.url, running.user, read_password(folder / PASSWORD), folder)

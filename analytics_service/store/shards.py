@@ -19,8 +19,8 @@ SHARDS = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A server of the cluster, or of several with the same data: the number of its shard, from 1, its host and port, or
-    its URL, as it is configured, and whether it answers."""
+    """A server of the cluster: the number of its shard, from 1, its host and port as configured, and whether it
+    answers."""
 
     shard: int
     address: str
@@ -28,10 +28,9 @@ class Replica:
 
 
 def read_replicas(store: Store) -> Sequence[Replica]:
-    """The servers of the cluster, in order; without one those of the settings, if these are several. Takes up to some
-    seconds while one of the cluster hangs."""
+    """The servers of the cluster, in order; none without one. Takes up to some seconds while one hangs."""
     if not (cluster := store.layout.cluster):
-        return [Replica(1, url, up) for url, up in store.servers.items()]
+        return []
     rows = store.frame("replicas", store.layout.on_all_servers("one"), cluster=cluster)
     # An address may be listed twice. Then ClickHouse asks it once.
     up = {address for _, address, is_up in rows.iter_rows() if is_up}

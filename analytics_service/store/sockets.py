@@ -5,6 +5,8 @@ Finds the process at the other end of a local TCP connection in Linux's /proc.
 Nothing is sent to the embedded ClickHouse before the listening process is verified (rule 9.1).
 """
 
+import http.client
+import io
 import os
 import select
 import socket
@@ -12,16 +14,20 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from analytics_service.errors import StoreUnavailable
+from analytics_service.market.share import ends_at
 from analytics_service.store.server import RUNNING, require_running
 
 _PROC = Path("/proc")
 _PAUSE_MS = 1
+# A socket takes a time-out of 0 for none at all.
+_LEAST_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +105,44 @@ def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) 
         raise StoreUnavailable("Another process listens where the embedded ClickHouse did. It was sent nothing.")
 
 
+class _Reads(io.RawIOBase):
+    """What a connection receives until its time-out is over: a time-out of a socket holds for each read."""
+
+    def __init__(self, reads: io.RawIOBase, connection: socket.socket) -> None:
+        self._reads, self._connection = reads, connection
+        self._ends_at = time.monotonic() + (connection.gettimeout() or inf)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._connection.settimeout(max(self._ends_at - time.monotonic(), _LEAST_SECONDS))
+        return self._reads.readinto(buffer)
+
+    def close(self) -> None:
+        self._reads.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer that ends when the time-out of its connection is over, however slowly its bytes come."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.fp = io.BufferedReader(_Reads(self.fp.detach(), sock))
+
+
 class Connection(HTTPConnection):
     """A connection that has so many seconds to send each part of a body. By default it has those of connecting."""
 
     sending_seconds = 30.0
+    response_class = _Response
 
     def request(self, *arguments: Any, **options: Any) -> None:
         """Send a request."""
         if self.is_closed:
             self.connect()
-        self.timeout = self.sending_seconds
+        self.timeout = min(self.sending_seconds, max(ends_at() - time.monotonic(), _LEAST_SECONDS))
         super().request(*arguments, **options)
 
 

@@ -7,18 +7,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import count
 from typing import NamedTuple
-
-import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.store.server import read_running
 from tests.acceptance.conftest import FIRST, Service, stop
-from tests.clickhouse import by_url
 from tests.processes import PATIENCE, slack, until
-from tests.relay import Relay
 
 DAY = 86_400
 # More than the one worker has threads, which are more than it has queries at once.
@@ -104,37 +99,6 @@ def ask_while_it_hangs(service: Service, path: str) -> list[Answer]:
         answers.append(ask(service, path))
         time.sleep(0.2)
     return answers
-
-
-@pytest.mark.slow
-def test_while_one_of_two_servers_answers_requests_are_answered(imported: Service, own: Service) -> None:
-    """Relays stand for the servers, and each hangs in turn. Meanwhile a few may get a 503, and none waits for long."""
-    server = by_url(Settings(data_dir=imported.data_dir))
-    with Relay(server) as first, Relay(server) as second, ThreadPoolExecutor(CALLERS) as callers:
-        environ = {"URL": f"{first.url},{second.url}", "USER": server.clickhouse_user}
-        environ |= {"PASSWORD": server.clickhouse_password}
-        own.source = None
-        own.environ = {f"ANALYTICS_CLICKHOUSE_{name}": value for name, value in environ.items()}
-        process, numbers = own.serve(), count()
-
-        def asked(seconds: float) -> list[Answer]:
-            """The answers to a caller that asks for one page after the other, each of which is read from the store."""
-            answers, end = [], time.monotonic() + seconds
-            while time.monotonic() < end:
-                answers.append(ask(own, page(next(numbers), "w")))
-            return answers
-
-        until(lambda: own.get("/readyz")[0] == 200)
-        for hanging, other in ((first, second), (second, first)):
-            other.hangs.clear()
-            until(lambda: ask(own, page(next(numbers), "w")).status == 200)
-            hanging.hangs.set()
-            at_first = [answer for one in [callers.submit(asked, 3) for _ in range(CALLERS)] for answer in one.result()]
-            assert max(answer.seconds for answer in at_first) < 6 * slack()
-            assert {answer.status for answer in at_first} <= {200, 503}
-            assert {answer.status for answer in asked(1)} == {200}
-        assert f"ClickHouse at {first.url} cannot be reached: it does not answer. Asking the next" in own.printed()
-        assert stop(process) == 0
 
 
 def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service) -> None:

@@ -186,7 +186,7 @@ def test_a_shard_that_hangs_is_named_within_seconds(stores: Stores) -> None:
     """On a connection that was open before, the server that is asked notices it only after five seconds."""
     away, asked = stores.shards[2], stores.shards[0]
     named = f"ClickHouse at {asked.url} cannot reach {away.host} of its cluster"
-    late = f"ClickHouse at {asked.url} did not answer in time .* Perhaps another server of its cluster hangs"
+    late = f"ClickHouse at {asked.url} did not answer in time"
     with away.paused():
         begun = time.monotonic()
         with within(5), pytest.raises(StoreUnavailable) as caught:

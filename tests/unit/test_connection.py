@@ -3,8 +3,8 @@
 import io
 import socket
 from collections.abc import Sequence
-from contextlib import closing
-from time import sleep
+from contextlib import closing, suppress
+from time import monotonic, sleep
 from typing import cast
 
 import polars as pl
@@ -13,11 +13,12 @@ import urllib3
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
 from clickhouse_connect.driver.httputil import all_managers
+from urllib3.exceptions import ReadTimeoutError
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import QuorumPending, ServerAway, StoreUnavailable
+from analytics_service.errors import QuorumPending, StoreUnavailable
 from analytics_service.market.share import in_thread, within
-from analytics_service.store.client import _pools, connect
+from analytics_service.store.client import connect, pools_for
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import Layout
 
@@ -33,8 +34,7 @@ class Answering(Store):
         super().__init__(Settings(clickhouse_url=URL))
         self._layout = layout or Layout()
         self._answers = [*answers]
-        for server in self._failover.candidates():
-            server.client(lambda: client or cast(Client, self))
+        self._clients["client"] = client or cast(Client, self)
 
     def raw_query(self, *_: object, **__: object) -> bytes:
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -189,8 +189,8 @@ def test_the_driver_keeps_no_connections_of_attempts_to_connect() -> None:
     before = {*all_managers}
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(ServerAway):
-        connect(Settings(clickhouse_url=url))
+    with pytest.raises(StoreUnavailable):
+        connect(settings := Settings(clickhouse_url=url), pools_for(settings))
     assert {*all_managers} == before
 
 
@@ -209,6 +209,29 @@ def test_a_server_may_take_rows_more_slowly_than_a_connection() -> None:
         answered = in_thread(read_late)
         timeout = urllib3.Timeout(connect=0.1, read=10)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        pools = _pools(Settings(clickhouse_url=url))
+        pools = pools_for(Settings(clickhouse_url=url))
         assert pools.request("POST", url, body=iter([b"\n" * 2**24]), timeout=timeout).status == 200
         answered.result(10)
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"HTTP/1.1 200 OK\r\nX-Progress: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"]
+)
+def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_of_its_request(beginning: bytes) -> None:
+    """Each byte comes long before the time-out of a read."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+
+        def drip() -> None:
+            with listener.accept()[0] as taken, suppress(OSError):
+                taken.sendall(beginning)
+                for _ in range(100):
+                    sleep(0.05)
+                    taken.sendall(b"1")
+
+        dripping = in_thread(drip)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        begun, pools = monotonic(), pools_for(Settings(clickhouse_url=url))
+        with within(0.3), pytest.raises(ReadTimeoutError):
+            pools.request("GET", url, timeout=urllib3.Timeout(connect=10, read=10))
+        assert monotonic() - begun < 3
+        dripping.result(10)

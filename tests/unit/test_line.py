@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from analytics_service.errors import Busy, ServerAway
+from analytics_service.errors import Busy, StoreUnavailable
 from analytics_service.market.share import within
 from analytics_service.store.line import Line
 from tests.processes import until
@@ -82,10 +82,10 @@ def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
     with queued(line, 3) as came:
         line.close("The store does not answer.")
         for _, waiting in came[1:]:
-            assert isinstance(waiting.exception(TIMEOUT), ServerAway)
-        with within(TIMEOUT), pytest.raises(ServerAway, match="does not answer"), line.turn():
+            assert isinstance(waiting.exception(TIMEOUT), StoreUnavailable)
+        with within(TIMEOUT), pytest.raises(StoreUnavailable, match="does not answer"), line.turn():
             pytest.fail("It had a turn.")
-        assert isinstance(line.refusal(), ServerAway)
+        assert isinstance(line.refusal(), StoreUnavailable)
         line.open()
         assert isinstance(line.refusal(), Busy)
         came[0][0].go_on.set()

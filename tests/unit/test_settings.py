@@ -67,7 +67,7 @@ MALFORMED = [
     ),
     ("CLICKHOUSE_URL", [" http://clickhouse:8123", "http://clickhouse:8123#", "http://clickhouse:8123?"]),
     # urlsplit drops a tab.
-    ("CLICKHOUSE_URL", ["http://click\thouse:8123", "http://a,b:8123", "http://a:8123,", "http://-a:8123"]),
+    ("CLICKHOUSE_URL", ["http://click\thouse:8123", "http://a:8123,http://b:8123", "http://-a:8123"]),
     ("CLICKHOUSE_URL", ["http://[::g]:8123", "http://[::1]x:8123"]),
     ("CLICKHOUSE_USER", [""]),
     ("CLICKHOUSE_DATABASE", ["9lives", "a`; DROP DATABASE b", "system", "INFORMATION_SCHEMA", "service_log"]),
@@ -114,7 +114,6 @@ def test_every_setting_is_parsed_from_its_variable() -> None:
         ("SOURCE", "http://[::1]:8000/a.b/c/", "http://[::1]:8000/a.b/c"),
         ("CORS_ORIGINS", "*", "*"),
         ("CLICKHOUSE_URL", "http://db_1:8123", "http://db_1:8123"),
-        ("CLICKHOUSE_URL", "https://a:8443/, https://b:8443", "https://a:8443,https://b:8443"),
         ("CLICKHOUSE_URL", "http://a-b.example.:8123", "http://a-b.example.:8123"),
         ("CLICKHOUSE_URL", "HTTP://[fd00::2]:8123", "HTTP://[fd00::2]:8123"),
     ],

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from cachetools import LRUCache
 
-from analytics_service.errors import Busy, ServerAway, StoreUnavailable
+from analytics_service.errors import Busy, StoreUnavailable
 from analytics_service.market.share import Gate, Part, Share, ShareApart, seconds_left, within
 from tests.processes import until
 
@@ -121,7 +121,7 @@ def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
         first = pool.submit(share.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
         gate.cause = "The store hangs."
-        with within(TIMEOUT, gate), pytest.raises(ServerAway, match="hangs"):
+        with within(TIMEOUT, gate), pytest.raises(StoreUnavailable, match="hangs"):
             share.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
