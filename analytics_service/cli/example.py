@@ -18,6 +18,7 @@ _FILES = {
     "grafana": "grafana.json",
     "grafana-alerts": "grafana-alerts.yml",
     "grafana-http": "grafana-http.json",
+    "haproxy": "haproxy.cfg",
     "nginx": "nginx.conf",
     "prometheus-rules": "prometheus-rules.yml",
     "source-views": "source-views.sql",
@@ -47,10 +48,11 @@ def example(name: str, folder: Path | None) -> None:
     """Print a file to start from.
 
     `systemd` is a unit for `up` or `serve`, `systemd-jobs` one for `jobs run`, and `env` the settings file of both.
-    `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy. `grafana` is a dashboard of protocol
-    and jobs by SQL, `grafana-alerts` has alerts on them; `grafana-http` is a dashboard of HTTP by Prometheus,
-    `prometheus-rules` has alerts on the service. `source` is a Python package with a source of snapshots, and
-    `source-views` has the SQL of one that reads ClickHouse. `cluster` says how servers of ClickHouse come and go.
+    `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy. `haproxy` puts several ClickHouse
+    servers behind one address. `grafana` is a dashboard of protocol and jobs by SQL, `grafana-alerts` has alerts on
+    them; `grafana-http` is a dashboard of HTTP by Prometheus, `prometheus-rules` has alerts on the service. `source` is
+    a Python package with a source of snapshots, and `source-views` has the SQL of one that reads ClickHouse. `cluster`
+    says how servers of ClickHouse come and go.
     Examples:
 
     \b

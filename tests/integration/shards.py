@@ -70,6 +70,17 @@ class Shard:
         finally:
             self._process.send_signal(signal.SIGCONT)
 
+    @contextmanager
+    def killed(self) -> Iterator[None]:
+        """The server is gone during the block."""
+        assert self._process is not None
+        self._process.kill()
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
     def answers(self) -> bool:
         """Whether the server answers."""
         try:
