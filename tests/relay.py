@@ -37,11 +37,6 @@ class Relay:
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    @property
-    def connections(self) -> int:
-        """How many connections were made."""
-        return len(self._sockets) // 2
-
     def _accept(self) -> None:
         while True:
             try:

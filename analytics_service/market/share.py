@@ -18,6 +18,7 @@ _T = TypeVar("_T")
 _MISSING = object()
 # Seconds after which a thread that waits for another one looks whether that can go on at all.
 _GLANCE = 0.2
+_LEAST_SECONDS = 0.001
 
 
 class Gate:
@@ -73,6 +74,11 @@ def ends_at() -> float:
     """When this thread's time is over, on the monotonic clock."""
     budget = _BUDGET.get()
     return inf if budget is None else budget.ends_at
+
+
+def remaining(limit: float) -> float:
+    """So many seconds, or what this thread has left if that is less. Never 0, which others take for no limit."""
+    return max(min(limit, ends_at() - time.monotonic()), _LEAST_SECONDS)
 
 
 def waits_in_line() -> bool:

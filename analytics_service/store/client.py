@@ -1,6 +1,5 @@
 """Makes the client of ClickHouse, with the settings that the layout of the store there needs."""
 
-import time
 from collections.abc import Sequence
 from math import inf
 from typing import Any
@@ -14,7 +13,7 @@ from clickhouse_connect.driver.httputil import get_pool_manager_options
 
 from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import SchemaError
-from analytics_service.market.share import ends_at
+from analytics_service.market.share import remaining
 from analytics_service.store.layout import Layout
 from analytics_service.store.reach import ping
 from analytics_service.store.server import address_of, server_of
@@ -23,8 +22,6 @@ from analytics_service.store.sql import named_query
 
 # Seconds in which a server must accept the first connection and answer.
 _CONNECT_SECONDS = 4
-# The least time-out that urllib3 is given: it takes none of 0.
-_LEAST_SECONDS = 0.001
 
 # The driver closes connections of a certain age, and for that keeps every pool for ever, also that of each attempt to
 # reach a server that is away. At exit it trips over one that a thread adds. ClickHouse itself closes a connection that
@@ -42,8 +39,8 @@ class Pools(urllib3.PoolManager):
         # A second connection would have the same time again.
         kw["retries"] = False
         asked: urllib3.Timeout = kw["timeout"]
-        left = min(ends_at() - time.monotonic(), asked.read_timeout or inf)
-        kw["timeout"] = urllib3.Timeout(max(left, _LEAST_SECONDS), asked.connect_timeout, asked.read_timeout)
+        left = remaining(asked.read_timeout or inf)
+        kw["timeout"] = urllib3.Timeout(left, asked.connect_timeout, asked.read_timeout)
         return super().urlopen(method, url, redirect, **kw)
 
 

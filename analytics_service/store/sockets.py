@@ -21,7 +21,7 @@ from typing import Any
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.share import ends_at
+from analytics_service.market.share import remaining
 from analytics_service.store.server import RUNNING, require_running
 
 _PROC = Path("/proc")
@@ -142,7 +142,7 @@ class Connection(HTTPConnection):
         """Send a request."""
         if self.is_closed:
             self.connect()
-        self.timeout = min(self.sending_seconds, max(ends_at() - time.monotonic(), _LEAST_SECONDS))
+        self.timeout = remaining(self.sending_seconds)
         super().request(*arguments, **options)
 
 

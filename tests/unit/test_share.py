@@ -10,7 +10,7 @@ import pytest
 from cachetools import LRUCache
 
 from analytics_service.errors import Busy, StoreUnavailable
-from analytics_service.market.share import Gate, Part, Share, ShareApart, seconds_left, within
+from analytics_service.market.share import Gate, Part, Share, ShareApart, remaining, seconds_left, within
 from tests.processes import until
 
 TIMEOUT = 30
@@ -170,8 +170,10 @@ def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
     with within(60), ThreadPoolExecutor(1) as pool:
         assert 59 < (seconds_left() or 0) <= 60
         assert pool.submit(seconds_left).result(TIMEOUT) is None
+        assert (remaining(1), 59 < remaining(90) <= 60) == (1, True)
         with within(0):
             assert seconds_left() == 0
+            assert 0 < remaining(1) < 0.01
     assert seconds_left() is None
 
 
