@@ -20,15 +20,12 @@ from analytics_service.errors import StoreUnavailable
 
 # Part of ClickHouse's answer to HTTP on its native port.
 _NATIVE_PORT = b"clickhouse-client"
-# Of HTTP: Bad Gateway, Service Unavailable, Gateway Timeout. ClickHouse answers none of them to a ping.
-_PROXY_REFUSALS = (502, 503, 504)
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
     """StoreUnavailable, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
 
-    User and password are not sent. Any answer counts, except that of ClickHouse's native port, and of a proxy that
-    reaches no server.
+    User and password are not sent. Any answer counts, except that of ClickHouse's native port.
     """
     # Connecting and reading have separate limits, because on a busy machine connecting alone may take a while.
     timeout = urllib3.Timeout(connect=seconds, read=seconds)
@@ -40,8 +37,6 @@ def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
     except (HTTPError, OSError) as error:
         raise unreachable(url, cause_of(error)) from error
-    if answer.status in _PROXY_REFUSALS:
-        raise unreachable(url, "a proxy in front of it says so")
     if _NATIVE_PORT in answer.data:
         raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
 
