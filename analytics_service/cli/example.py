@@ -52,7 +52,7 @@ def example(name: str, folder: Path | None) -> None:
     servers behind one address. `grafana` is a dashboard of protocol and jobs by SQL, `grafana-alerts` has alerts on
     them; `grafana-http` is a dashboard of HTTP by Prometheus, `prometheus-rules` has alerts on the service. `source` is
     a Python package with a source of snapshots, and `source-views` has the SQL of one that reads ClickHouse. `cluster`
-    says how servers of ClickHouse come and go.
+    copies a store into one of more shards.
     Examples:
 
     \b

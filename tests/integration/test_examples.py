@@ -23,16 +23,12 @@ from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.market.instants import DAY
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
-from analytics_service.store.ledger import HEADS_VIEW
 from analytics_service.store.server import RESEARCHER_PASSWORD, read_password
-from analytics_service.store.sql import statements
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.clickhouse import Client
 from tests.clickhouse import client as own_client
-from tests.integration.conftest import Run, simulate
+from tests.integration.conftest import simulate
 from tests.integration.databases import database
 from tests.integration.routes import NOON, at
 from tests.unit.test_cli import run
@@ -222,18 +218,6 @@ def test_alerts_over_sql_fire_for_what_is_wrong_in_the_store(ask: Ask) -> None:
         "Rows are lost",
         "Values may be wrong",
     }
-
-
-def test_clickhouse_parses_what_servers_of_a_cluster_need(store: Store, client: Client, run: Run) -> None:
-    """The first of the statements answers those that make every table on a new server."""
-    needed = statements(printed("cluster").replace("'analytics'", f"'{store.database}'"))
-    made = [row[0] for row in run(needed[0])]
-    for statement in [*needed, *made]:
-        client.query("SELECT formatQuery({statement:String})", {"statement": statement})
-    stored = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT empty(data_paths)")
-    created = [re.match(rf"CREATE (TABLE|MATERIALIZED VIEW) {store.database}\.(\w+) UUID '", each) for each in made]
-    assert {match[2] for match in created if match} == {*(name for (name,) in stored), HEADS_VIEW}
-    assert [match[1] for match in created if match].index("MATERIALIZED VIEW") == len(made) - 1
 
 
 @pytest.mark.parametrize("name", ["systemd", "systemd-jobs"])
