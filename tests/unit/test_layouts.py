@@ -7,8 +7,8 @@ import pytest
 from analytics_service.store.layout import SPLIT, Layout
 from analytics_service.store.schema import Applied, shipped, tables_of, unapplied
 from analytics_service.store.sql import created, scripts
-from tests.golden import LAYOUTS, LAYOUTS_FILE, layouts
 
+ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 3)
 # System tables that say the same on all servers of a cluster.
 _SAME = {"clusters", "columns", "databases", "tables"}
 MADE_BEFORE = [
@@ -32,28 +32,34 @@ def test_only_queries_about_the_asked_server_read_what_no_other_server_knows() -
     assert own == {"broken_parts", "free_room", "researcher_limits"}
 
 
-def test_the_golden_file_is_up_to_date() -> None:
-    """`python -m tests.golden` writes it."""
-    assert layouts() == LAYOUTS_FILE.read_text("utf-8")
-
-
 @pytest.mark.parametrize("layout", [Layout(), Layout("Atomic"), Layout("Shared")])
 def test_on_a_single_server_and_in_the_cloud_placeholders_are_empty(layout: Layout) -> None:
     assert {*layout.placeholders.values()} == {""}
     assert layout.rendered("CREATE TABLE a{local}{on_cluster}", "analytics") == ["CREATE TABLE a"]
 
 
-def test_servers_that_have_not_executed_a_statement_are_told_from_its_answer() -> None:
-    """In a Replicated database by shard and replica. On a single server no statement has such an answer."""
-    answer = ["s1", "r1", "OK", "1", "0\ns1", "r2", "QUEUED", "1", "0"]
-    assert Layout("Replicated").left_out(answer) == ["s1:r2"]
-    assert Layout().left_out(answer) == []
-    assert Layout("Replicated").left_out("") == []
-
-
 def test_a_database_that_sends_ddl_itself_needs_no_cluster() -> None:
-    one = LAYOUTS["A cluster of one shard"].placeholders
-    assert Layout("Replicated", "main", 3).placeholders == {**one, "on_cluster": ""}
+    assert Layout("Replicated", "main", 3).placeholders == {**ONE_SHARD.placeholders, "on_cluster": ""}
+
+
+def test_a_statement_is_for_all_servers_and_for_the_parts_of_a_split_table() -> None:
+    """Also of its staging tables. Rows are deleted from the parts only."""
+    created = "CREATE TABLE IF NOT EXISTS cell{local}{on_cluster} (n UInt8)\nENGINE = {replicated}MergeTree ORDER BY n"
+    assert ONE_SHARD.rendered(created, "analytics") == [
+        "CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main' (n UInt8)\nENGINE = ReplicatedMergeTree ORDER BY n"
+    ]
+    assert THREE_SHARDS.rendered(created, "analytics") == [
+        "CREATE TABLE IF NOT EXISTS cell_local ON CLUSTER 'main' (n UInt8)\nENGINE = ReplicatedMergeTree ORDER BY n",
+        "CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main' AS cell_local\n"
+        "ENGINE = Distributed('main', 'analytics', 'cell_local', cityHash64(asset_id))",
+    ]
+    assert THREE_SHARDS.rendered("DROP TABLE event_staging_1{local}{on_cluster}", "analytics") == [
+        "DROP TABLE event_staging_1_local ON CLUSTER 'main'",
+        "DROP TABLE event_staging_1 ON CLUSTER 'main'",
+    ]
+    assert THREE_SHARDS.rendered("DELETE FROM cell{local}{on_cluster} WHERE true", "analytics") == [
+        "DELETE FROM cell_local ON CLUSTER 'main' WHERE true"
+    ]
 
 
 def test_each_table_is_split_or_copied() -> None:
@@ -73,6 +79,5 @@ def test_a_store_that_was_made_before_scripts_had_placeholders_goes_on() -> None
 def test_a_layout_fits_the_tables_that_it_makes() -> None:
     """A process that is set up otherwise would read and write less carefully than it must."""
     engines = ("ReplacingMergeTree", "SharedReplacingMergeTree", "ReplicatedReplacingMergeTree", "Distributed")
-    one, several, *_ = LAYOUTS.values()
-    fitting = {layout: [engine for engine in engines if layout.fits(engine)] for layout in (Layout(), one, several)}
-    assert fitting == {Layout(): [*engines[:2]], one: [engines[2]], several: [engines[3]]}
+    fitting = [[engine for engine in engines if layout.fits(engine)] for layout in (Layout(), ONE_SHARD, THREE_SHARDS)]
+    assert fitting == [[*engines[:2]], [engines[2]], [engines[3]]]
