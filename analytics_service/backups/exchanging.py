@@ -8,13 +8,11 @@ the next restore completes one that was killed, and no process completes it othe
 
 from collections.abc import Iterable, Sequence
 
-from analytics_service.errors import BackupFailed
 from analytics_service.store.connection import Store
 from analytics_service.store.corrections import beating
 from analytics_service.store.layout import named
 from analytics_service.store.ledger import REWRITES, record_rewrite
 from analytics_service.store.schema import shipped, tables_of
-from analytics_service.store.shards import read_replicas, require_same_tables, told_away
 from analytics_service.store.sql import filled
 
 _PLAN = "exchange_plan"
@@ -28,13 +26,11 @@ def plan(beside: Store) -> None:
 
 
 def exchange(store: Store, database: str, families: Sequence[str], version: int) -> None:
-    """Exchange the tables that are not exchanged yet with those in a database, as a rewrite of families. BackupFailed
-    if a server is away: it would show old rows when it is back."""
+    """Exchange the tables that are not exchanged yet with those in a database, as a rewrite of families."""
 
     def record(finished: int) -> None:
         record_rewrite(store, families, version, finished)
 
-    _require_all_servers(store)
     planned = dict(store.frame(_PLAN, {"database": f"`{database}`"}).iter_rows())
     present = _uuids(store, planned)
     # From here on, it must be completed.
@@ -43,15 +39,8 @@ def exchange(store: Store, database: str, families: Sequence[str], version: int)
         for name, uuid in planned.items():
             if present[name] != uuid:
                 store.execute(f"EXCHANGE TABLES `{store.database}`.{name} AND `{database}`.{name}{{on_cluster}}")
-        _require_all_servers(store)
         record(finished=1)
 
 
 def _uuids(store: Store, names: Iterable[str]) -> dict[str, str]:
     return dict(store.frame("table_uuids", names=list(names)).iter_rows())
-
-
-def _require_all_servers(store: Store) -> None:
-    if store.layout.cluster and (away := told_away(read_replicas(store))):
-        raise BackupFailed(f"{'; '.join(away)}. A restore needs all servers: restore again once they answer.")
-    require_same_tables(store)

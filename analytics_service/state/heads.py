@@ -14,6 +14,7 @@ from analytics_service.errors import (
     AnalyticsError,
     Busy,
     NoSnapshot,
+    NotReady,
     OtherShards,
     SchemaError,
     StoreUnavailable,
@@ -28,7 +29,6 @@ from analytics_service.store.losses import Loss
 from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
-from analytics_service.store.shards import require_shards
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +43,14 @@ _LONGEST_OUTAGE = 300.0
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
 _CHECK_INTERVAL, _FACT_SECONDS = 60.0, 15.0
+# Seconds between checks where large tables are split, whose shards are compared, too.
+_SHARDS_INTERVAL = 5.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 NOT_CURRENT = "the schema is not current"
-_OTHER_SHARDS = "the cluster's shards are not those of the store; `analytics-service migrate` says which"
+_OTHER_SHARDS = (
+    "the shards of cluster {} are not those of the store. `analytics-service migrate` says which they must be; then "
+    "restart the service"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +124,16 @@ class Heads:
         self._last_look: Look | AnalyticsError | None = None
         self._last_success: Look | None = None
         self._checked_at = float("-inf")
+        self._other_shards = ""
 
     def shown(self) -> ShownHeads:
         """The heads that readers are shown: the same object until a head changes.
 
-        StoreUnavailable when they are not recent enough.
+        StoreUnavailable when they are not recent enough, NotReady when the cluster has other shards than the store.
         """
         newest = self._newest or self._first()
+        if self._other_shards:
+            raise NotReady(f"Not ready: {self._other_shards}.")
         if self._is_outdated:
             raise StoreUnavailable("The ledger could not be read for too long.")
         return newest
@@ -222,20 +230,26 @@ class Heads:
         return ledger
 
     def _outdated(self, now: float) -> str:
-        """Why the schema cannot be used. It seldom changes, so of a current schema only the shards are checked at every
-        look."""
+        """Why the schema cannot be used. A current one is checked again after a while, as it seldom changes. Other
+        shards stay noted, because memory may hold what was read from them."""
+        if self._other_shards:
+            return self._other_shards
         was_current = isinstance(self._last_look, Look) and self._last_look.schema_current
+        interval = _SHARDS_INTERVAL if self._store.layout.is_split else _CHECK_INTERVAL
+        if was_current and now < self._checked_at + interval:
+            return ""
+        self._checked_at = now
         try:
-            if was_current and now < self._checked_at + _CHECK_INTERVAL:
-                require_shards(self._store)
-                return ""
-            self._checked_at = now
             if pending(self._store):
                 return NOT_CURRENT
+        except OtherShards as error:
+            log.error("%s", error)
+            self._other_shards = _OTHER_SHARDS.format(self._store.layout.cluster)
+            return self._other_shards
         except SchemaError as error:
             if was_current:
                 log.error("%s", error)
-            return _OTHER_SHARDS if isinstance(error, OtherShards) else NOT_CURRENT
+            return NOT_CURRENT
         return ""
 
     def _shown(self, ledger: Ledger, before: ShownHeads) -> ShownHeads:

@@ -202,7 +202,7 @@ class Monitor:
             families=tuple(_family(ledger, facts, family, intervals.get(family), now) for family in families),
             facts=facts,
             origins=tuple(sorted(ledger.origins, key=str)),
-            withheld=_withheld(ledger, self._heads.shown().without),
+            withheld=_withheld(ledger, self._heads.shown().without) if look.schema_current else (),
             losses=ledger.losses,
         )
 

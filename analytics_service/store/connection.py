@@ -4,7 +4,7 @@ import io
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +16,6 @@ import urllib3
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import (
     ClickHouseError,
-    DatabaseError,
 )
 from clickhouse_connect.driver.summary import QuerySummary
 
@@ -27,7 +26,7 @@ from analytics_service.store.client import connect, pools_for
 from analytics_service.store.layout import Layout
 from analytics_service.store.line import Line
 from analytics_service.store.reach import ping
-from analytics_service.store.refusals import is_left_to_others, reason_of, translated
+from analytics_service.store.refusals import translated
 from analytics_service.store.retries import Retries
 from analytics_service.store.server import LOST_WRITES, address_of, require_running, server_of
 from analytics_service.store.sql import Parts, named_query
@@ -103,7 +102,6 @@ class Store:
                 fmt="ArrowStream",
                 settings={
                     **self._limited,
-                    **self.layout.timeouts,
                     "output_format_arrow_compression_method": "none",
                     # By default the driver makes the server buffer complete answers. That is not needed, because a
                     # truncated answer raises anyway.
@@ -207,30 +205,14 @@ class Store:
         self._carry_out("statement", statement, use_database=in_database)
 
     def _carry_out(self, operation: str, statement: str, comment: str = "", **options: Any) -> None:
-        """Execute a statement without an answer, within the time limit of a query. It does not wait for a replica that
-        is away, which executes it when it is back."""
+        """Execute a statement without an answer, within the time limit of a query."""
         settings = {**self._limited, "log_comment": comment or operation}
 
-        def act() -> object:
+        def act() -> None:
             with self._writing(operation) as client:
-                try:
-                    return client.command(statement, settings=settings, **options)
-                except DatabaseError as error:
-                    if not is_left_to_others(error):
-                        raise
-                    log.warning("%s", reason_of(error))
-                    return None
+                client.command(statement, settings=settings, **options)
 
-        answer = self._patiently(act)
-        if away := self.layout.left_out(answer):
-            log.warning("%s is away, and executes this when it is back: %s", ", ".join(away), statement.splitlines()[0])
-            self._require_all_shards(away, operation)
-
-    def _require_all_shards(self, away: Sequence[str], operation: str) -> None:
-        """StoreUnavailable if no server of a shard has executed a statement."""
-        layout = self.layout
-        if layout.is_split and self.frame("lost_shards", cluster=layout.cluster, servers=list(away))["lost"].item():
-            raise StoreUnavailable(f"A shard of cluster {layout.cluster} is away ({operation}): {', '.join(away)}.")
+        self._patiently(act)
 
     @property
     def _limited(self) -> dict[str, Any]:
@@ -313,7 +295,7 @@ class Store:
         try:
             yield self._connecting.get("client", self._connect)
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
-            ours = translated(error, operation, address_of(self._settings), is_split=self._is_split)
+            ours = translated(error, operation, address_of(self._settings))
             if seconds_left() == 0:
                 # The request's time is over, which does not say that the server is away.
                 raise self.line.refusal() from ours
@@ -322,10 +304,6 @@ class Store:
     def _connect(self) -> Client:
         client, self._layout = connect(self._settings, self._pools)
         return client
-
-    @property
-    def _is_split(self) -> bool:
-        return self._layout is not None and self._layout.is_split
 
 
 def _stream(rows: pl.DataFrame) -> bytes:

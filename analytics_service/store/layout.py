@@ -27,22 +27,11 @@ SPLIT = {
     # The lending events of before, which a later script drops.
     "event": "address",
 }
-# Reads of system tables leave out servers that do not answer, and wait no longer than this for one that hangs.
-_ANSWERING = (
-    "SETTINGS skip_unavailable_shards = 1, connections_with_failover_max_tries = 1, handshake_timeout_ms = 1000, "
-    "receive_timeout = 2"
-)
 # Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"
 # The name of copies in ClickHouse Keeper. By default a table is copied within its shard, this way to all servers.
 _EVERYWHERE = "'/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}'"
 
-# DDL does not wait for a server that is away, which executes it when it is back; its answer lists who has executed it.
-# The others have so many seconds, by default 180.
-_DDL: Mapping[str, str | int] = {
-    "distributed_ddl_output_mode": "throw_only_active",
-    "distributed_ddl_task_timeout": 15,
-}
 # Writes to a majority, and reads that have all of these writes. For that a table takes one INSERT at a time; another is
 # refused, and repeated later. A repeated INSERT also reaches views that it did not reach before. Rewrites insert all
 # months at once.
@@ -54,7 +43,8 @@ _REPLICAS: Mapping[str, str | int] = {
     "select_sequential_consistency": 1,
     "deduplicate_blocks_in_dependent_materialized_views": 1,
     "max_partitions_per_insert_block": 0,
-    **_DDL,
+    # DDL fails unless all servers have executed it within so many seconds, by default 180.
+    "distributed_ddl_task_timeout": 15,
 }
 # An answer has all shards, and an INSERT ends when all have their rows. Subqueries see all shards, too.
 _SHARDS: Mapping[str, str | int] = {
@@ -65,13 +55,6 @@ _SHARDS: Mapping[str, str | int] = {
 }
 # Those that people need, too, so that a view never shows a part of a snapshot.
 _READING = ("select_sequential_consistency", "skip_unavailable_shards", "distributed_product_mode")
-# A shard that hangs fails a query in less time than a request has, and so is named: when it takes no new connection, or
-# is silent on one. While it works, it tells ten times a second how far it is.
-_TIMEOUTS: Mapping[str, int] = {
-    "connections_with_failover_max_tries": 1,
-    "handshake_timeout_ms": 1_000,
-    "receive_timeout": 3,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +77,6 @@ class Layout:
         if not self.is_replicated:
             return {}
         return {**_REPLICAS, **_SHARDS} if self.is_split else _REPLICAS
-
-    @property
-    def timeouts(self) -> Mapping[str, int]:
-        """Settings of the service's queries: how long servers wait for each other."""
-        return _TIMEOUTS if self.is_split else {}
 
     @property
     def reading_settings(self) -> Mapping[str, str | int]:
@@ -141,20 +119,12 @@ class Layout:
             both.append(distributed)
         return [filled(each, self.placeholders) for each in both]
 
-    def left_out(self, answer: object) -> list[str]:
-        """The servers that have not executed a statement, from its answer: rows of host, port and status, or in a
-        Replicated database of shard, replica and status."""
-        rows = "\t".join(answer).splitlines() if self.is_replicated and isinstance(answer, list) else []
-        columns = [row.split("\t") for row in rows]
-        return [f"{server}:{number}" for server, number, status, *_ in columns if status not in ("0", "OK")]
-
     def on_all_servers(self, table: str) -> Mapping[str, str]:
-        """What a query reads a system table `{from}` on all servers that answer: `{server}` is the number of each among
-        those of the cluster, and `{answering}` stands at its end."""
+        """Placeholders of a query that reads a system table on all servers: `{from}` is the table, and `{server}` the
+        number of each server."""
         if not self.cluster:
-            return {"from": f"system.{table}", "server": "1", "answering": ""}
-        every = f"clusterAllReplicas('{self.cluster}', system.{table})"
-        return {"from": every, "server": "_shard_num", "answering": _ANSWERING}
+            return {"from": f"system.{table}", "server": "1"}
+        return {"from": f"clusterAllReplicas('{self.cluster}', system.{table})", "server": "_shard_num"}
 
     @property
     def is_replicated(self) -> bool:

@@ -21,7 +21,7 @@ from analytics_service.store.schema import (
     view_names,
     view_statements,
 )
-from analytics_service.store.shards import SHARDS, require_same_tables, shards_to_record
+from analytics_service.store.shards import SHARDS, shards_to_record
 from analytics_service.store.sql import created
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,6 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     require_server(store.server_version())
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
     _drop_foreign_views(store)
-    require_same_tables(store)
     store.execute(SCHEMA_MIGRATION)
     _record_shards(store)
     missing = pending(store, migrations)

@@ -1,4 +1,4 @@
-"""What errors of ClickHouse, and of connections to it, mean for the service, and which server they name."""
+"""What errors of ClickHouse, and of connections to it, mean for the service."""
 
 import re
 
@@ -23,8 +23,6 @@ from analytics_service.store.reach import cause_of, unreachable
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
 _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
-# SOCKET_TIMEOUT and NETWORK_ERROR, with the caller or with another server.
-_NETWORK = frozenset({209, 210})
 # Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
 # TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one that ends while it answers
 # ATTEMPT_TO_READ_AFTER_EOF.
@@ -39,31 +37,21 @@ _REFUSED_USER = frozenset({192, 193, 194, 516})
 _NO_SCHEMA = frozenset({47, 60, 81})
 # NOT_ENOUGH_SPACE, and the message of other errors when the disk is full.
 _DISK_FULL, _NO_SPACE = 243, "No space left on device"
-# The names of other servers in a server's message: of one that it could not reach, and of one whose error it passes on.
-_PEER = re.compile(r"(?:\(|peer: )((?:[\w.-]+|\[[\w:.]+\]):\d+)[,)]")
-_ORIGIN = re.compile(r"Received from (\S+:\d+)\.")
 # The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 
 
-def translated(error: Exception, operation: str, url: str, *, is_split: bool) -> AnalyticsError:
-    """Our exception for an error of the driver, or of the connections below it. It names the server at fault: the one
-    at the URL, which was asked, or another shard."""
+def translated(error: Exception, operation: str, url: str) -> AnalyticsError:
+    """Our exception for an error of the driver, or of the connections below it, to the server at the URL."""
     if not isinstance(error, ClickHouseError):
         return unreachable(url, cause_of(error))
     if not isinstance(error, DatabaseError):
         return StoreFailure(f"ClickHouse could not be used: {operation}.")
-    peers = _PEER.findall(str(error)) if is_split else []
-    return _of_server(error, operation, [url, *_ORIGIN.findall(str(error))][-1], peers[0] if peers else "")
+    return _of_server(error, operation, url)
 
 
-def is_left_to_others(error: DatabaseError) -> bool:
-    """Whether replicas that answer have executed a mutation, and the others are going to."""
-    return error.code == _UNFINISHED and _INACTIVE in str(error)
-
-
-def _of_server(error: DatabaseError, operation: str, url: str, peer: str) -> AnalyticsError:
+def _of_server(error: DatabaseError, operation: str, url: str) -> AnalyticsError:
     if error.code in _NO_SCHEMA:
         return SchemaError(
             f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`.",
@@ -82,9 +70,9 @@ def _of_server(error: DatabaseError, operation: str, url: str, peer: str) -> Ana
         return unreachable(url, cause_of(error.__cause__))
     if error.code in _QUORUM:
         return QuorumPending(f"ClickHouse at {url} {_QUORUM[error.code]} ({operation}).")
-    if error.code in _PASSING_ELSEWHERE or (peer and error.code in _NETWORK):
+    if error.code in _PASSING_ELSEWHERE or (error.code == _UNFINISHED and _INACTIVE in str(error)):
         return StoreUnavailable(
-            f"ClickHouse at {url} cannot reach {peer or 'all'} of its cluster ({operation}): {reason_of(error)}"
+            f"ClickHouse at {url} cannot reach all of its cluster ({operation}): {reason_of(error)}"
         )
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
         late = f": {reason_of(error)}" if " DDL task " in str(error) else "."

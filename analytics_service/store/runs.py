@@ -147,14 +147,14 @@ class RunWriter:
 
     def complete(self, table: str | None) -> None:
         """List the run. `table` has the other rows of its snapshots, if there are any. Overtaken, with nothing shown,
-        when another process was faster."""
+        when another process was faster; OtherShards when the cluster's are not those of the store."""
+        require_shards(self.store)
         conditions = ["nothing_added", *(["not_begun_later"] if table else [])]
         self._insert(LEDGER, ledger_frame(self.runs), *conditions, state=table or "")
 
     def _insert(self, table: str, rows: pl.DataFrame, *conditions: str, **bound: str) -> None:
         parts = {"left_behind": named_query("left_behind", ())}
         condition = " AND ".join(f"({named_query(name, parts)})" for name in (self._condition, *conditions))
-        require_shards(self.store)
         if not self.store.insert_if(table, rows, condition, **self._bound, **bound):
             raise self._overtaken()
 

@@ -4,4 +4,4 @@ FROM {from}
 WHERE name = 'default'
 ORDER BY unreserved_space / total_space
 LIMIT 1
-{answering}
+SETTINGS skip_unavailable_shards = 1

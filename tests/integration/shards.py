@@ -13,16 +13,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
-
-import polars as pl
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import USER, Access, write_configuration
 from analytics_service.store.connection import Store
 from analytics_service.store.layout import SPLIT
 from analytics_service.store.server import native_port
-from analytics_service.store.sql import Parts
 from tests import clickhouse
 from tests.processes import free_port, until
 
@@ -110,17 +106,6 @@ class ShardedStore(Store):
                 with clickhouse.client(named) as own:
                     own.command(each.replace(_ON_CLUSTER, ""))
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        """The rows of a named query; for UUIDs of tables, those of their copies."""
-        if query != "table_uuids":
-            return super().frame(query, parts, **parameters)
-        names = {name if _is_split(name) else _copy(name): name for name in cast(list[str], parameters["names"])}
-        return super().frame(query, names=list(names)).with_columns(pl.col("name").replace(names))
-
-    def sibling(self, database: str) -> "ShardedStore":
-        """Another database on the same servers."""
-        return ShardedStore(replace(self._settings, clickhouse_database=database), self._shards)
-
 
 @contextmanager
 def running(folder: Path) -> Iterator[list[Shard]]:
@@ -183,9 +168,8 @@ def _without_copies(statement: str, database: str) -> list[str]:
         columns = re.sub(r",\s*MODIFY ORDER BY .*", "", change)
         changes = {_copy(match[1]): change, match[1]: columns}
         return [f"ALTER TABLE {table}{_ON_CLUSTER}{own}" for table, own in changes.items()]
-    if match := re.fullmatch(r"(DROP TABLE IF EXISTS|EXCHANGE TABLES)( .*)( ON CLUSTER.*)", code):
-        form = "{1}" if code.startswith("EXCHANGE") else "{0}, {1}"
-        names = _NAME.sub(lambda own: own[0] if _is_split(own[0]) else form.format(own[0], _copy(own[0])), match[2])
+    if match := re.fullmatch(r"(DROP TABLE IF EXISTS)( .*)( ON CLUSTER.*)", code):
+        names = _NAME.sub(lambda own: own[0] if _is_split(own[0]) else f"{own[0]}, {_copy(own[0])}", match[2])
         return [f"{match[1]}{names}{match[3]}"]
     match = _CREATE.fullmatch(code)
     if not match or _is_split(match[2]):

@@ -1,6 +1,5 @@
 """A store of three shards: answers are those of a single server, or none while a shard is away."""
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -10,32 +9,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 
-from analytics_service.backups.archive import ArchiveReader
-from analytics_service.backups.restoring import restore
-from analytics_service.backups.taking import back_up
+from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
-from analytics_service.errors import Busy, SchemaError, StoreUnavailable
+from analytics_service.errors import OtherShards, SchemaError, StoreUnavailable
 from analytics_service.exports.removing import Removal, remove
-from analytics_service.market.share import within
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
-from analytics_service.store.observations import read_series
 from analytics_service.store.schema import pending
-from analytics_service.store.shards import SHARDS, read_replicas, read_shards
+from analytics_service.store.sql import statements
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client
 from tests.integration import imports
 from tests.integration.databases import database, make_views
-from tests.integration.routes import HISTORIES, KINDS, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
-from tests.integration.shards import CLUSTER, SMALLER, Shard, ShardedStore, running, settings_of
+from tests.integration.routes import KINDS, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
+from tests.integration.shards import SMALLER, Shard, ShardedStore, running, settings_of
 from tests.processes import slack, until
 
 HOUR = timedelta(hours=1)
@@ -160,13 +155,12 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     away.stop()
     try:
         without = answers(stores.split, PATHS)
-        assert away.host in caplog.text
+        assert "cannot reach all of its cluster" in caplog.text
         assert all("\n" not in record.getMessage() for record in caplog.records)
         monitor = monitor_of(stores.split)
         assert "the store cannot be read in full" in monitor.check().faults
-        assert away.host in monitor.check().error
         assert monitor.obstacles() == []
-        with pytest.raises(StoreUnavailable, match=away.host):
+        with pytest.raises(StoreUnavailable):
             run_once(*later)
         assert read_heads(stores.split) == heads
     finally:
@@ -177,38 +171,18 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
     read_on = {path: without[path] for path in {*PATHS} - refused}
     assert read_on
     assert read_on.items() <= stores.answers.items()
-    assert answers(stores.split, [KINDS["many series"]]).items() <= stores.answers.items()
     assert run_once(*later) == Outcome.DONE
 
 
-@pytest.mark.slow
-def test_a_shard_that_hangs_is_named_within_seconds(stores: Stores) -> None:
-    """On a connection that was open before, the server that is asked notices it only after five seconds."""
-    away, asked = stores.shards[2], stores.shards[0]
-    named = f"ClickHouse at {asked.url} cannot reach {away.host} of its cluster"
-    late = f"ClickHouse at {asked.url} did not answer in time"
-    with away.paused():
-        begun = time.monotonic()
-        with within(5), pytest.raises(StoreUnavailable) as caught:
-            read_series(stores.split, PRICES, NOON)
-        assert time.monotonic() - begun < 6 * slack()
-        error = caught.value.__cause__ if isinstance(caught.value, Busy) else caught.value
-        assert re.match(f"{named}|{late}", str(error))
+def test_while_a_shard_hangs_what_needs_it_is_refused_within_five_seconds(stores: Stores) -> None:
+    with stores.shards[2].paused():
+        for kind in ("one series", "user"):
+            begun = time.monotonic()
+            assert answers(stores.split, [KINDS[kind]])[KINDS[kind]][0] == 503
+            assert time.monotonic() - begun < 5.5 * slack()
         # Tables that every server has a copy of are read on.
         assert read_heads(stores.split)
-        assert [replica.up for replica in read_replicas(stores.split)] == [True, True, False]
-
-
-@pytest.mark.slow
-def test_tables_that_are_not_on_all_servers_are_named(stores: Stores) -> None:
-    stores.split.execute(
-        "CREATE TABLE IF NOT EXISTS extra{on_cluster} (n UInt8) ENGINE = {replicated}MergeTree{copied} ORDER BY n"
-    )
-    rows(stores.split, "DROP TABLE extra SYNC", stores.shards[1])
-    with pytest.raises(SchemaError, match=f"on all servers of cluster {CLUSTER}, under the same UUID; extra are not"):
-        migrate(stores.split)
-    stores.split.execute("DROP TABLE IF EXISTS extra{on_cluster} SYNC")
-    assert migrate(stores.split) == []
+    assert answers(stores.split, [KINDS["one series"]]).items() <= stores.answers.items()
 
 
 def test_a_cluster_that_the_server_does_not_know_is_told(shards: list[Shard]) -> None:
@@ -229,77 +203,55 @@ def test_a_process_without_the_name_of_the_cluster_is_refused(stores: Stores) ->
         read_heads(store)
 
 
-@pytest.mark.slow
-def test_a_backup_of_one_server_is_restored_into_three(stores: Stores, tmp_path: Path) -> None:
-    backup = tmp_path / "backup.zip"
-    back_up(stores.whole, backup, at(NOON), imports.Progress())
-    with closing(stores.split.sibling("test_restored")) as restored:
-        migrate(restored)
-        restore(restored, ArchiveReader(backup), imports.Progress(), replace=False)
-        assert answers(restored, PATHS) == stores.answers
-
-
-def test_shards_other_than_those_that_are_recorded_are_refused(stores: Stores) -> None:
-    """At each start, and before a snapshot is taken."""
+def test_shards_other_than_those_of_the_store_are_refused(stores: Stores) -> None:
+    """By `migrate`, at each start, by a running service, and before a snapshot is taken."""
     heads = read_heads(stores.split)
     settings = settings_of(stores.shards, clickhouse_cluster=SMALLER)
     with closing(ShardedStore(settings, stores.shards)) as fewer:
-        with pytest.raises(SchemaError, match=f"cluster {SMALLER} has 2 .*Run `analytics-service migrate`"):
-            pending(fewer)
-        with pytest.raises(SchemaError, match=f"cluster {SMALLER} has 2 "):
-            run_once(JOBS["prices"], Real("1"), fewer, at(NOON) + 3 * HOUR)
+        for refused in (
+            migrate,
+            pending,
+            lambda store: run_once(JOBS["prices"], Real("1"), store, at(NOON) + 3 * HOUR),
+        ):
+            with pytest.raises(OtherShards, match=f"cluster {SMALLER} has 1 127"):
+                refused(fewer)
+        said = f"the shards of cluster {SMALLER} are not those of the store".encode()
+        assert {(status, said in body) for status, body in answers(fewer, PATHS).values()} == {(503, True)}
     assert read_heads(stores.split) == heads
 
 
-@pytest.fixture(scope="module")
-def smaller(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """A store of the first two servers."""
-    backup = tmp_path_factory.mktemp("smaller") / "backup.zip"
-    back_up(stores.whole, backup, at(NOON), imports.Progress())
-    settings = settings_of(stores.shards, clickhouse_database="test_smaller", clickhouse_cluster=SMALLER)
-    with closing(ShardedStore(settings, stores.shards)) as store:
-        migrate(store)
-        restore(store, ArchiveReader(backup), imports.Progress(), replace=False)
-        yield store
-
-
 @pytest.mark.slow
-def test_shards_other_than_those_of_the_store_are_refused(stores: Stores, smaller: Store) -> None:
-    """At each start, by `migrate`, which sees where rows lie, by a running service, and before a snapshot is taken."""
-    with closing(ShardedStore(replace(smaller._settings, clickhouse_cluster=CLUSTER), stores.shards)) as grown:
-        with pytest.raises(SchemaError, match=f"cluster {CLUSTER} has 3 .*Run `analytics-service migrate`"):
-            pending(grown)
-        with pytest.raises(SchemaError, match=r"lie on other shards .*restore a backup into another database"):
-            migrate(grown)
-        assert {status for status, _ in answers(grown, HISTORIES).values()} == {503}
-        with pytest.raises(SchemaError, match=f"cluster {CLUSTER} has 3 "):
-            run_once(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR)
-    assert pending(smaller) == []
-
-
-@pytest.mark.slow
-def test_shards_that_were_never_recorded_are_recorded_where_rows_lie_right(smaller: Store) -> None:
-    smaller.execute(f"DELETE FROM schema_migration WHERE number = {SHARDS}")
-    with pytest.raises(SchemaError, match="records the shards of no cluster"):
-        pending(smaller)
-    assert migrate(smaller) == []
-    assert pending(smaller) == []
-
-
-@pytest.mark.slow
-def test_a_backup_of_two_shards_is_spread_anew_over_three(stores: Stores, smaller: Store, tmp_path: Path) -> None:
-    run_once(JOBS["prices"], Real("1"), smaller, at(NOON) + HOUR)
-    before, backup = answers(smaller), tmp_path / "backup.zip"
-    assert {status for status, _ in before.values()} == {200}
-    back_up(smaller, backup, at(NOON), imports.Progress())
-    with closing(ShardedStore(settings_of(stores.shards, clickhouse_database="test_grown"), stores.shards)) as grown:
+def test_a_store_of_two_shards_is_copied_into_one_of_three(stores: Stores, tmp_path: Path) -> None:
+    """As `example cluster` says."""
+    old = settings_of(stores.shards, clickhouse_database="test_smaller", clickhouse_cluster=SMALLER)
+    new = settings_of(stores.shards, clickhouse_database="test_grown")
+    with closing(ShardedStore(old, stores.shards)) as smaller, closing(ShardedStore(new, stores.shards)) as grown:
+        migrate(smaller)
+        fill(smaller, tmp_path)
+        before = answers(smaller)
+        assert {status for status, _ in before.values()} == {200}
         migrate(grown)
-        restore(grown, ArchiveReader(backup), imports.Progress(), replace=False)
+        for statement in copying(stores.shards[0], old, new):
+            rows(grown, statement)
         assert answers(grown) == before
         parts = [rows(grown, "SELECT count() FROM observation_local", shard)[0][0] for shard in stores.shards]
         assert min(parts) > 0
         assert run_once(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR) == Outcome.DONE
-        grown.execute(f"DELETE FROM schema_migration WHERE number = {SHARDS}")
-        migrate(grown)
-        now, recorded = read_shards(grown)
-        assert now == recorded
+
+
+def copying(server: Shard, old: Settings, new: Settings) -> list[str]:
+    """The statements that the example's query answers. What these stores have in place of Replicated tables is copied
+    with the Distributed tables over it."""
+    query = CliRunner().invoke(cli, ["example", "cluster"]).output
+    for name, own in {
+        "'old.example:9000'": server.host,
+        "'analytics' AS old_database": old.clickhouse_database,
+        "'grown'": new.clickhouse_database,
+        "'PASSWORD'": old.clickhouse_password,
+    }.items():
+        assert name in query
+        query = query.replace(name, f"'{own}'" + name.rpartition("'")[2])
+    (query,) = statements(query)
+    with client(new) as own:
+        found = [str(row[0]) for row in own.query(query).result_rows]
+    return [statement.removesuffix(";") for statement in found if "_copy " not in statement]

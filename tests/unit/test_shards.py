@@ -3,16 +3,13 @@
 import logging
 from datetime import UTC, datetime
 
-import polars as pl
 import pytest
 
-from analytics_service.errors import SchemaError
+from analytics_service.errors import NotReady, OtherShards
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.store.layout import Layout
-from analytics_service.store.ledger import require_unchanged
-from analytics_service.store.shards import Replica, read_replicas, require_shards, told_away
-from analytics_service.store.sql import Parts
+from analytics_service.store.shards import require_shards, shards_to_record
 from tests.doubles import NOON, LedgerStore
 
 # Weight and servers of two shards.
@@ -48,65 +45,47 @@ def test_replicas_of_a_shard_may_come_and_go(store: LedgerStore, now: str) -> No
 def test_other_shards_are_refused(store: LedgerStore, now: str) -> None:
     store.shards = (now, MADE_FOR)
     with pytest.raises(
-        SchemaError, match=r"records the shards 1 a:9000 b:9000 \| 1 c:9000 d:9000, and cluster main has"
+        OtherShards, match=r"made for the shards 1 a:9000 b:9000 \| 1 c:9000 d:9000, and cluster main has"
     ):
         require_shards(store)
 
 
 def test_shards_that_are_not_recorded_are_refused(store: LedgerStore) -> None:
     store.shards = (MADE_FOR, "")
-    with pytest.raises(SchemaError, match="records the shards of no cluster"):
+    with pytest.raises(OtherShards, match="made for the shards of no cluster"):
         require_shards(store)
 
 
-def test_a_change_while_the_service_runs_is_noticed_by_the_next_look_and_before_anything_is_accepted(
+def test_shards_are_recorded_once_and_again_when_replicas_have_come(store: LedgerStore) -> None:
+    store.shards = (MADE_FOR, "")
+    assert shards_to_record(store) == MADE_FOR
+    store.shards = (MADE_FOR, MADE_FOR)
+    assert shards_to_record(store) == ""
+    store.shards = ("1 b:9000 e:9000 | 1 d:9000", MADE_FOR)
+    assert shards_to_record(store) == "1 b:9000 e:9000 | 1 d:9000"
+    store.shards = (f"{MADE_FOR} | 1 e:9000", MADE_FOR)
+    with pytest.raises(OtherShards):
+        shards_to_record(store)
+
+
+def test_a_change_while_the_service_runs_closes_answers_within_seconds(
     store: LedgerStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heads = Heads(store, interval=None, clock=lambda: 100.0)
-    head = heads.shown().head("prices")
-    require_unchanged(store, head)
+    """For good: what was read before the look may be in memory."""
+    now = 100.0
+    heads = Heads(store, interval=None, clock=lambda: now)
+    assert heads.shown().head("prices")
     store.shards = (f"{MADE_FOR} | 1 e:9000", MADE_FOR)
-    with pytest.raises(SchemaError, match="cluster main has 3"):
-        require_unchanged(store, head)
+    now = 105.0
     with caplog.at_level(logging.ERROR):
-        for _ in range(2):
-            heads.look()
-            assert not heads.last_look().schema_current
+        heads.look()
+        store.shards = (MADE_FOR, MADE_FOR)
+        heads.look()
+    with pytest.raises(NotReady, match=r"shards of cluster main are not those of the store\..* restart the service"):
+        heads.shown()
     monitor = Monitor(heads, dict, lambda: datetime.fromtimestamp(NOON, UTC), is_configured=False)
     assert monitor.obstacles() == [heads.obstacle()]
-    assert "the cluster's shards are not those of the store" in heads.obstacle()
-    assert [record.message.count("cluster main has 3") for record in caplog.records] == [1]
-    store.shards = (MADE_FOR, MADE_FOR)
-    heads.look()
-    assert heads.last_look().schema_current
-
-
-def test_shards_that_are_away_are_told_apart_from_replicas() -> None:
-    servers = [
-        (1, "a:9000", True),
-        (1, "b:9000", False),
-        (1, "c:9000", True),
-        (2, "d:9000", False),
-        (3, "e:9000", True),
-    ]
-    replicas = [Replica(*server) for server in servers]
-    assert told_away(replicas) == [
-        "1 of 3 replicas of shard 1 (b:9000) does not answer",
-        "shard 2 (d:9000) does not answer: what needs its rows is refused",
-    ]
-    assert told_away(()) == []
-
-
-def test_a_server_that_is_listed_twice_answers_twice() -> None:
-    class Listing(LedgerStore):
-        def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-            assert query == "replicas"
-            servers = [(1, "a:9000", 1), (2, "b:9000", 1), (3, "a:9000", 0), (3, "c:9000", 0)]
-            return pl.DataFrame(servers, schema=["shard", "address", "up"], orient="row")
-
-    store = Listing()
-    store._layout = Layout(cluster="main", shards=3)
-    assert [replica.up for replica in read_replicas(store)] == [True, True, True, False]
+    assert [record.message.count("1 e:9000") for record in caplog.records] == [1]
 
 
 def test_a_store_that_is_not_split_is_not_asked_for_shards() -> None:
