@@ -1,8 +1,12 @@
-"""A process of another purpose that has taken a port: it accepts connections and keeps all that it is sent."""
+"""Another user who has taken a port: accepts connections and keeps all that is sent. Only root can be another user."""
 
+import ctypes
 import socket
 import threading
 from contextlib import suppress
+
+# A user that exists on no machine.
+_UID = 54321
 
 
 class Recorder(threading.Thread):
@@ -18,6 +22,8 @@ class Recorder(threading.Thread):
 
     def run(self) -> None:
         """Accept connections one after the other, and read from each until it ends."""
+        # Sockets that this thread makes or accepts from now on belong to that user (setfsuid(2)).
+        ctypes.CDLL(None).setfsuid(_UID)
         with self._listening:
             while not self._stopped.is_set():
                 with suppress(TimeoutError):

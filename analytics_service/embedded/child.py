@@ -5,30 +5,28 @@ a crash; acknowledged data is not lost. An orderly end is not possible: ClickHou
 stops listening, and that session's user needs no password.
 """
 
+import ctypes
+import errno
 import importlib
 import os
+import platform
 import shutil
+import struct
 import sys
-import sysconfig
 import threading
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
-
-from analytics_service.embedded.confinement import confine, refuse_sqlite
 
 # The entry point and the configuration are known to work with this version; setup.cfg pins the same version.
 VERSION = "26.9.0"
 # EX_CONFIG of sysexits.h: restarting does not help until the installation changes.
 UNUSABLE = 78
 INSTALL = "Install it with `pip install 'analytics-service[embedded]'`, or set ANALYTICS_CLICKHOUSE_URL."
-# Files that ClickHouse reads besides its own folder: libraries, zones, and information about processes and devices.
-_SYSTEM = (
-    *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/urandom", "/sys"),
-    # Nothing of other processes, in particular not their environments.
-    *(f"/proc/{name}" for name in ("self", "cpuinfo", "loadavg", "meminfo", "stat", "sys", "uptime")),
-)
+# The number of the system call openat on Linux.
+_OPENAT = {"x86_64": 257, "aarch64": 56}
+# linux/prctl.h: no new privileges, which a filter needs, and a filter of system calls.
+_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 # A query that never ends keeps the listeners open. HTTP comes last, so a server that answers it is complete. The query
 # has no priority: with that of the service, researchers' queries would wait for it, a second at each block.
 _SERVE = (
@@ -45,8 +43,7 @@ def main(folder: str) -> None:
     threading.Thread(target=_end_with_input, daemon=True).start()
     os.environ["TMPDIR"] = str(_empty(Path(folder, "tmp")))
     _require_version()
-    _confine(Path(folder))
-    refuse_sqlite()
+    _refuse_sqlite()
     chdb = _chdb()
     # SQL's function `file` would read whatever this process can, for anybody, and from a pipe wait for ever. This one
     # takes its name, and no argument, so every call is refused before Python is asked.
@@ -62,14 +59,26 @@ def _empty(folder: Path) -> Path:
     return folder
 
 
-def _confine(folder: Path) -> None:
-    """Restrict ClickHouse to its own files and the system's. Called before it is imported, because that starts
-    threads."""
-    package = find_spec("chdb")
-    installed = [*(package.submodule_search_locations or ())] if package else []
-    python = {sys.base_prefix, *sysconfig.get_paths().values(), *(str(Path(location).parent) for location in installed)}
-    if not confine([folder, Path("/dev/null")], map(Path, (*python, *_SYSTEM))):
-        print("The kernel has no Landlock: ClickHouse itself can access all files of this user.", file=sys.stderr)
+def _refuse_sqlite() -> None:
+    """Let no file be opened with O_NOFOLLOW from now on, as only SQLite does. SQL's `sqlite` makes the file that it
+    names before ClickHouse asks for a grant: one among ClickHouse's own keeps it from starting again."""
+    if sys.platform != "linux" or platform.machine() not in _OPENAT:
+        return
+    # Instructions of the kernel's packet filter: code, jumps if true and false, operand. Folders are opened as before.
+    code = (
+        (0x20, 0, 0, 0),  # Load the number of the call.
+        (0x15, 0, 4, _OPENAT[platform.machine()]),
+        (0x20, 0, 0, 32),  # Load its third argument, the flags.
+        (0x54, 0, 0, os.O_NOFOLLOW | os.O_DIRECTORY),
+        (0x15, 0, 1, os.O_NOFOLLOW),
+        (0x06, 0, 0, 0x00050000 | errno.EACCES),  # The call fails.
+        (0x06, 0, 0, 0x7FFF0000),  # It is made.
+    )
+    filter_ = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in code))
+    program = struct.pack("HP", len(code), ctypes.addressof(filter_))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or libc.prctl(_SET_SECCOMP, _FILTER, program):
+        raise OSError(ctypes.get_errno(), "system calls cannot be filtered (seccomp)")
 
 
 def _end_with_input() -> None:

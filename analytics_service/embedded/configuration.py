@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analytics_service.config.files import NewFile
 from analytics_service.store.researcher import fixed_settings, researcher_grants
-from analytics_service.store.server import native_port
+from analytics_service.store.server import KEPT_FREE, native_port
 
 USER = "analytics"
 # The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.
@@ -70,8 +70,8 @@ _CONFIG = """\
     <storage_configuration>
         <disks>
             <default>
-                <!-- For what does not fail on a full disk: definitions of tables and views. -->
-                <keep_free_space_bytes>33554432</keep_free_space_bytes>
+                <!-- For definitions of tables and views, which a full disk cuts short without an error. -->
+                <keep_free_space_bytes>{kept}</keep_free_space_bytes>
             </default>
             <backups>
                 <type>local</type>
@@ -204,7 +204,7 @@ def configured_port(folder: Path) -> int | None:
 
 def write_configuration(folder: Path, port: int, access: Access) -> None:
     """Write the files that the server reads at its start into its own folder. `port` is for HTTP."""
-    config = _CONFIG.format(http=port, tcp=native_port(port))
+    config = _CONFIG.format(http=port, tcp=native_port(port), kept=KEPT_FREE)
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
         _replace(folder / name, config)

@@ -1,6 +1,6 @@
 """The embedded ClickHouse as a program for a supervisor: its ports, readiness, liveness and reasons for ending."""
 
-import http.client
+import logging
 import os
 import random
 import socket
@@ -11,12 +11,13 @@ from urllib.parse import quote
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
-from analytics_service.embedded.definitions import Definitions
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
+from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError
 from analytics_service.store.server import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
-from analytics_service.store.sockets import other_end, require_peer
+from analytics_service.store.sockets import accepting_user
 from analytics_service.supervisor import Child, Program, ending, start_python
+
+log = logging.getLogger(__name__)
 
 _CHUNK = 4096
 # HTTP has an even port, and the native protocol the next one. They are below the range that systems use for outgoing
@@ -24,20 +25,17 @@ _CHUNK = 4096
 _PORTS = range(20_000, 32_000, 2)
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
-_STARTUP_LINES = ("Logging ", "Initializing subsystem", "The kernel has no Landlock")
+_STARTUP_LINES = ("Logging ", "Initializing subsystem")
 # Environment variables that its Python needs.
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
-# Seconds in which a server that is ready answers.
-_READY_ANSWER_SECONDS = 2.0
 
 
 class Ping:
-    """Asks the server `pid`, a child of this process that listens on a port of this machine, how many of its writes
-    were lost: `lost_writes`, 0 until that is known."""
+    """Asks a server of this user on a port of this machine how many of its writes were lost: `lost_writes`, None until
+    it says so."""
 
-    def __init__(self, port: int, pid: int, password: str) -> None:
-        self.lost_writes = 0
-        self._pid = pid
+    def __init__(self, port: int, password: str) -> None:
+        self.lost_writes: int | None = None
         request = f"GET /?log_queries=0&query={quote(LOST_WRITES)} HTTP/1.0"
         self._unsent = f"{request}\r\nX-ClickHouse-User: {USER}\r\nX-ClickHouse-Key: {password}\r\n\r\n".encode()
         self._received = b""
@@ -51,8 +49,7 @@ class Ping:
         try:
             if self._unsent:
                 # The password is for nobody else (rule 9.1).
-                end = other_end(self._socket, 0)
-                if end.uid != os.geteuid() or not end.is_open_in(self._pid):
+                if accepting_user(self._socket, 0) != os.geteuid():
                     return False
                 self._socket.sendall(self._unsent)
                 self._unsent = b""
@@ -63,7 +60,8 @@ class Ping:
         except OSError:
             return False
         head, _, body = self._received.partition(b"\r\n\r\n")
-        self.lost_writes = int(body) if b" 200 " in head.partition(b"\r\n")[0] else 0
+        if b" 200 " in head.partition(b"\r\n")[0] and body.strip().isdigit():
+            self.lost_writes = int(body)
         return head.startswith(b"HTTP/1.")
 
     def close(self) -> None:
@@ -90,15 +88,15 @@ class EmbeddedServer(Program):
         self._sql_port = settings.sql_port
         self._pid = 0
         self._ping: Ping | None = None
-        self._definitions = Definitions(folder.server)
-        # Writes that the running server has lost: until it was ready, and until now.
-        self._lost_at_start = self._lost = 0
+        # Writes that the running server has lost: until it was ready, and until now, once it has said so.
+        self._lost_at_start = 0
+        self._lost: int | None = None
         self._choose_port(SettingError)
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
-        self._definitions.mend()
-        self._lost_at_start = self._lost = 0
+        self._remove_cut_definitions()
+        self._lost_at_start, self._lost = 0, None
         with self._output.open("wb") as output:
             child = start_python(
                 ["-m", "analytics_service.embedded.child", str(self._folder.server)],
@@ -114,51 +112,36 @@ class EmbeddedServer(Program):
     def is_ready(self) -> bool:
         """Whether the server answers a query, and its address was announced to other processes. Not while the disk is
         full."""
-        if not self._answers():
+        self.is_answering()
+        if self._lost is None:
             return False
+        self._lost_at_start = self._lost
         try:
             self._folder.announce(Running(os.getpid(), self._pid, self._port, USER))
         except OSError:
             return False
         return True
 
-    def _answers(self) -> bool:
-        """Ask the server how many of its writes were lost. Nothing is sent to another process on its port."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_ANSWER_SECONDS)
-        credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._access.password}
-        try:
-            connection.connect()
-            require_peer(connection.sock, self._pid, os.geteuid(), _READY_ANSWER_SECONDS)
-            connection.request("GET", f"/?query={quote(LOST_WRITES)}", headers=credentials)
-            self._lost_at_start = self._lost = int(connection.getresponse().read())
-            return True
-        # ValueError: the answer is no number, so the query has failed.
-        except (OSError, http.client.HTTPException, StoreUnavailable, ValueError):
-            return False
-        finally:
-            connection.close()
-
     def is_answering(self) -> bool:
         """Whether the server has answered a ping since the last call."""
         answered = self._ping.answered() if self._ping else True
         if answered is not None:
-            self._lost = max(self._lost, self._ping.lost_writes if self._ping else 0)
+            if self._ping and self._ping.lost_writes is not None:
+                self._lost = self._ping.lost_writes
             self.release()
-            self._ping = Ping(self._port, self._pid, self._access.password)
+            self._ping = Ping(self._port, self._access.password)
         return bool(answered)
 
     def fault(self) -> str:
         """Whether the server has lost writes since it was ready. Merged parts of tables may be broken then; at a start
         it sees that, and goes back to the parts that they were merged from, kept for eight minutes (rule 9.5)."""
-        return "could not write to its disk: free space on it" if self._lost > self._lost_at_start else ""
+        has_lost = self._lost is not None and self._lost > self._lost_at_start
+        return "could not write to its disk: free space on it" if has_lost else ""
 
     def adapt(self) -> bool:
-        """Mend the definition that the last start could not read, or choose other ports if another process took a port
-        after it was found free. EmbeddedServerError if it took one of the settings."""
-        printed = self._printed()
-        if self._definitions.mend_named(printed):
-            return True
-        if _PORT_TAKEN not in printed:
+        """Choose other ports if another process took a port after it was found free. EmbeddedServerError if it took one
+        of the settings."""
+        if _PORT_TAKEN not in self._printed():
             return False
         self._choose_port()
         return True
@@ -181,6 +164,18 @@ class EmbeddedServer(Program):
         lines = [line for line in printed.splitlines() if not line.startswith(_STARTUP_LINES)]
         last = f"It printed {lines[-1][:500]!r}. " if lines else ""
         return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
+
+    def _remove_cut_definitions(self) -> None:
+        """Remove definitions without the line break at their end, with which the server would not start: a disk was
+        full when they were made (rule 9.5). Nothing was written to what they define, and the next one who needs it
+        makes it again."""
+        data = self._folder.server / "data"
+        for path in (*data.glob("metadata/*.sql"), *data.glob("store/*/*/*.sql")):
+            if not path.read_bytes().endswith(b"\n"):
+                log.warning("The definition %s was cut short on a full disk, and is removed.", path)
+                path.unlink()
+                # Of a database.
+                path.with_suffix("").unlink(missing_ok=True)
 
     def _choose_port(self, refused: type[AnalyticsError] = EmbeddedServerError) -> None:
         last = configured_port(self._folder.server)

@@ -28,7 +28,7 @@ from analytics_service.store.line import Line
 from analytics_service.store.reach import ping
 from analytics_service.store.refusals import translated
 from analytics_service.store.retries import Retries
-from analytics_service.store.server import LOST_WRITES, address_of, require_running, server_of
+from analytics_service.store.server import KEPT_FREE, LOST_WRITES, address_of, require_running, server_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
@@ -220,10 +220,11 @@ class Store:
         return {"max_execution_time": remaining(self._settings.query_timeout)}
 
     def require_room(self, needed: int = 2**20) -> None:
-        """DiskFull when the embedded server has no room for so many bytes; an INSERT reserves at least 1 MiB. It does
-        not refuse to create tables then, but loses their definitions."""
+        """DiskFull when the embedded server has no room for so many bytes, of which an INSERT reserves 1 MiB, beside
+        what it keeps free for definitions. On a full disk it cuts them short without an error."""
         if self._is_embedded and (free := self.frame("free_room")["bytes"].item()) < needed:
-            raise DiskFull(f"{free / 2**20:,.0f} MiB are free, {needed / 2**20:,.0f} MiB are needed")
+            some, all_ = ((size + KEPT_FREE) / 2**20 for size in (free, needed))
+            raise DiskFull(f"at most {some:,.0f} MiB are free, {all_:,.0f} MiB are needed")
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""

@@ -1,19 +1,14 @@
-"""Connections, and the processes at their other ends.
+"""Connections to ClickHouse, and the user at the other end of one within this machine, as Linux's /proc knows it.
 
-Finds the process at the other end of a local TCP connection in Linux's /proc.
-
-Nothing is sent to the embedded ClickHouse before the listening process is verified (rule 9.1).
+Nothing is sent to the embedded ClickHouse before the user of the listening process is verified (rule 9.1).
 """
 
 import http.client
 import io
-import os
 import select
 import socket
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -24,35 +19,20 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.market.share import remaining
 from analytics_service.store.server import RUNNING, require_running
 
-_PROC = Path("/proc")
+_TCP_SOCKETS = Path("/proc/net/tcp")
 _PAUSE_MS = 1
 # A socket takes a time-out of 0 for none at all.
 _LEAST_SECONDS = 0.001
+# Seconds in which a server must accept a connection that has no time-out of its own.
+_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """One end of a connection: its owner's user id, and the inode of its socket."""
-
-    uid: int
-    inode: int
-
-    def is_open_in(self, pid: int) -> bool:
-        """Whether the process has the socket open. False for a process that this user may not inspect."""
-        name = f"socket:[{self.inode}]"
-        try:
-            with os.scandir(_PROC / str(pid) / "fd") as files:
-                return any(_target(file.path) == name for file in files)
-        except OSError:
-            return False
-
-
-def other_end(connection: socket.socket, seconds: float) -> End:
-    """The other end of an IPv4 connection on this machine, once it has been accepted.
+def accepting_user(connection: socket.socket, seconds: float) -> int:
+    """The user id of the process that has accepted an IPv4 connection on this machine.
 
     OSError when it is closed, or sends anything, before that; TimeoutError when it is not accepted in time.
     """
-    local, remote = (_written(*connection.getsockname()), _written(*connection.getpeername()))
+    ends = f" {_written(*connection.getpeername())} {_written(*connection.getsockname())} "
     deadline = time.monotonic() + seconds
     events = select.poll()
     events.register(connection, select.POLLIN)
@@ -60,20 +40,14 @@ def other_end(connection: socket.socket, seconds: float) -> End:
         # Reading the table takes some milliseconds; accepting takes less.
         if events.poll(_PAUSE_MS):
             raise ConnectionResetError("the connection was closed before it was accepted")
-        for end in _ends(f" {remote} {local} "):
-            # Before it is accepted, a connection has no inode, and its user id means nothing.
-            if end.inode:
-                return end
+        for line in _TCP_SOCKETS.read_text("ascii").splitlines():
+            if ends in line:
+                _, _, _, _, _, _, _, uid, _, inode, *_ = line.split()
+                # Before it is accepted, a connection has no inode, and its user id means nothing.
+                if int(inode):
+                    return int(uid)
         if time.monotonic() > deadline:
             raise TimeoutError("the connection was not accepted")
-
-
-def _ends(part: str) -> Iterator[End]:
-    """The ends of connections whose rows in the table of TCP sockets contain `part`."""
-    for line in (_PROC / "net" / "tcp").read_text("ascii").splitlines()[1:]:
-        if part in line:
-            _, _, _, _, _, _, _, uid, _, inode, *_ = line.split()
-            yield End(int(uid), int(inode))
 
 
 def _written(host: str, port: int) -> str:
@@ -81,28 +55,14 @@ def _written(host: str, port: int) -> str:
     return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
 
 
-def _target(link: str) -> str:
+def require_user(connection: socket.socket, uid: int, seconds: float) -> None:
+    """StoreUnavailable unless a process of the user `uid` has accepted a connection on this machine."""
     try:
-        return str(Path(link).readlink())
-    # Closed just now.
-    except FileNotFoundError:
-        return ""
-
-
-# Seconds in which a server must accept a connection that has no time-out of its own.
-_SECONDS = 5.0
-
-
-def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) -> None:
-    """StoreUnavailable unless the process `pid` of the user `uid` has accepted a connection on this machine."""
-    try:
-        end = other_end(connection, seconds)
+        accepting = accepting_user(connection, seconds)
     except OSError as error:
         raise StoreUnavailable(f"The embedded ClickHouse did not accept a connection ({error}).") from error
-    if end.uid != uid or not end.is_open_in(pid):
-        if not Path("/proc", str(pid)).exists():
-            raise StoreUnavailable("The embedded ClickHouse has ended, and is restarted.")
-        raise StoreUnavailable("Another process listens where the embedded ClickHouse did. It was sent nothing.")
+    if accepting != uid:
+        raise StoreUnavailable("Another user's process listens where the embedded ClickHouse did. It was sent nothing.")
 
 
 class _Reads(io.RawIOBase):
@@ -154,7 +114,7 @@ def connection_to(folder: Path) -> type[Connection]:
     """Connections to the server that is announced in a data folder, whatever address they are given.
 
     Each new connection looks the server up again, so it finds a server that was restarted on another port.
-    StoreUnavailable when there is none, or when another process listens there.
+    StoreUnavailable when there is none, or when a process of another user listens there.
     """
 
     class Announced(Connection):
@@ -165,7 +125,7 @@ def connection_to(folder: Path) -> type[Connection]:
             try:
                 # Only the folder's owner can write there.
                 uid = (folder / RUNNING).stat().st_uid
-                require_peer(self.sock, running.server, uid, self.timeout or _SECONDS)
+                require_user(self.sock, uid, self.timeout or _SECONDS)
             except BaseException:
                 # An open connection might be reused later without this check.
                 self.close()

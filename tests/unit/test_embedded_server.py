@@ -121,17 +121,3 @@ def test_files_that_have_not_changed_are_not_written_again(server: EmbeddedServe
     (folder.server / "users.xml").write_text("")
     EmbeddedServer(folder, -1, Settings())
     assert (folder.server / "users.xml").read_text()
-
-
-def test_a_definition_that_the_server_could_not_read_is_mended_before_the_next_start(
-    server: EmbeddedServer, folder: DataFolder
-) -> None:
-    path = folder.server / "data/store/abc/abc-1/price.sql"
-    path.parent.mkdir(parents=True)
-    path.write_text("ATTACH VIEW\n")
-    (folder.server / "data/metadata").mkdir()
-    printed(
-        folder, "Syntax error: Cannot parse definition from metadata file store/abc/abc-1/price.sql. (SYNTAX_ERROR)"
-    )
-    assert server.adapt()
-    assert not path.exists()
