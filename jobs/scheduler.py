@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 _CLOCK_SECONDS = 1.0
 # A clock that is set back by less delays runs by less, so this is ignored.
 _SLACK = timedelta(seconds=1)
+# Seconds from a run until it is reported, with others that end meanwhile.
+_REPORT_SECONDS = 5
 # What a scheduler leaves to another one on the same store: a part of the interval, and at most so many seconds.
 _HEAD_START, _LONGEST_HEAD_START = 0.5, 10.0
 # Called with the name of a job, the outcome of a run, and its seconds; None if the run did not begin.
@@ -64,19 +66,22 @@ def run(
     """
     scheduler = build(settings, source, store, stop, clock(), jobs=jobs, measure=measure)
     scheduler.start()
-    scheduled = [scheduler.get_job(job.name) for job in jobs]
-    write_status(store, [job.func.status(unix_second(job.next_run_time)) for job in scheduled])
+    ticks: list[Tick] = [job.func for job in scheduler.get_jobs()]
+    write_reports(store, scheduler)
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
-    losses = LossWatch(store)
+    losses, unreported_for = LossWatch(store), 0
     try:
         while not stop.wait(_CLOCK_SECONDS):
             follow_clock(scheduler, store, clock)
             losses.follow(clock())
+            unreported_for = unreported_for + 1 if any(tick.is_unreported for tick in ticks) else 0
+            if unreported_for > _REPORT_SECONDS:
+                write_reports(store, scheduler)
     finally:
         stop.set()
         source.hurry()
         scheduler.shutdown(wait=True)
-        write_status(store, [job.func.status(None) for job in scheduled])
+        write_status(store, [tick.status(None) for tick in ticks])
     log.info("The scheduler has stopped.")
 
 
@@ -95,15 +100,12 @@ def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Callable[[
     if not moved:
         return
     for job, _, at in moved:
-        # The job is told first, because it may begin its next run as soon as that is moved.
-        job.func.bring_forward(at)
         job.modify(next_run_time=at)
     log.warning(
         "The clock of this machine was set back. Jobs go on at multiples of their intervals: %s.",
         ", ".join(f"{job.id} at {shown(at)} instead of {shown(due)}" for job, due, at in moved),
     )
-    runs = [job.func.status(unix_second(job.next_run_time)) for job in scheduler.get_jobs()]
-    write_status(store, runs, after_future=True)
+    write_reports(store, scheduler, after_future=True)
 
 
 def build(
@@ -181,16 +183,14 @@ class Tick:
         self._comes_second = False
         # Instants since the last run that were already counted as skipped or missed.
         self._unstarted = 0
-        # The instant of the next run, if the clock was set back since the last run began.
-        self._brought_forward: datetime | None = None
+        self.is_unreported = False
         self._left_out = LeftOut(told)
         self._status = JobRun(job.family, scheduler_name(), int(interval.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
-        """Run the job for the instant, log and count the missed instants before it, and record the outcome."""
+        """Run the job for the instant, and log and count the missed instants before it."""
         name, last, self._last = self._job.name, self._last, at
         counted, self._unstarted = self._unstarted, 0
-        self._brought_forward = None
         if last and at - last > self._interval:
             # While the process stood still, APScheduler coalesces all due runs into a single run, and reports nothing.
             missing = self._missing(last, at)
@@ -211,7 +211,7 @@ class Tick:
             self._status = replace(self._status, failed_at=unix_second(at), error=reason_of(error))
             raise
         finally:
-            write_status(self._store, [self.status(unix_second(self._brought_forward or at + self._interval))])
+            self.is_unreported = True
 
     def _missing(self, last: datetime, at: datetime) -> int:
         """How many instants between two have no snapshot; of those that have one, another scheduler took it."""
@@ -226,10 +226,6 @@ class Tick:
         """Count an instant whose run never began: `skipped` or `missed`."""
         self._unstarted += 1
         self._measure(self._job.name, outcome, None)
-
-    def bring_forward(self, at: datetime) -> None:
-        """Set an earlier instant of the next run. A run in progress records it when it ends."""
-        self._brought_forward = at
 
     def status(self, next_at: int | None) -> JobRun:
         """The report about the job's runs. `next_at` is the unix second of the next run, None if there is none."""
@@ -248,6 +244,15 @@ class Tick:
             self._status = replace(
                 self._status, ran_at=unix_second(at), outcome=outcome, took_ms=round(seconds * MILLISECONDS)
             )
+
+
+def write_reports(store: Store, scheduler: BackgroundScheduler, *, after_future: bool = False) -> None:
+    """Record the runs of all jobs of a scheduler, as `write_status`."""
+    jobs = scheduler.get_jobs()
+    for job in jobs:
+        job.func.is_unreported = False
+    runs = [job.func.status(unix_second(job.next_run_time)) for job in jobs]
+    write_status(store, runs, after_future=after_future)
 
 
 def write_status(store: Store, runs: list[JobRun], *, after_future: bool = False) -> None:

@@ -32,8 +32,8 @@ from analytics_service.store.schema import pending
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks, and those in which ClickHouse must answer at all and then answer a look. So a completed run is
-# shown, and a ClickHouse that hangs is noticed, within two seconds.
+# Seconds between probes, every other of which is a look, and those in which ClickHouse must answer at all and then
+# answer a look. So a completed run is shown, and a ClickHouse that hangs is noticed, within two seconds.
 _LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.0, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
@@ -42,7 +42,7 @@ _LONGEST_OUTAGE = 300.0
 # How long a request, and a probe, wait for the first look, seconds.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
-_CHECK_INTERVAL, _FACT_SECONDS = 60.0, 15.0
+_CHECK_INTERVAL, _FACT_SECONDS = 120.0, 15.0
 # Seconds between checks where large tables are split, whose shards are compared, too.
 _SHARDS_INTERVAL = 5.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
@@ -282,15 +282,28 @@ class Heads:
             self._changed.wait_for(lambda: self._looks, timeout=seconds)
 
     def _watch(self, interval: float) -> None:
+        is_enough = False
         while True:
             begun = self.clock()
             try:
-                self.look()
+                # After a look, that ClickHouse answers is enough for once.
+                is_enough = not is_enough and self._looks > 0 and self._error is None and self._answers()
+                if not is_enough:
+                    self.look()
             except ANY_FAILURE:
                 log.exception("A look at the ledger failed unexpectedly")
             if self._hurry.wait(max(begun + interval - self.clock(), 0)):
                 self._hurry.clear()
+                is_enough = True
                 self._pause(_SHORT_INTERVAL)
+
+    def _answers(self) -> bool:
+        """Whether ClickHouse answers at all. A look says why it does not."""
+        try:
+            self._store.probe(_PROBE_SECONDS)
+        except AnalyticsError:
+            return False
+        return True
 
     def _log_change(self, error: AnalyticsError | None) -> None:
         """Log when the ledger cannot be read, and when it can again."""

@@ -170,8 +170,7 @@ def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
 
 
 def missing(store: Store) -> Mapping[str, str]:
-    """Tables and views that the database lacks although they were made, each with the name of its script."""
-    require_current(store)
+    """Tables and views that a database of this schema lacks although they were made, each with its script's name."""
     present = set(store.frame("tables")["name"])
     return {name: script for name, script in made_by(shipped()).items() if name not in present}
 
@@ -186,7 +185,8 @@ def missing_message(lacking: Mapping[str, str]) -> str:
 
 
 def require_all_tables(store: Store) -> None:
-    """SchemaError when the database lacks tables or views although their migrations were applied."""
+    """SchemaError when migrations are missing, or the database lacks tables or views although they were applied."""
+    require_current(store)
     if absent := missing(store):
         raise SchemaError(missing_message(absent))
 

@@ -21,6 +21,7 @@ from analytics_service.store import disk
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS, JobRun, missing_runs, read_runs, record
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
+from analytics_service.store.server import KEPT_FREE
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.scheduler import build, follow_clock
@@ -60,7 +61,7 @@ def test_the_disk_is_that_of_the_data_folder(told_of: dict[str, Any], simulated:
     """Without what the server keeps free."""
     (row,) = simulated.rows("SELECT path FROM system.disks WHERE name = 'default'")
     disk = told_of["store"]["disk"]
-    assert disk["total_bytes"] == shutil.disk_usage(row["path"]).total - 32 * 2**20
+    assert disk["total_bytes"] == shutil.disk_usage(row["path"]).total - KEPT_FREE
     assert 0 < disk["free_bytes"] < disk["total_bytes"]
 
 

@@ -121,7 +121,7 @@ def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: Le
     assert "analytics-service migrate" in heads.obstacle()
 
 
-def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be_read(time: Time) -> None:
+def test_what_schedulers_tell_is_read_every_two_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
     class Broken(LedgerStore):
         is_broken = False
 
@@ -141,9 +141,9 @@ def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be
         heads.look()
         assert heads.shown().head("prices").version == every
         seen.append(heads.intervals({"prices": 1}))
-        time.now += 30
+        time.now += 60
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
-    time.now += 60
+    time.now += 120
     heads.look()
     assert (heads.intervals({"prices": 1}), heads.obstacle()) == ({"prices": 240}, "")
 
@@ -170,6 +170,25 @@ def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:
     assert monotonic() - begun < 2 * slack()
     go_on.set()
     until(lambda: heads.obstacle() == "")
+
+
+def test_every_other_time_a_ping_is_enough_while_clickhouse_answers() -> None:
+    class Counting(LedgerStore):
+        def probe(self, seconds: float) -> None:
+            self.queries["ping"] += 1
+            super().probe(seconds)
+
+    store = Counting("prices")
+    heads = Heads(store, interval=0.001)
+    heads.shown()
+    until(lambda: store.queries["ping"] > 100)
+    pings, looks = store.queries["ping"], store.queries["ledger"]
+    assert abs(pings - 2 * looks) <= 2
+    store.away = True
+    until(lambda: "away" in heads.obstacle())
+    store.change("prices", version=2)
+    store.away = False
+    until(lambda: heads.shown().head("prices").version == 2)
 
 
 def test_one_thread_looks_and_hurries_however_many_wait(store: LedgerStore) -> None:
