@@ -42,7 +42,7 @@ _LONGEST_OUTAGE = 300.0
 # How long a request, and a probe, wait for the first look, seconds.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
-_CHECK_INTERVAL, _FACT_SECONDS = 120.0, 15.0
+_CHECK_INTERVAL, _FACT_INTERVAL, _FACT_SECONDS = 60.0, 300.0, 15.0
 # Seconds between checks where large tables are split, whose shards are compared, too.
 _SHARDS_INTERVAL = 5.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
@@ -212,7 +212,7 @@ class Heads:
         self._recover(ledger)
         if error is None and self._last_success is not None and self._last_success.schema_current:
             read = partial(self._read_facts, ledger.heads)
-            self._reading.repeat(read, begun, _CHECK_INTERVAL, in_background=self._interval is not None)
+            self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
 
     def _read_facts(self, heads: Mapping[str, Head]) -> None:
         """Read the facts. If that fails, the previous ones stay, and heads are shown as usual."""

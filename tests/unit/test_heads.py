@@ -121,7 +121,7 @@ def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: Le
     assert "analytics-service migrate" in heads.obstacle()
 
 
-def test_what_schedulers_tell_is_read_every_two_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
+def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
     class Broken(LedgerStore):
         is_broken = False
 
@@ -141,9 +141,9 @@ def test_what_schedulers_tell_is_read_every_two_minutes_and_holds_while_it_canno
         heads.look()
         assert heads.shown().head("prices").version == every
         seen.append(heads.intervals({"prices": 1}))
-        time.now += 60
+        time.now += 150
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
-    time.now += 120
+    time.now += 300
     heads.look()
     assert (heads.intervals({"prices": 1}), heads.obstacle()) == ({"prices": 240}, "")
 
