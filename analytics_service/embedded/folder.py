@@ -21,12 +21,6 @@ log = logging.getLogger(__name__)
 _RECORD_BYTES = 1024
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
-# What is wrong with a folder after an error of the system, and what to do.
-_FAULTS = {
-    errno.ENOSPC: ("is on a disk that is full", "Free space on it"),
-    errno.EDQUOT: ("is on a disk whose quota is used up", "Free space on it"),
-    errno.EROFS: ("is on a file system that is mounted read-only", "Mount it for writing"),
-}
 # A link could lead to a file of another program, and opening a pipe would block.
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -78,10 +72,6 @@ class DataFolder:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._require_trusted(folder)
                 _forbid(folder, forbidden)
-                if not os.access(folder, os.W_OK | os.X_OK):
-                    is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
-                    code = errno.EROFS if is_read_only else errno.EACCES
-                    raise OSError(code, os.strerror(code))
         except OSError as error:
             raise self.unusable(error) from error
 
@@ -111,15 +101,9 @@ class DataFolder:
     def unusable(self, error: OSError) -> AnalyticsError:
         """The error for an operation in the folder that the system refuses: a SettingError if it will go on to."""
         kind = SettingError if error.errno in _WRONG_PATH else EmbeddedServerError
-        fault, help_ = _FAULTS.get(
-            error.errno or 0, (f"cannot be used ({error.strerror})", "Make it usable for this user")
-        )
-        dangling = [path for path in (self.server, self.root, *self.root.parents) if _dangles(path)]
-        if error.errno == errno.EEXIST and dangling:
-            fault = f"cannot be used, because {dangling[0]} is a link to {dangling[0].readlink()}, which is not there"
-            help_ = "Make that folder"
         return kind(
-            f"The data folder {self.root} {fault}. {help_}, or name another one with --data-dir or ANALYTICS_DATA_DIR."
+            f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, or name "
+            "another one with --data-dir or ANALYTICS_DATA_DIR."
         )
 
     def has_data(self) -> bool:
@@ -215,14 +199,6 @@ def _forbid(folder: Path, forbidden: int) -> None:
     if status.st_uid == os.geteuid() and mode & forbidden:
         folder.chmod(mode & ~forbidden)
         log.warning("The mode of %s was %04o; it is %04o now.", folder, mode, mode & ~forbidden)
-
-
-def _dangles(path: Path) -> bool:
-    """Whether a path is a link that leads nowhere, as far as this user may see."""
-    try:
-        return path.is_symlink() and not path.exists()
-    except OSError:
-        return False
 
 
 def _name_of(uid: int) -> str:
