@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analytics_service.errors import SchemaError, StoreFailure
+from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
@@ -53,7 +53,6 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     """
     require_server(store.server_version())
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
-    _drop_foreign_views(store)
     store.execute(SCHEMA_MIGRATION)
     _record_shards(store)
     missing = pending(store, migrations)
@@ -79,18 +78,6 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
 def _record_shards(store: Store) -> None:
     if shards := shards_to_record(store):
         _record(store, Migration(SHARDS, shards, ""))
-
-
-def _drop_foreign_views(store: Store) -> None:
-    """Drop materialized views that researchers of earlier versions could make: inserts fail or wait where one does."""
-    for names in store.frame("foreign_views").iter_rows():
-        view = ".".join("`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`" for name in names)
-        try:
-            store.command(f"DROP VIEW {view}", in_database=False)
-        except StoreFailure as error:
-            log.warning("The service's inserts fill the materialized view %s: drop it. %s", view, error)
-        else:
-            log.warning("Dropped the materialized view %s, which the service's inserts filled.", view)
 
 
 def _derive_heads(store: Store) -> None:

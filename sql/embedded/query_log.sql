@@ -24,9 +24,6 @@ TTL ended_at + INTERVAL 7 DAY
 SETTINGS ttl_only_drop_parts = 1
 COMMENT 'Queries of the last week that failed or took 100 ms or longer';
 
--- The view of earlier versions took comments of researchers for names of queries.
-DROP VIEW IF EXISTS service_log.query_log_view;
-
 CREATE MATERIALIZED VIEW IF NOT EXISTS service_log.query_log_feed TO service_log.query_log
 AS SELECT
     event_time AS ended_at,

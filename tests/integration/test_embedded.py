@@ -684,8 +684,6 @@ def test_the_server_listens_on_loopback_only(server: Settings) -> None:
 
 
 _LOGGED = "SELECT query, error_code FROM service_log.query_log WHERE query LIKE '%4711%' AND name = '' ORDER BY query"
-# Of earlier versions. It would log a query twice.
-_EARLIER = "SELECT event_time AS ended_at, query FROM system.query_log WHERE query_duration_ms >= 100"
 
 
 def ask(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
@@ -709,7 +707,6 @@ def test_queries_that_failed_or_were_slow_are_logged_for_a_week_and_outlive_the_
         assert found == known
         with client(replace(settings, clickhouse_database="service_log")) as own_client:
             own_client.command("INSERT INTO query_log (ended_at, query) VALUES (now() - INTERVAL 8 DAY, 'old')")
-            own_client.command(f"CREATE MATERIALIZED VIEW query_log_view TO query_log AS {_EARLIER}")
     with clickhouse(own, "pytest") as settings:
         assert len(ask(settings, _LOGGED)) == len(known)
         ask(settings, "SELECT sleep(0.2), 4711 AS again")
