@@ -135,13 +135,13 @@ class BackupFailed(AnalyticsError):
 
 
 class ExportRefused(AnalyticsError):
-    """What was asked for cannot be exported, or not into this folder; nothing has been written."""
+    """What was asked for cannot be exported; nothing has been written."""
 
     exit_code = 2
 
 
 class ExportFailed(AnalyticsError):
-    """An export cannot go on now. Files that are whole stay, and no others."""
+    """An export cannot be written now; no file is left."""
 
 
 class RemovalRefused(AnalyticsError):

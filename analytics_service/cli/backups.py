@@ -1,16 +1,14 @@
-"""`backup` and `restore`: the complete store as a file, and back."""
+"""`backup` and `restore`: the complete store of a data folder as a file, and back."""
 
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from analytics_service.backups.archive import ArchiveReader, Manifest, require_writable
-from analytics_service.backups.restoring import require_restorable
-from analytics_service.backups.restoring import restore as restore_store
-from analytics_service.backups.taking import back_up
+from analytics_service.admin.backup import FIRST, SECOND, back_up
+from analytics_service.admin.restore import read_manifest
+from analytics_service.admin.restore import restore as restore_store
 from analytics_service.cli.context import (
     ProgressBars,
     command_line,
@@ -21,38 +19,36 @@ from analytics_service.cli.context import (
 )
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import BackupRefused
 from analytics_service.market.instants import instant, shown
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import create
-
-_STOPPED = (
-    "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup once the "
-    "same command is run again."
-)
+from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @data_dir_option
-def backup(file: Path, force: bool, **overrides: Any) -> None:
-    """Write everything in the store into FILE, on this machine, while the service runs.
+def backup(file: Path, **overrides: Any) -> None:
+    """Write everything in the data folder's store into FILE, while the service runs.
 
-    FILE fits any store of this or a newer version, embedded or on a server. Only its owner may read it. Example:
+    FILE is new, and only its owner may read it. Any store of this or a newer version takes it. Meanwhile imports and
+    removals wait. The disk of the data folder needs room for a copy of the store. A ClickHouse server of your own
+    writes its backups itself; the command then says how. Example:
 
     \b
         analytics-service backup analytics.backup
     """
-    require_writable(file, overwrite=force)
     settings = patient(load_settings(**overrides))
+    _require_embedded(settings)
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
             raise BackupRefused(f"There is no data in {store_location(settings)}.")
         with explaining_stop(f"The backup was stopped. {file} was not written."):
-            manifest = back_up(store, file, datetime.now(UTC), bars)
-    click.echo(f"Wrote {_contents(manifest)} to {file} ({file.stat().st_size:,} bytes).")
+            back_up(store, file, DataFolder(settings.data_dir).unfinished, bars)
+    click.echo(f"Wrote {file} ({file.stat().st_size:,} bytes).")
 
 
 @click.command()
@@ -62,26 +58,39 @@ def backup(file: Path, force: bool, **overrides: Any) -> None:
 def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     """Bring back what `backup` wrote into FILE: all of it, or nothing.
 
-    First stop everything that writes to the store: `up`, `jobs run`, imports, backfills. Example:
+    First stop everything that uses the data folder: `up`, `serve`, `jobs run`, imports. The disk needs room for two
+    copies of FILE. Example:
 
     \b
         analytics-service restore analytics.backup --data-dir ./data
     """
     settings = patient(load_settings(**overrides))
-    archive = ArchiveReader(file)
-    require_restorable(archive.manifest)
+    _require_embedded(settings)
+    read_manifest(file)
     with (
+        explaining_stop("The restore was stopped. The store is as it was before."),
         clickhouse(settings, command_line(), attach=False) as reached,
         closing(Store(reached)) as store,
         closing(ProgressBars()) as bars,
     ):
-        create(store, is_own=settings.clickhouse_url is None)
-        with explaining_stop(_STOPPED):
-            restore_store(store, archive, bars, replace=replaces, location=store_location(settings))
-    taken = shown(instant(archive.manifest.taken_at))
-    click.echo(f"Restored {_contents(archive.manifest)}, as of {taken}, into {store_location(settings)}.")
+        manifest = restore_store(store, file, DataFolder(settings.data_dir).unfinished, bars, replace=replaces)
+    click.echo(f"Restored {file}, as of {shown(instant(manifest.taken_at))}, into {store_location(settings)}.")
 
 
-def _contents(manifest: Manifest) -> str:
-    rows = sum(table.rows for table in manifest.tables.values())
-    return f"{rows:,} rows of {len(manifest.tables)} tables"
+def _require_embedded(settings: Settings) -> None:
+    """BackupRefused for a server, which backs itself up: the message has the statements."""
+    if settings.clickhouse_url is None:
+        return
+    name, where = settings.clickhouse_database, f" ON CLUSTER '{settings.clickhouse_cluster}'"
+    everywhere = where if settings.clickhouse_cluster else ""
+    first, second = (f"S3('https://BUCKET.s3.amazonaws.com/NAME/{part}', 'KEY', 'SECRET')" for part in (FIRST, SECOND))
+    derived = ", ".join(f"{name}.{table}" for table in (LEDGER, HEADS, HEADS_VIEW))
+    raise BackupRefused(
+        f"{store_location(settings)}: ClickHouse writes and restores the backups of a server itself. Stop imports, and "
+        f"send it these statements; Disk('backups', 'NAME/{FIRST}') is a disk of the server.\n"
+        f"    BACKUP TABLE {name}.{LEDGER}{everywhere} TO {first};\n"
+        f"    BACKUP DATABASE {name}{everywhere} EXCEPT TABLES {derived} TO {second};\n"
+        f"To restore, stop the service, drop the database {name}, send these, and run `analytics-service migrate`.\n"
+        f"    RESTORE DATABASE {name}{everywhere} FROM {second};\n"
+        f"    RESTORE TABLE {name}.{LEDGER}{everywhere} FROM {first};"
+    )

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import click
@@ -93,7 +94,7 @@ def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
     if settings.clickhouse_url is None and not folder.has_data():
         yield None
         return
-    with clickhouse(settings, command_line()) as reached, closing(Store(reached)) as store:
+    with clickhouse(settings, command_line()) as reached, closing(Store(reached, author=command_line())) as store:
         require_current(store)
         yield store
 
@@ -139,7 +140,9 @@ class ProgressBars:
 
     def stage(self, label: str, total: int) -> None:
         self._stage.close()
-        self._bar = self._stage.enter_context(click.progressbar(length=total, label=label))
+        # Of some stages nobody knows the length.
+        bar = click.progressbar(length=total, label=label) if total else click.progressbar(count(), label=label)
+        self._bar = self._stage.enter_context(bar)
 
     def advance(self, count: int) -> None:
         self._bar.update(count)

@@ -17,7 +17,7 @@ _COMMANDS = {
     "assets": "assets:assets",
     "backup": "backups:backup",
     "example": "example:example",
-    "export": "exports:export",
+    "export": "exports:export_command",
     "import": "imports:import_group",
     "jobs": "jobs:jobs",
     "keys": "keys:keys",

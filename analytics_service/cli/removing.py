@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from analytics_service.admin.remove import Removal, Removed, count_removed, remove
 from analytics_service.cli.context import ProgressBars, filled_store, load_settings, patient
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import Settings
 from analytics_service.errors import EntityNotFound, ParameterInvalid, RemovalRefused
-from analytics_service.exports.removing import Removal, Removed, count_removed, remove
 from analytics_service.history.times import Edge
 from analytics_service.market.assets import id_of
 from analytics_service.market.instants import instant, shown, unix_second

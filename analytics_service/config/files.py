@@ -10,26 +10,26 @@ class NewFile:
     """A file that replaces any other file at its path when it is kept, and is deleted otherwise.
 
     Until then it has a unique temporary name in the same folder, so two files that are written for the same path do not
-    mix. It is for its owner only, unless `mode` says otherwise (the umask applies).
+    mix: `part`. It is for its owner only, unless `mode` says otherwise (the umask applies).
     """
 
     def __init__(self, path: Path, mode: int = 0o600) -> None:
         self._path = path
-        self._part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-        self.file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")
+        self.part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        self.file = os.fdopen(os.open(self.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")
 
     def keep(self) -> None:
         """Give the file its name. It is written to disk first, so that the name is never that of an empty file."""
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        self._part.replace(self._path)
+        self.part.replace(self._path)
 
     def discard(self) -> None:
         try:
             self.file.close()
         finally:
-            self._part.unlink(missing_ok=True)
+            self.part.unlink(missing_ok=True)
 
     def __enter__(self) -> "NewFile":
         return self

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from dataclasses import replace
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, Holder
+from analytics_service.embedded.leftovers import clear_leftovers
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import AnalyticsError, EmbeddedServerError
 from analytics_service.store.connection import Store
@@ -52,6 +54,9 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
         return
     try:
         with serving(folder, lock, settings):
+            shutil.rmtree(folder.unfinished, ignore_errors=True)
+            with closing(Store(reached)) as store:
+                clear_leftovers(store)
             keep_query_log(reached)
             yield reached
     finally:

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 # Bytes of the records, which are written in place: a file that is there needs no more of a disk that is full.
 _RECORD_BYTES = 1024
+# The folder of a backup, on the disk `backups`, while `backup` or `restore` is at work.
+UNFINISHED = "unfinished"
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
 # A link could lead to a file of another program, and opening a pipe would block.
@@ -58,6 +60,8 @@ class DataFolder:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.server = self.root / "clickhouse"
+        # Where backups are written before they are packed, on ClickHouse's disk `backups`.
+        self.unfinished = self.server / "data" / "backups" / UNFINISHED
         self._lock = self.root / "lock"
         self._running = self.root / RUNNING
 

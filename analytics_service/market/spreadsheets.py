@@ -1,6 +1,6 @@
 """Which text a spreadsheet would run as a formula, by OWASP's list, and how files of text keep it from doing so.
 
-All CSV that leaves the service goes through here. The patterns mean the same to Python, Polars and ClickHouse.
+All CSV that leaves the service goes through here. The patterns mean the same to Python and Polars.
 """
 
 import re
@@ -20,8 +20,9 @@ def is_formula(text: str) -> bool:
 
 def escaped(text: pl.Expr) -> pl.Expr:
     """Text for CSV: spreadsheets read a formula that a ' precedes as plain text."""
-    is_unsafe = text.str.contains(FORMULA) & ~text.str.contains(_NUMBER)
-    return pl.when(is_unsafe).then(pl.concat_str(pl.lit("'"), text)).otherwise(text)
+    is_safe = ~text.str.contains(FORMULA) | text.str.contains(_NUMBER)
+    # Null is neither.
+    return pl.when(is_safe | text.is_null()).then(text).otherwise(pl.concat_str(pl.lit("'"), text))
 
 
 def csv_field(text: pl.Expr) -> pl.Expr:
@@ -29,8 +30,3 @@ def csv_field(text: pl.Expr) -> pl.Expr:
     field = escaped(text)
     quoted = pl.format('"{}"', field.str.replace_all('"', '""', literal=True))
     return pl.when(field.str.contains('[",\r\n]')).then(quoted).otherwise(field)
-
-
-def escaped_sql(column: str) -> str:
-    """The same of a column of strings in ClickHouse."""
-    return f"if(match({column}, '{FORMULA}') AND NOT match({column}, '{_NUMBER}'), concat('''', {column}), {column})"

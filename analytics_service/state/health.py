@@ -4,7 +4,7 @@ as JSON, and `status` prints it (rule 1.6).
 Instants are aware.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
@@ -17,7 +17,6 @@ from analytics_service.market.misfits import listed
 from analytics_service.state.facts import Facts, LostPrice
 from analytics_service.state.heads import NOT_CURRENT, Heads, Look
 from analytics_service.store.ledger import (
-    RESTORE_INTERRUPTED,
     VALUES_ONLY,
     Head,
     Ledger,
@@ -202,7 +201,9 @@ class Monitor:
             families=tuple(_family(ledger, facts, family, intervals.get(family), now) for family in families),
             facts=facts,
             origins=tuple(sorted(ledger.origins, key=str)),
-            withheld=_withheld(ledger, self._heads.shown().without) if look.schema_current else (),
+            withheld=[f"{family} cannot be shown" for family in sorted(self._heads.shown().without)]
+            if look.schema_current
+            else (),
             losses=ledger.losses,
         )
 
@@ -210,13 +211,6 @@ class Monitor:
         """The reasons why this host is not ready, in plain words."""
         status, most = self.check(), self._ready_max_age
         return status.obstacles + ([] if most is None else status.late(most))
-
-
-def _withheld(ledger: Ledger, without: Iterable[str]) -> Sequence[str]:
-    """What readers are not shown, in plain words."""
-    if ledger.restore_is_silent:
-        return [RESTORE_INTERRUPTED]
-    return [f"{family} cannot be shown" for family in sorted(without)]
 
 
 def _family(ledger: Ledger, facts: Facts, name: str, interval: int | None, now: datetime) -> Family:

@@ -4,7 +4,7 @@ import io
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -164,7 +164,7 @@ class Store:
         before they begin with it."""
         return Retries(remaining(self._settings.query_timeout), _FIRST_PAUSE, _LONGEST_PAUSE, (QuorumPending,))(act)
 
-    def stream(self, query: str, parts: Parts = (), output: str = "Native", /, **parameters: object) -> Iterator[bytes]:
+    def stream(self, query: str, parts: Parts, output: str, /, **parameters: object) -> Iterator[bytes]:
         """The rows of a named query in one of ClickHouse's formats, in chunks.
 
         StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
@@ -180,16 +180,6 @@ class Store:
             with closing(cast(BinaryIO, stream)) as body:
                 while chunk := body.read(_CHUNK):
                     yield chunk
-
-    def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
-        """Write rows in the Native format, as `stream` yields them, into an empty table."""
-        with self._writing(f"insert into {table}") as client:
-            client.raw_insert(
-                table,
-                insert_block=chunks,
-                fmt="Native",
-                settings={"max_partitions_per_insert_block": 0, "log_comment": f"insert {table}"},
-            )
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:
         """Execute a statement without an answer, such as DDL, as the layout demands; not `in_database`, outside of the

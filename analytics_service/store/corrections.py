@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 1.0
 WAITING, STAGING, PUTTING_IN_PLACE, DONE, STOPPED = "waiting", "staging", "putting in place", "done", "stopped"
-_TABLE = "correction_progress"
+# The table of corrections, and what a backup, which only keeps others out, is in it.
+PROGRESS = "correction_progress"
+BACKUP = "backup"
 _SCHEMA = {
     "began_ns": pl.UInt64,
     "family": pl.String,
@@ -58,7 +60,7 @@ class Correction:
 
     def tell(self, store: Store) -> None:
         """Write the row."""
-        store.insert(_TABLE, pl.DataFrame([asdict(self)], schema=_SCHEMA))
+        store.insert(PROGRESS, pl.DataFrame([asdict(self)], schema=_SCHEMA))
 
 
 @contextmanager

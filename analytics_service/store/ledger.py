@@ -22,10 +22,6 @@ NONE = -1
 VALUES_ONLY = 0
 # The kind of a rewrite that takes out observations or runs, or adds observations without a run.
 CORRECTION = "correction"
-# What a restore announces beside all families, how operators are told of one that died, and who wants to write of any.
-RESTORE = "restore"
-RESTORE_INTERRUPTED = "a restore was interrupted; run `analytics-service restore` again, which completes it"
-RESTORING = f"A restore is going on; or else {RESTORE_INTERRUPTED}."
 # Seconds by which a snapshot may be ahead of ClickHouse's clock. Later ones are from the future (rule 8.16).
 MOST_AHEAD = 60
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
@@ -132,8 +128,7 @@ class Head:
         return self
 
     def follows(self, other: "Head") -> bool:
-        """Whether this is a later state of the family than `other`. A restored backup is later although its version is
-        lower, because it counts as a rewrite."""
+        """Whether this is a later state of the family than `other`."""
         own, others = ((head.rewrites, head.version, head.runs, head.losses) for head in (self, other))
         return own > others
 
@@ -203,11 +198,6 @@ class Ledger:
     now: int = field(default=0, compare=False)
     ahead: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
-
-    @property
-    def restore_is_silent(self) -> bool:
-        """Whether a restore has died while it exchanged tables, or is slow."""
-        return any(family == RESTORE for family, _ in self.silent)
 
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:

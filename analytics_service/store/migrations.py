@@ -16,7 +16,6 @@ from analytics_service.store.schema import (
     Migration,
     pending,
     read_applied,
-    require_current,
     shipped,
     view_names,
     view_statements,
@@ -126,19 +125,3 @@ def require_server(version: str) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         oldest = ".".join(map(str, OLDEST_SERVER))
         raise SchemaError(f"This ClickHouse is version {version}; {oldest} is the oldest supported. Upgrade it.")
-
-
-def create(store: Store, *, is_own: bool) -> None:
-    """Create the schema of a new database, or bring the service's own up to date; others only `migrate` changes."""
-    store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
-    if is_own or store.frame("tables").is_empty():
-        migrate(store)
-    else:
-        require_current(store)
-
-
-def remake(store: Store) -> None:
-    """Create the missing tables and views again, empty."""
-    for migration in shipped():
-        for statement in migration.statements:
-            store.execute(statement)

@@ -18,7 +18,7 @@ class Reporter(Protocol):
     """Shows the progress of a long operation."""
 
     def stage(self, label: str, total: int) -> None:
-        """A stage of `total` units begins."""
+        """A stage of `total` units begins; 0 if nobody knows."""
 
     def advance(self, count: int) -> None:
         """Another `count` units of the stage are done."""

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from analytics_service.errors import AnalyticsError, BackupFailed, StoreUnavailable
+from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import EPOCH
 from analytics_service.store.adding import add_in_pieces
@@ -40,9 +40,6 @@ from analytics_service.store.ledger import (
     CORRECTION,
     HEADS,
     LEDGER,
-    RESTORE,
-    RESTORE_INTERRUPTED,
-    RESTORING,
     VALUES_ONLY,
     Head,
     Ledger,
@@ -288,12 +285,10 @@ def staging(
 
     First, others that rewrite history end, interrupted rewrites are rolled forward, and abandoned staging tables are
     dropped. `what` the rewrite does is shown to people, and `expected` are its rows, as far as known: DiskFull without
-    room for these. Without a `version`, it gets one then, above those of all rows that are there. StoreUnavailable
-    during a restore.
+    room for these. Without a `version`, it gets one then, above those of all rows that are there.
     """
     with in_turn(store, family, version, retry, what=what, expected=expected) as correction:
-        if RESTORE in Recovery(store).look().open:
-            raise StoreUnavailable(RESTORING)
+        Recovery(store).look()
         retry(lambda: drop_abandoned(store))
         staged = Staging(store, family, correction.version, correction)
         try:
@@ -320,20 +315,10 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
 
 
 def roll_forward(store: Store, family: str, version: int) -> None:
-    """Put a rewrite in place whose writer is silent. Other processes, its writer included, may do so concurrently.
-
-    BackupFailed for a restore, which only another restore completes: a table is not exchanged twice.
-    """
-    if family == RESTORE and store.frame("table_engines", database=restored_into(store, version))["engine"].item():
-        raise BackupFailed(f"{RESTORE_INTERRUPTED.capitalize()}.")
+    """Put a rewrite in place whose writer is silent. Other processes, its writer included, may do so concurrently."""
     staged = Staging(store, family, version)
     _put_in_place(store, staged, ONCE)
     staged.drop()
-
-
-def restored_into(store: Store, version: int) -> str:
-    """The database of a restore, which is a rewrite of a version, until its tables are exchanged."""
-    return f"{store.database}_restore_{version}"
 
 
 def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
@@ -378,11 +363,8 @@ class Recovery:
         return ledger
 
     def roll_forward(self, silent: Sequence[tuple[str, int]]) -> None:
-        """Roll forward rewrites, given by family and version; of a restore only what stands for all of it."""
-        restores = {version for family, version in silent if family == RESTORE}
+        """Roll forward rewrites, given by family and version."""
         for family, version in silent:
-            if version in restores and family != RESTORE:
-                continue
             try:
                 roll_forward(self._store, family, version)
                 self._failures.pop((family, version), None)
@@ -392,8 +374,8 @@ class Recovery:
                 if self._failures.get((family, version)) != cause:
                     self._failures[family, version] = cause
                     unexpected = None if isinstance(error, AnalyticsError) else error
-                    what = "" if family == RESTORE else f"An interrupted rewrite of {family} cannot be completed: "
-                    log.error("%s%s", what, error, exc_info=unexpected)
+                    what = f"An interrupted rewrite of {family} cannot be completed"
+                    log.error("%s: %s", what, error, exc_info=unexpected)
 
 
 def wait_for_rewrites(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
@@ -409,8 +391,6 @@ def ledger_without_rewrites(store: Store, pause: Callable[[float], None] = time.
     """The ledger once no rewrite is unfinished. BackupFailed if a rewrite is still unfinished after some seconds."""
     wait_for_rewrites(store, pause)
     ledger = read_ledger(store)
-    if RESTORE in ledger.open:
-        raise BackupFailed(RESTORING)
     if ledger.open:
         raise BackupFailed(
             f"{', '.join(sorted(ledger.open))}: history is being rewritten. Stop imports and backfills, or wait for "

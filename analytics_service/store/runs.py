@@ -21,8 +21,6 @@ from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import (
     LEDGER,
     MOST_AHEAD,
-    RESTORE,
-    RESTORING,
     Head,
     Run,
     ledger_frame,
@@ -68,15 +66,13 @@ class Beginning:
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     """Read the store at the start of a run for instants in [start, end] (unix seconds). SchemaError as by rule 8.14.
-    SnapshotRefused for instants from the future (rule 8.16), StoreUnavailable during a restore."""
+    SnapshotRefused for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
-    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION, "restore": RESTORE}
+    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
     applied = [Applied(*fields.values()) for fields in row["migrations"]]
     require_all_applied(unapplied(applied, shipped()))
     require_shards(store)
-    if row["restoring"]:
-        raise StoreUnavailable(RESTORING)
     if end > row["now"] + MOST_AHEAD:
         raise SnapshotRefused(
             f"The snapshot of {family} as of {shown(instant(end))} lies ahead of ClickHouse's clock, which shows "

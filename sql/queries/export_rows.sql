@@ -6,6 +6,4 @@ WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until
 ORDER BY {order}
 SETTINGS
     max_threads = 2,
-    max_bytes_before_external_sort = 268435456,
-    date_time_output_format = 'iso',
-    format_csv_null_representation = ''
+    max_bytes_before_external_sort = 268435456

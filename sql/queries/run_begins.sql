@@ -1,7 +1,7 @@
 -- What does a run need to know before it begins? Which of some instants its family has completed, the newest state of the
 -- family (none before its first run), whose data the store takes (nobody's yet if there is none), which migrations were
--- applied, a version, what runs that have died have left, whether the store is being restored, and the time by the clock of
--- ClickHouse. One row, made of the queries that ask for each of these.
+-- applied, a version, what runs that have died have left, and the time by the clock of ClickHouse. One row, made of the
+-- queries that ask for each of these.
 SELECT
     (
         SELECT groupUniqArray(toUnixTimestamp(at))
@@ -19,6 +19,5 @@ SELECT
     (SELECT groupArray((number, name, checksum)) FROM ({applied_migrations})) AS migrations,
     ({new_version}) AS version,
     (SELECT (oldest, rows) FROM ({left_behind})) AS left,
-    (SELECT count() FROM rewrite FINAL WHERE family = {restore:String} AND NOT finished) > 0 AS restoring,
     toUInt32(now()) AS now
 SETTINGS max_threads = 1

@@ -31,6 +31,6 @@ LEFT JOIN
     FROM rewrite
     GROUP BY family, version
 ) AS r ON r.family = c.family AND r.version = c.version
-WHERE stage != 'waiting' OR heard_at >= now64(3) - INTERVAL 5 SECOND
+WHERE what != 'backup' AND (stage != 'waiting' OR heard_at >= now64(3) - INTERVAL 5 SECOND)
 SETTINGS join_use_nulls = 0
 COMMENT 'Each correction of history: imports, backfills of the past, and what takes out, computes again or renames';

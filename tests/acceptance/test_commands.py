@@ -98,12 +98,13 @@ def test_up_on_a_port_in_use_starts_nothing(own: Service, option: str) -> None:
 
 
 def test_an_export_can_be_imported_elsewhere(service: Service, tmp_path: Path) -> None:
-    code, output = service.done("export", "price", "--format", "arrow", "--out", str(tmp_path / "out"))
-    assert code == 0
-    assert f"Files in {tmp_path / 'out'}: " in output
-    code, output = Service(tmp_path / "data").done(
-        "import", "price", str(tmp_path / "out" / "price"), "--new-assets", "--dry-run"
-    )
+    """In the format of the file's suffix."""
+    file = tmp_path / "price.arrow"
+    code, output = service.done("export", "price", "--out", str(file))
+    assert code == 0, output
+    assert f" rows to {file} (" in output
+    assert file.read_bytes()[:6] == b"ARROW1"
+    code, output = Service(tmp_path / "data").done("import", "price", str(file), "--new-assets", "--dry-run")
     assert (code, "would write" in output) == (0, True)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import falcon.testing
 
+from analytics_service.admin.remove import Removal, remove
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.exports.removing import Removal, remove
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.store.histories import PRICES

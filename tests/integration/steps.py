@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from analytics_service.admin.remove import Removal, remove
 from analytics_service.errors import RemovalRefused, SnapshotRefused
-from analytics_service.exports.removing import Removal, remove
 from analytics_service.imports.presets import PRESETS
 from analytics_service.market.instants import instant
 from analytics_service.sources.base import Source

@@ -1,104 +1,56 @@
-"""Backups: what is in them, and what restoring one leaves, on the real server."""
+"""Backups of the real server: what a restored one has, what is refused, and what a restore that was killed leaves."""
 
-import hashlib
+import io
 import json
-import zipfile
+import re
+import tarfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
-import falcon.testing
 import pytest
+from click.testing import CliRunner
 
-from analytics_service.app import create_app
-from analytics_service.backups.archive import FORMAT, ArchiveReader
-from analytics_service.backups.restoring import require_restorable, restore
-from analytics_service.backups.taking import NOT_SAVED, back_up
+from analytics_service.admin.backup import DATABASE, FIRST, MANIFEST, SECOND, back_up
+from analytics_service.admin.restore import restore
+from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
-from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
-from analytics_service.state.health import Monitor
-from analytics_service.store.admission import read_claim, simulated_spec
-from analytics_service.store.connection import Store
-from analytics_service.store.job_runs import JobRun, read_runs, record
-from analytics_service.store.ledger import (
-    RESTORE,
-    new_version,
-    oldest_change,
-    read_ledger,
-    record_rewrite,
-    require_unchanged,
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.leftovers import (
+    DROPPED,
+    REPLACED,
+    RESTORING,
+    clear_leftovers,
+    drop_database,
+    rename_database,
 )
+from analytics_service.errors import BackupFailed, BackupRefused
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import new_version, read_heads, record_rewrite
 from analytics_service.store.migrations import migrate
-from analytics_service.store.rewrite import Recovery, restored_into, staging
-from analytics_service.store.runs import begin
-from analytics_service.store.schema import missing, shipped, tables_of
-from analytics_service.store.sql import Parts
-from tests.clickhouse import by_url, client
-from tests.doubles import FreshHeads, Silent, Statement, WatchedStore
-from tests.integration.conftest import Simulated
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.clickhouse import client
+from tests.doubles import Silent
+from tests.files import no_file_larger_than
 from tests.integration.databases import database
-from tests.integration.pages import asset, commit, write
-from tests.stored import write_assets
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-TABLES = tables_of(shipped())
-
-
-@pytest.fixture(scope="module")
-def backup(simulated: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A backup of the simulated protocol."""
-    path = tmp_path_factory.mktemp("backup") / "backup.zip"
-    back_up(simulated.store, path, NOW, Silent())
-    return path
-
-
-@contextmanager
-def contents(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The rows of every table as text, in order and without repeated ones, by an independent client."""
-    with client(settings) as own:
-
-        def rows(table: str) -> str:
-            only = "* REPLACE (0 AS runs)" if table == "snapshot_head" else "*"
-            query = f"SELECT {only} FROM {table} FINAL ORDER BY ALL FORMAT TSV"
-            return str(own.raw_query(query).decode())
-
-        yield {table: rows(table) for table in TABLES if table not in NOT_SAVED - {"snapshot_head"}}
-
-
-def test_a_restored_store_has_the_same_rows_in_every_table(
-    simulated: Simulated, backup: Path, store: Store, settings: Settings
-) -> None:
-    """Heads, too, which are not in the file: a view fills them."""
-    restore(store, ArchiveReader(backup), Silent(), replace=False)
-    with contents(simulated.settings) as before, contents(settings) as after:
-        assert before.keys() == after.keys()
-        for table in before:
-            assert before[table] or table in ("correction", "doubt", "loss"), table
-            if table != "snapshot_head":
-                assert after[table] == before[table], table
-    known, restored = read_ledger(simulated.store), read_ledger(store)
-    assert restored.origins == known.origins
-    assert {f: (h.at, h.last_observed_at, h.version) for f, h in restored.heads.items()} == {
-        f: (h.at, h.last_observed_at, h.version) for f, h in known.heads.items()
-    }
-    assert simulated_spec(read_claim(store).side) == "simulated:1"
-
-
-def prices(settings: Settings) -> list[tuple[str, int, Decimal]]:
-    """The prices of a store, by asset and time."""
-    with client(settings) as own:
-        query = "SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM price ORDER BY ALL"
-        return [tuple(row) for row in own.query(query).result_rows]
-
+from tests.integration.pages import commit, write
+from tests.integration.routes import NOON, ROUTES, at, client_of, get
+from tests.processes import until
 
 ONE = [("token;a", 100, Decimal(1))]
 TWO = [("token;a", 100, Decimal(2)), ("token;b", 50, Decimal("0.000000000000000001"))]
+
+
+@pytest.fixture
+def folder(server: Settings) -> Path:
+    """Where backups are written before they are packed."""
+    return DataFolder(server.data_dir).unfinished
 
 
 @pytest.fixture(scope="module")
@@ -106,66 +58,107 @@ def of_two(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of a store with two prices."""
     with database(replace(server, clickhouse_database="test_backup_of_two")) as store:
         commit(store, {"token;a": [(100, Decimal(2))], "token;b": [(50, Decimal("0.000000000000000001"))]})
-        path = tmp_path_factory.mktemp("two") / "two.zip"
-        back_up(store, path, NOW, Silent())
+        path = tmp_path_factory.mktemp("two") / "two.backup"
+        back_up(store, path, DataFolder(server.data_dir).unfinished, Silent())
         return path
 
 
-def test_amounts_are_exact(store: Store, settings: Settings, tmp_path: Path) -> None:
-    greatest, decimal = 2**256 - 1, "99999999999999999999.999999999999999999"
-    store.execute(
-        "INSERT INTO account_event (at, uuid, action, asset_id, address, amount, usd, version) "
-        f"VALUES (100, 'e', 'borrow', 'token;a', 'x', toUInt256('{greatest}'), toDecimal128('{decimal}', 18), 1)"
-    )
-    store.execute("INSERT INTO snapshot (family, at, kind, version) VALUES ('loans', 100, 'job', 1)")
-    back_up(store, tmp_path / "backup.zip", NOW, Silent())
-    store.execute("TRUNCATE TABLE account_event")
-    restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
-    with client(settings) as own:
-        assert own.query("SELECT amount, usd FROM account_event").result_rows == [(greatest, Decimal(decimal))]
+@pytest.fixture
+def old(store: Store) -> Store:
+    """A store with one price, which is restored into."""
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    return store
 
 
-@pytest.mark.slow
-def test_rows_of_a_run_that_is_not_complete_are_not_shown(store: Store, settings: Settings, tmp_path: Path) -> None:
-    """They come along, but the ledger does not list their run. The next run finds them like those of one that died."""
-    commit(store, {"token;a": [(100, Decimal(1)), (900, Decimal(1))]})
-    write(store, {"token;a": [(960, Decimal(7))]}, new_version(store))
-    back_up(store, tmp_path / "backup.zip", NOW, Silent())
-    restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
-    page = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-    query = "start=0&end=3000&period=min&interval=15"
-    answer = page.simulate_get("/api/v1/assets/price-history", query_string=query).json
-    assert [point["v"] for point in answer["data"]["series"][0]["points"]] == ["1", "1", None, None]
+def prices(store: Store) -> list[tuple[str, int, Decimal]]:
+    """The prices of a store, by asset and time, as researchers see them."""
+    with client(store._settings) as own:
+        query = "SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM price ORDER BY ALL"
+        return [tuple(row) for row in own.query(query).result_rows]
 
 
-def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
-    store: Store, settings: Settings, of_two: Path
+def databases(store: Store) -> set[str]:
+    """The databases of a store, and beside it."""
+    return {name for name in store.frame("databases")["name"] if name.startswith(store.database)}
+
+
+def answers(store: Store, now: int) -> dict[str, tuple[int, bytes]]:
+    fresh = client_of(store._settings, store, now)
+    return {path: (answer.status_code, answer.content) for path in ROUTES for answer in [get(fresh, path)]}
+
+
+@contextmanager
+def snapshots_taken(store: Store) -> Iterator[list[int]]:
+    """Snapshots of prices, one after the other for as long as the block lasts: their instants (unix seconds)."""
+    taken: list[int] = []
+    ended = threading.Event()
+
+    def take() -> None:
+        for second in count(NOON + 60, 60):
+            if ended.is_set():
+                return
+            run_once(JOBS["prices"], SimulatedSource("1"), store, at(second))
+            taken.append(second)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.usefixtures("views")
+def test_a_backup_under_load_answers_every_route_the_same_elsewhere(store: Store, folder: Path, tmp_path: Path) -> None:
+    """A restored store goes on with the snapshot after its newest."""
+    source, path = SimulatedSource("1"), tmp_path / "simulated.backup"
+    for job in JOBS.values():
+        run_once(job, source, store, at(NOON))
+    with snapshots_taken(store) as taken:
+        until(lambda: len(taken) > 1)
+        back_up(store, path, folder, Silent())
+        before = len(taken)
+        until(lambda: len(taken) > before + 1)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with closing(store.sibling(f"{store.database}_elsewhere")) as other:
+        restore(other, path, folder, Silent(), replace=False)
+        assert NOON + 60 < read_heads(other)["prices"].at < taken[-1]
+        for second in taken:
+            run_once(JOBS["prices"], source, other, at(second))
+        expected = answers(store, taken[-1] + 30)
+        assert {status for status, _ in expected.values()} == {200}
+        assert answers(other, taken[-1] + 30) == expected
+        assert databases(other) == {other.database}
+        drop_database(store, other.database)
+    assert not folder.exists()
+
+
+def test_rows_of_a_commit_that_has_not_ended_are_not_shown(
+    store: Store, old: Store, folder: Path, tmp_path: Path
 ) -> None:
-    commit(store, {"token;a": [(100, Decimal(1))], "token;c": [(200, Decimal(3))]})
-    before = read_ledger(store).heads["prices"]
-    with pytest.raises(BackupRefused, match="There is data in the store already"):
-        restore(store, ArchiveReader(of_two), Silent(), replace=False)
-    assert len(prices(settings)) == 2
-    restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    assert prices(settings) == TWO
-    # Whoever has read something before reads it again.
-    with pytest.raises(Superseded):
-        require_unchanged(store, before)
-    assert not read_ledger(store).open
-    # Equal heads mean equal data (rule 8.2), also when what is restored is there already.
-    first = read_ledger(store).heads["prices"]
-    restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    again = read_ledger(store).heads["prices"]
-    assert (again.at, again.version) == (first.at, first.version)
-    assert again != first
-    assert oldest_change(store, first, again) == 0
-    # The views feed the tables that are in place now.
-    commit(store, {"token;a": [(260, Decimal(4))]})
-    assert read_ledger(store).heads["prices"].at == 260
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    write(store, {"token;a": [(160, Decimal(7))]}, new_version(store))
+    back_up(store, tmp_path / "backup", folder, Silent())
+    restore(old, tmp_path / "backup", folder, Silent(), replace=True)
+    assert read_heads(old)["prices"].last_observed_at == 100
+
+
+def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(old: Store, of_two: Path, folder: Path) -> None:
+    with pytest.raises(BackupRefused, match=r"The store has data\. With --replace"):
+        restore(old, of_two, folder, Silent(), replace=False)
+    assert prices(old) == ONE
+    restore(old, of_two, folder, Silent(), replace=True)
+    assert prices(old) == TWO
+    assert databases(old) == {old.database}
+    # The view feeds the heads of this database, once.
+    commit(old, {"token;a": [(260, Decimal(4))]})
+    head = read_heads(old)["prices"]
+    assert (head.at, head.runs) == (260, 2)
 
 
 class Meanwhile(Silent):
-    """Does something whenever a backup or restore reports that rows were copied."""
+    """Does something while a backup is copied, so many times."""
 
     def __init__(self, act: Callable[[], object], times: int) -> None:
         self._act = act
@@ -177,218 +170,186 @@ class Meanwhile(Silent):
             self._act()
 
 
-@pytest.mark.slow
-def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, tmp_path: Path) -> None:
+def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, folder: Path, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
-    rewrite = partial(record_rewrite, store, ["prices"], 7, finished=1)
-    back_up(store, tmp_path / "backup.zip", NOW, Meanwhile(rewrite, 1))
-    assert ArchiveReader(tmp_path / "backup.zip").manifest.tables["observation"].rows == 1
-    versions = count(8)
+    versions = count(7)
+
+    def rewrite() -> None:
+        commit(store, {"token;a": [(next(versions) * 100, Decimal(1))]})
+        record_rewrite(store, ["prices"], next(versions), finished=1)
+
+    back_up(store, tmp_path / "backup", folder, Meanwhile(rewrite, 1))
+    with closing(store.sibling(f"{store.database}_again")) as other:
+        restore(other, tmp_path / "backup", folder, Silent(), replace=False)
+        assert read_heads(other)["prices"].at == 700
+        drop_database(store, other.database)
     with pytest.raises(BackupFailed, match="again and again"):
-        back_up(
-            store,
-            tmp_path / "other.zip",
-            NOW,
-            Meanwhile(lambda: record_rewrite(store, ["prices"], next(versions), finished=1), 100),
-        )
-    assert [path.name for path in tmp_path.iterdir()] == ["backup.zip"]
+        back_up(store, tmp_path / "other", folder, Meanwhile(rewrite, 100))
+    assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
 
-@pytest.mark.slow
-def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_begins(
-    settings: Settings, tmp_path: Path
-) -> None:
-    """As when a second import of rates brings an asset: its description is shown with prices."""
-
-    class Busy(Store):
-        """Has another definition shown before the rows of the ledger are read for the first time."""
-
-        begun = False
-
-        def stream(
-            self, query: str, parts: Parts = (), output: str = "Native", /, **parameters: object
-        ) -> Iterator[bytes]:
-            if not self.begun:
-                self.begun = True
-                self.show("second")
-            return super().stream(query, parts, output, **parameters)
-
-        def show(self, name: str) -> None:
-            write_assets(self, [asset(name)], version=new_version(self))
-            self.run("show_assets", family="prices", version=new_version(self))
-            self.execute("OPTIMIZE TABLE snapshot FINAL")
-
-    with closing(Busy(settings)) as store:
-        migrate(store)
-        commit(store, {"token;a": [(100, Decimal(1))]})
-        store.show("first")
-        back_up(store, tmp_path / "backup.zip", NOW, Silent())
-        assert store.begun
-        head = read_ledger(store).heads["prices"]
-        restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
-        assert read_ledger(store).heads["prices"].version == head.version
-    assert prices(settings) == ONE
+def test_a_backup_is_a_new_file_or_none(store: Store, folder: Path, tmp_path: Path) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    (tmp_path / "mine").write_text("mine", "utf-8")
+    with pytest.raises(BackupRefused, match=r"mine exists\. Name another file"):
+        back_up(store, tmp_path / "mine", folder, Silent())
+    # Larger than what ClickHouse writes, which has its own limits.
+    with pytest.raises(BackupFailed, match=r"cannot be written \(File too large\)"), no_file_larger_than(20_000):
+        back_up(store, tmp_path / "full", folder, Silent())
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert not folder.exists()
 
 
-def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The same backup with another manifest."""
-    other = folder / "changed.zip"
-    with zipfile.ZipFile(path) as before, zipfile.ZipFile(other, "w") as after:
-        for name in before.namelist():
-            content = before.read(name)
-            if name == "manifest.json":
-                manifest = json.loads(content)
-                change(manifest)
-                content = json.dumps(manifest).encode()
-            after.writestr(name, content)
+def rewritten(path: Path, other: Path, change: Callable[[str, bytes], bytes]) -> Path:
+    """The same backup with other content of its members."""
+    with tarfile.open(path) as before, tarfile.open(other, "w") as after:
+        for member in before:
+            file = before.extractfile(member)
+            assert file is not None
+            content = change(member.name, file.read())
+            member.size = len(content)
+            after.addfile(member, io.BytesIO(content))
     return other
 
 
-@pytest.mark.slow
-def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
-    store: Store, settings: Settings, of_two: Path, tmp_path: Path
-) -> None:
-    """Somebody writes to the store, or rows are missing. A database that a killed restore left is dropped, and none
-    that only has such a name."""
-    write = Meanwhile(lambda: commit(store, {"token;a": [(100, Decimal(1))]}), 1)
-    with pytest.raises(BackupFailed, match="meanwhile"):
-        restore(store, ArchiveReader(of_two), write, replace=False)
-    assert prices(settings) == ONE
-    comment = f"A restore of {store.database}; the next one drops it"
-    store.execute(f"CREATE DATABASE {store.database}_restore_1 COMMENT '{comment}'", in_database=False)
-    foreign = f"{store.database}_restore_2"
-    store.execute(f"CREATE DATABASE {foreign}", in_database=False)
-    other = changed(of_two, tmp_path, lambda manifest: manifest["families"]["prices"].update(at=3))
-    with pytest.raises(BackupRefused, match="The ledger of the backup is not the one"):
-        restore(store, ArchiveReader(other), Silent(), replace=True)
-    assert prices(settings) == ONE
-    with closing(Store(replace(settings, clickhouse_database=foreign))) as other, client(by_url(settings)) as own:
-        left = own.query(f"SHOW DATABASES LIKE '{store.database}\\_restore\\_%'").result_columns
-        other.execute(f"DROP DATABASE {foreign}", in_database=False)
-    assert left == [[foreign]]
+def with_migration(number: int, name: str, checksum: str) -> Callable[[str, bytes], bytes]:
+    """Changes the manifest: a migration more, or another one."""
+
+    def change(member: str, content: bytes) -> bytes:
+        if member != MANIFEST:
+            return content
+        manifest = json.loads(content)
+        kept = [each for each in manifest["migrations"] if each["number"] != number]
+        added = {"number": number, "name": name, "checksum": checksum}
+        return json.dumps({**manifest, "migrations": [*kept, added]}).encode()
+
+    return change
 
 
-@pytest.mark.slow
-def test_a_restore_that_is_killed_while_it_exchanges_tables_is_completed_by_the_next_and_by_nobody_else(
-    store: Store, settings: Settings, of_two: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    commit(store, {"token;a": [(100, Decimal(1))]})
-    exchanged = []
-
-    def die(statement: Statement) -> None:
-        if statement.name.startswith("EXCHANGE"):
-            exchanged.append(statement)
-            if len(exchanged) == len(TABLES) // 2:
-                raise StoreUnavailable("ClickHouse is gone.")
-
-    with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):
-        restore(broken, ArchiveReader(of_two), Silent(), replace=True)
-    ledger = read_ledger(store)
-    ((version,),) = {tuple(versions) for versions in ledger.open.values()}
-    assert {"prices", "positions"} < set(ledger.open)
-    Recovery(store).roll_forward([(family, version) for family in sorted(ledger.open)])
-    assert set(read_ledger(store).open) == set(ledger.open)
-    cure = "restore was interrupted; run `analytics-service restore` again, which completes it"
-    assert caplog.messages == [f"A {cure}."]
-    # Nobody writes into tables of which some are exchanged.
-    with pytest.raises(StoreUnavailable, match=cure):
-        begin(store, "prices", 0, 100)
-    with pytest.raises(StoreUnavailable, match=cure), staging(store, "prices", None):
-        pytest.fail("A rewrite has begun.")
-    # Its last heartbeat was long ago.
-    store.execute(f"INSERT INTO rewrite (family, version, announced_at) VALUES ('{RESTORE}', {version}, now() + 60)")
-    monitor = Monitor(FreshHeads(store), dict, lambda: NOW, is_configured=False)
-    assert monitor.obstacles() == [f"a {cure}"]
-    assert monitor.check().faults == monitor.obstacles()
-    # This one has nothing else to do.
-    with pytest.raises(BackupRefused, match="There is data in"):
-        restore(store, ArchiveReader(of_two), Silent(), replace=False)
-    assert prices(settings) == TWO
-    assert read_ledger(store).open == {}
-    assert store.frame("table_engines", database=restored_into(store, version))["engine"].to_list() == [None]
+def flipped(member: str, content: bytes) -> bytes:
+    """A byte of the prices is another one."""
+    if re.search(r"/observation/.*/data\.bin$", member):
+        return content[:-1] + bytes([content[-1] ^ 1])
+    return content
 
 
-@pytest.mark.slow
-def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> None:
-    later = {"number": 999, "name": "0999_later.sql", "checksum": "0" * 64}
-    newer = changed(of_two, tmp_path, lambda manifest: manifest["migrations"].append(later))
-    with pytest.raises(BackupRefused, match=r"0999_later\.sql.*newer version"):
-        require_restorable(ArchiveReader(newer).manifest)
-    other = changed(of_two, tmp_path, lambda manifest: manifest["migrations"][0].update(checksum="0" * 64))
-    with pytest.raises(BackupRefused, match=r"Migration 0001_ledger\.sql was changed"):
-        require_restorable(ArchiveReader(other).manifest)
-    for number, cure in ((FORMAT + 1, "newer version"), (FORMAT - 1, "unreleased")):
-        strange = changed(of_two, tmp_path, lambda manifest, number=number: manifest.update(format=number))
-        with pytest.raises(BackupRefused, match=f"format {number}, .*{cure}"):
-            ArchiveReader(strange)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["{database}.asset", "snapshot_head", "asset (asset_id) SELECT 'x' -- ", "FUNCTION url('x')"]
+    ("change", "message"),
+    [
+        (with_migration(999, "0999_later.sql", "0" * 64), r"0999_later\.sql.*newer version"),
+        (with_migration(1, "0001_ledger.sql", "0" * 64), r"Migration 0001_ledger\.sql was changed"),
+        (with_migration(1, "0001_other.sql", "0" * 64), "an earlier, unreleased version"),
+        (lambda name, content: b"{}" if name == MANIFEST else content, "is no backup of this service"),
+        (flipped, "the files of table observation are not as they were written"),
+        (lambda name, content: b"" if name == "tables/.backup" else content, "ClickHouse cannot do it: "),
+    ],
+    ids=["newer", "changed", "unreleased", "manifest", "byte", "list"],
 )
-def test_tables_that_no_backup_has_are_refused_before_anything_is_written(
-    store: Store, of_two: Path, tmp_path: Path, name: str
+def test_what_cannot_be_restored_is_refused_and_leaves_the_store_as_it_was(
+    old: Store, of_two: Path, folder: Path, tmp_path: Path, change: Callable[[str, bytes], bytes], message: str
 ) -> None:
-    """Their names would become part of statements."""
-    table = {"rows": 1, "bytes": 0, "sha256": hashlib.sha256().hexdigest()}
-    named = {name.format(database=store.database): table}
-    made_up = changed(of_two, tmp_path, lambda manifest: manifest["tables"].update(named))
-    write = Meanwhile(lambda: pytest.fail("The restore has begun."), 1)
-    with pytest.raises(BackupRefused, match="The backup has tables that no backup has"):
-        restore(store, ArchiveReader(made_up), write, replace=True)
+    path = rewritten(of_two, tmp_path / "backup", change)
+    with pytest.raises((BackupRefused, BackupFailed), match=message):
+        restore(old, path, folder, Silent(), replace=True)
+    assert prices(old) == ONE
+    assert databases(old) == {old.database}
+    assert not folder.exists()
 
 
-@pytest.mark.slow
-def test_a_backup_of_an_older_schema_is_migrated(settings: Settings, of_two: Path) -> None:
-    """Here of one without swap routes, and what came later."""
-    with closing(Store(settings)) as store:
-        migrate(store)
-        manifest = ArchiveReader(of_two).manifest
-        swaps = [migration.name for migration in manifest.migrations].index("0008_swaps.sql")
-        older, known = ArchiveReader(of_two), tables_of(shipped()[:swaps])
-        tables = {name: table for name, table in manifest.tables.items() if name in known}
-        older.manifest = replace(manifest, migrations=manifest.migrations[:swaps], tables=tables)
-        restore(store, older, Silent(), replace=False)
-        assert missing(store) == {}
-    assert prices(settings) == TWO
+def test_a_file_that_is_cut_off_or_something_else_is_refused(
+    old: Store, of_two: Path, folder: Path, tmp_path: Path
+) -> None:
+    whole = of_two.read_bytes()
+    with tarfile.open(of_two) as archive:
+        offsets = [member.offset for member in archive]
+    for number, length in enumerate([0, 10, offsets[1], offsets[-1], offsets[-1] + 512, len(whole) // 2]):
+        cut = tmp_path / f"{number}"
+        cut.write_bytes(whole[:length])
+        with pytest.raises(BackupRefused, match="no backup of this service, or it is not whole"):
+            restore(old, cut, folder, Silent(), replace=True)
+    with pytest.raises(BackupRefused, match="is not a file"):
+        restore(old, tmp_path, folder, Silent(), replace=True)
+    assert prices(old) == ONE
 
 
-@pytest.mark.slow
-def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Settings, of_two: Path) -> None:
-    dropped = ["snapshot_head_view", "observation", "cell", "account_event", "snapshot_head"]
-    for name in dropped:
-        store.execute(f"DROP TABLE {name} SYNC")
-    with pytest.raises(BackupRefused, match="snapshot_head"):
-        restore(store, ArchiveReader(of_two), Silent(), replace=False)
-    record(store, [JobRun("prices", "running:3", 60, 0)])
-    with pytest.raises(BackupRefused, match="running:3"):
-        restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    assert set(missing(store)) == set(dropped)
-    record(store, [JobRun("prices", "running:3", 60, None)])
-    restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    assert prices(settings) == TWO
-    assert missing(store) == {}
-    commit(store, {"token;b": [(160, Decimal(5))]})
-    assert read_ledger(store).heads["prices"].at == 160
+@pytest.mark.parametrize("name", ["../outside", "/outside", "tables/link"])
+def test_members_that_would_leave_the_folder_are_refused(
+    old: Store, of_two: Path, folder: Path, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "backup"
+    with tarfile.open(of_two) as before, tarfile.open(path, "w") as after:
+        foreign = tarfile.TarInfo(name)
+        if name == "tables/link":
+            foreign.type, foreign.linkname = tarfile.SYMTYPE, "/etc"
+        after.addfile(foreign)
+        for member in before:
+            after.addfile(member, before.extractfile(member))
+    if name == "/outside":
+        # It is unpacked as if it were relative.
+        restore(old, path, folder, Silent(), replace=True)
+        assert prices(old) == TWO
+    else:
+        with pytest.raises(BackupRefused, match="no backup of this service"):
+            restore(old, path, folder, Silent(), replace=True)
+        assert prices(old) == ONE
+    assert not (folder.parent / "outside").exists()
+    assert not Path("/outside").exists()
 
 
-@pytest.mark.slow
-def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: Settings, of_two: Path) -> None:
-    """One that has stopped says so, and one that was killed falls silent. One may begin during the restore."""
-    with client(settings) as own:
-        columns = "(family, scheduler, heard_at, every, next_at)"
-        own.command(f"INSERT INTO job_run {columns} VALUES ('prices', 'killed:1', now() - 181, 60, now())")
-    record(store, [JobRun("prices", "stopped:2", 60, None), JobRun("routes", "running:3", 3600, 0)])
-    alive = {scheduler.name: scheduler.alive for scheduler in read_runs(store)[1]}
-    assert alive == {"killed:1": False, "stopped:2": False, "running:3": True}
-    with pytest.raises(BackupRefused, match=r"The scheduler running:3 writes to the store"):
-        restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    record(store, [JobRun("routes", "running:3", 3600, None)])
-    start = Meanwhile(lambda: record(store, [JobRun("routes", "late:4", 3600, 0)]), 1)
-    with pytest.raises(BackupRefused, match=r"The scheduler late:4 writes to the store"):
-        restore(store, ArchiveReader(of_two), start, replace=True)
-    assert prices(settings) == []
-    record(store, [JobRun("routes", "late:4", 3600, None)])
-    restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    assert prices(settings) == TWO
+def test_a_restore_that_was_killed_leaves_the_old_store_or_the_new_one(old: Store, of_two: Path, folder: Path) -> None:
+    """Killed while it fills its database, between the two renames, while it makes views, and while it drops the old
+    database."""
+    name = old.database
+    with client(replace(old._settings, clickhouse_database="default")) as own:
+        own.command(f"CREATE DATABASE {name}{RESTORING}")
+        clear_leftovers(old)
+        assert prices(old) == ONE
+        own.command(f"CREATE DATABASE {name}{RESTORING}")
+        rename_database(old, name, name + REPLACED)
+        clear_leftovers(old)
+        assert prices(old) == ONE
+        rename_database(old, name, name + REPLACED)
+        migrate(old)
+        commit(old, {"token;a": [(100, Decimal(7))]})
+        clear_leftovers(old)
+        assert prices(old) == ONE
+        own.command(f"CREATE DATABASE {name}{DROPPED}")
+        clear_leftovers(old)
+    assert databases(old) == {name}
+    commit(old, {"token;a": [(160, Decimal(4))]})
+    assert read_heads(old)["prices"].runs == 2
+    restore(old, of_two, folder, Silent(), replace=True)
+    assert prices(old) == TWO
+
+
+def test_a_server_is_backed_up_and_restored_by_the_statements_that_backup_shows(store: Store, tmp_path: Path) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    environ = store._settings.to_environment({})
+    shown = CliRunner().invoke(cli, ["backup", str(tmp_path / "backup")], env=environ)
+    assert (shown.exit_code, "writes and restores the backups of a server itself" in shown.output) == (2, True)
+    on_disk = re.sub(r"S3\('[^']+/NAME/(\w+)'[^)]*\)", rf"Disk('backups', '{store.database}/\1')", shown.output)
+    statements = re.findall(r"^    (.+);$", on_disk, re.MULTILINE)
+    assert [statement.split()[0] for statement in statements] == ["BACKUP", "BACKUP", "RESTORE", "RESTORE"]
+    for statement in statements[:2]:
+        store.command(statement)
+    drop_database(store, store.database)
+    for statement in statements[2:]:
+        store.command(statement, in_database=False)
+    migrate(store)
+    assert prices(store) == ONE
+    commit(store, {"token;a": [(160, Decimal(4))]})
+    assert read_heads(store)["prices"].runs == 2
+
+
+def test_a_backup_of_a_folder_can_be_unpacked_for_a_server(server: Settings, of_two: Path, folder: Path) -> None:
+    unpacked = folder.with_name("moved")
+    with tarfile.open(of_two) as archive:
+        archive.extractall(unpacked, filter="data")
+    with closing(Store(replace(server, clickhouse_database=DATABASE))) as store:
+        store.command(f"CREATE DATABASE {DATABASE}", in_database=False)
+        for part in (FIRST, SECOND):
+            store.command(f"RESTORE ALL FROM Disk('backups', 'moved/{part}')", in_database=False)
+        migrate(store, is_alone=True)
+        assert prices(store) == TWO
+        assert read_heads(store)["prices"].runs == 1
+        drop_database(store, store.database)

@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analytics_service.admin.remove import Removal, remove
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.exports.removing import Removal, remove
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from analytics_service.admin.remove import Removal, remove
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
-from analytics_service.exports.removing import Removal, remove
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import DAY, shown, unix_second
 from analytics_service.market.kinds import FOREVER

@@ -8,12 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics_service.exports.folder import ExportFolder
-from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import FORMATS, Export, Selection
+from analytics_service.admin.export import FORMATS, export, find_view
 from analytics_service.imports.event_files import EventRequest
 from analytics_service.imports.event_imports import load_events
-from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.presets import preset_of
@@ -41,6 +38,11 @@ def page(client: Client, path: str, name: str, query: str = PAGE) -> bytes:
     answer = client.simulate_get(f"/api/v1{path}", query_string=f"{query}&format={name}")
     assert answer.status_code == 200, answer.text
     return bytes(answer.content)
+
+
+def bring_out(store: Store, view: str, path: Path) -> None:
+    """Export a view in the format of the file's suffix."""
+    export(store, find_view(store, view), path, path.suffix[1:], (0, FOREVER), Progress())
 
 
 def bring(store: Store, history: History, *files: Path) -> None:
@@ -74,23 +76,21 @@ def test_a_page_of_any_history_answers_the_same_elsewhere(
 def test_an_export_of_any_history_has_the_same_rows_elsewhere(
     simulated: Simulated, tmp_path: Path, histories: Sequence[History]
 ) -> None:
-    """Of assets and totals. Files are read as they are, from a folder for each history, and one for all totals; what is
-    read does not depend on the format, so the rows of one are written."""
-    views = exported_views(simulated.store, [*(history.slug for history in histories), "totals"])
-    for suffix in FORMATS:
-        done = Export(simulated.store, ExportFolder(tmp_path / suffix), Selection(0, FOREVER, suffix), Progress())
-        for view in views:
-            done.add(view)
+    """Of assets and totals. Files are read as they are, one for each history, and one for all totals; what is read does
+    not depend on the format, so the rows of one are written."""
+    for view in (*(history.name for history in histories), "totals"):
+        for suffix in FORMATS:
+            bring_out(simulated.store, view, tmp_path / f"{view}.{suffix}")
     settings = replace(simulated.settings, clickhouse_database="test_export_trip")
     with database(settings) as store:
         both = [(history, history.name) for history in histories]
         both += [(history, "totals") for history in histories if history.by_asset and history.total]
         for history, view in both:
-            paths = {suffix: expanded([str(tmp_path / suffix / view)]) for suffix in FORMATS}
-            requests = [HistoryRequest(preset_of(history), files, new_assets=True) for files in paths.values()]
+            paths = [tmp_path / f"{view}.{suffix}" for suffix in FORMATS]
+            requests = [HistoryRequest(preset_of(history), [path], new_assets=True) for path in paths]
             read = [load_history(None, request, LATER, Progress(), keep_rejected=False) for request in requests]
             assert len({tuple(content.rows.iter_rows()) for content in read}) == 1, history
-            bring(store, history, *paths["csv"])
+            bring(store, history, tmp_path / f"{view}.csv")
             where = f"WHERE history = '{history.name}'" if view == "totals" else ""
             query = f"SELECT * FROM {view} {where} ORDER BY ALL"
             expected = simulated.rows(query)
@@ -100,13 +100,13 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(
 
 def test_an_export_of_events_has_the_same_rows_elsewhere(simulated: Simulated, tmp_path: Path) -> None:
     """Read as it is, in each format: ids, exact amounts, prices and values, contracts and destinations."""
-    (view,) = exported_views(simulated.store, ["events"])
-    for suffix in FORMATS:
-        Export(simulated.store, ExportFolder(tmp_path / suffix), Selection(0, FOREVER, suffix), Progress()).add(view)
+    paths = [tmp_path / f"events.{suffix}" for suffix in FORMATS]
+    for path in paths:
+        bring_out(simulated.store, "events", path)
     settings = replace(simulated.settings, clickhouse_database="test_events_trip")
     with database(settings, views=True) as store:
         write_assets(store, read_assets(simulated.store).values(), new_version(store))
-        requests = [EventRequest(expanded([str(tmp_path / suffix / "events")])) for suffix in FORMATS]
+        requests = [EventRequest([path]) for path in paths]
         read = [load_events(store, request, LATER, Progress(), keep_rejected=False) for request in requests]
         assert all(content.events == read[0].events for content in read)
         read[0].write(store)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
+from analytics_service.admin.remove import Removal, remove
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import OtherShards, SchemaError, StoreUnavailable
-from analytics_service.exports.removing import Removal, remove
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
@@ -34,6 +34,7 @@ from tests.integration.shards import SMALLER, Shard, ShardedStore, running, sett
 from tests.processes import slack, until
 
 HOUR = timedelta(hours=1)
+_AT_ONCE = {"max_partitions_per_insert_block": 0, "distributed_foreground_insert": 1}
 # One path of each kind that the store answers.
 PATHS = [path for path in KINDS.values() if path in SNAPSHOT_ROUTES]
 # Status and body by path.

@@ -14,10 +14,8 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
+from analytics_service.admin.export import export, find_view
 from analytics_service.config.settings import Settings
-from analytics_service.exports.folder import ExportFolder
-from analytics_service.exports.views import exported_views
-from analytics_service.exports.writing import Export, Selection
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import unix_second
@@ -747,10 +745,9 @@ def test_one_wei_breaks_no_view_no_example_and_no_export(run: Run, store: Store,
     ]
     for script in scripts("examples"):
         run(script.read_text("utf-8").strip().removesuffix(";"))
-    done = Export(store, ExportFolder(tmp_path), Selection(0, FOREVER, "parquet"), Progress())
-    for view in exported_views(store, ["account", "market"]):
-        done.add(view)
-    assert pl.read_parquet(tmp_path / "account.parquet")["health"].to_list() == [near(8e23)]
+    for name in ("market", "account"):
+        export(store, find_view(store, name), tmp_path / "rows", "parquet", (0, FOREVER), Progress())
+    assert pl.read_parquet(tmp_path / "rows")["health"].to_list() == [near(8e23)]
 
 
 def test_events_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:

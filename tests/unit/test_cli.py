@@ -110,7 +110,7 @@ def test_a_duration_is_a_number_and_a_unit() -> None:
         (["jobs", "once", "prices", "--at", "1969-12-31"], "'1969-12-31' must be from 0 to 4294967295 in unix seconds"),
         (["jobs", "backfill", "prices", "--start", "2026-03-01"], "Missing option '--end'"),
         (["jobs", "backfill", "prices", "--start", "2", "--end", "1"], "1970-01-01T00:00:02Z is later than --end 1970"),
-        (["export", "all", "--out", "no", "--start", "now", "--end", "now-1d"], "Z is later than --end "),
+        (["export", "price", "--out", "no", "--start", "now", "--end", "now-1d"], "Z is later than --end "),
         (["jobs", "once", "prices", "--source", "none"], "nothing to take snapshots of"),
         (["import", "prices"], "Missing argument 'FILES...'"),
         (["import", "prices", "/no/such/file.csv"], "is not a file. Check the name"),

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from analytics_service.config.files import NewFile
-from analytics_service.errors import RemovalRefused
-from analytics_service.exports.views import ExportedView
-from analytics_service.exports.writing import FORMATS
+from analytics_service.admin.export import ExportedView, RowQuery, writing_rows
+from analytics_service.errors import ExportFailed, RemovalRefused
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.connection import Store
@@ -138,22 +136,17 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
     total."""
     names = {"history": history.name, "value": history.value, "removed": staged.removed}
     view = ExportedView(history.name, {**_KEY, history.value: "Float64", **_EXACT}, history)
-    parts = {**view.parts("csv"), "view": f"({named_query('removed_rows', names)})"}
+    query = RowQuery(
+        {**view.parts, "view": f"({named_query('removed_rows', names)})"},
+        {"since": removed.first, "until": removed.last + 1},
+    )
     path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")
-    reporter.stage(f"Writing {path.name}", removed.observations[history])
-    bounds = {"since": removed.first, "until": removed.last + 1}
+    reporter.stage(f"Writing {path.name}", 0)
     try:
-        with NewFile(path, mode=0o666) as new:
-            for chunk in store.stream("export_rows", parts, FORMATS["csv"], **bounds):
-                reporter.advance(chunk.count(b"\n"))
-                new.file.write(chunk)
-            new.keep()
-    except OSError as error:
-        raise RemovalRefused(
-            f"{path.absolute()} cannot be written ({error.strerror or error}), so nothing was removed. Name another "
-            "folder with --into."
-        ) from error
-    return path
+        with writing_rows(store, query, path, "csv", reporter):
+            return path
+    except ExportFailed as error:
+        raise RemovalRefused(f"{error} Nothing was removed. Name another folder with --into.") from error
 
 
 def _free(folder: Path, stem: str) -> Path:

@@ -1,0 +1,1 @@
+"""What operators do with a whole store: back up, restore, export, remove."""

@@ -1,0 +1,170 @@
+"""Writes the rows of a view into a file for other programs: all of it, or nothing.
+
+ClickHouse writes the file in its own format, whose end shows that nothing is missing. CSV has no end, so Polars makes
+it of an Arrow file, in batches.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from analytics_service.config.files import NewFile
+from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable, Superseded
+from analytics_service.market.kinds import FOREVER
+from analytics_service.market.spreadsheets import escaped
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES, History
+from analytics_service.store.ledger import MOST_AHEAD, Ledger, require_unchanged, without_future
+from analytics_service.store.retries import Reporter
+from analytics_service.store.rewrite import ledger_without_rewrites
+
+FORMATS = ("parquet", "csv", "arrow")
+# ClickHouse's formats, and the last bytes of a file.
+_PARQUET, _ARROW = ("Parquet", b"PAR1"), ("Arrow", b"ARROW1")
+# Columns of time, which --start and --end are about.
+_TIMES = ("observed_at", "time")
+_WRAPPERS = re.compile(r"(?:LowCardinality|Nullable)\((.+)\)")
+# Parquet and Arrow have decimals of up to 38 digits, and integers of up to 64 bits.
+_SAME = re.compile(
+    r"U?Int(8|16|32|64)|Float(32|64)|Bool|String|Date32|DateTime64\(.+\)|Decimal\(([1-9]|[12][0-9]|3[0-8]), \d+\)"
+)
+_ATTEMPTS = 5
+# Of files, before the umask: exports are for others, too.
+_MODE = 0o666
+_TIME = "%Y-%m-%dT%H:%M:%S%.3fZ"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedView:
+    """A view: its columns with their types in ClickHouse, and its history if it is of one."""
+
+    name: str
+    columns: Mapping[str, str]
+    history: History | None = None
+
+    @property
+    def time(self) -> str | None:
+        """The column of time, if there is one."""
+        return next((name for name in _TIMES if self.columns.get(name, "").startswith("DateTime")), None)
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """The placeholders of its query. Rows are ordered by asset, time, and then all other columns."""
+        order = [name for name in ("asset_id", self.time) if name in self.columns]
+        columns = (f"{_converted(name, kind)} AS `{name}`" for name, kind in self.columns.items())
+        return {
+            "view": f"`{self.name}`",
+            "time": f"v.`{self.time}`" if self.time else "toDateTime(0, 'UTC')",
+            "columns": ", ".join(columns),
+            "order": ", ".join(f"v.`{name}`" for name in dict.fromkeys([*order, *self.columns])),
+        }
+
+
+def _converted(name: str, kind: str) -> str:
+    """A column in a type that all readers of the formats know."""
+    column = f"v.`{name}`"
+    while wrapped := _WRAPPERS.fullmatch(kind):
+        kind = wrapped[1]
+    if _SAME.fullmatch(kind):
+        return column
+    # Formats write these types as bare numbers.
+    if kind.startswith("DateTime"):
+        return f"toDateTime64({column}, 3, 'UTC')"
+    return f"toDate32({column})" if kind == "Date" else f"toString({column})"
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """Rows to write: the placeholders of the query `export_rows`, and the range [since, until) of their times (unix
+    seconds)."""
+
+    parts: Mapping[str, str]
+    bounds: Mapping[str, int]
+
+
+def find_view(store: Store, name: str) -> ExportedView:
+    """The view with this name, or of the history with this slug. ExportRefused if there is none."""
+    views: dict[str, dict[str, str]] = {}
+    for view, column, kind in store.frame("export_columns").iter_rows():
+        views.setdefault(view, {})[column] = kind
+    histories = {history.name: history for history in HISTORIES}
+    known = {view: view for view in views} | {each.slug: each.name for each in HISTORIES if each.name in views}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        suggestion = f" Did you mean {near[0]}?" if near else ""
+        raise ExportRefused(f"There is no history or view {name[:80]!r}.{suggestion} There are: {', '.join(views)}.")
+    return ExportedView(known[name], views[known[name]], histories.get(known[name]))
+
+
+def export(store: Store, view: ExportedView, path: Path, suffix: str, span: tuple[int, int], reporter: Reporter) -> int:
+    """Write the rows of [start, end) (unix seconds) that readers are shown, and return their number.
+
+    ExportFailed when the file cannot be written, or when history is rewritten during every attempt.
+    """
+    for _ in range(_ATTEMPTS):
+        ledger = without_future(store, ledger_without_rewrites(store))
+        until = min(span[1], _shown_until(view, ledger)) if view.time else FOREVER
+        bounds = {"since": span[0] if view.time else 0, "until": until}
+        heads = [head for name, head in ledger.heads.items() if not view.history or name == view.history.family]
+        reporter.stage(f"Writing {path.name}", 0)
+        query = RowQuery(view.parts, bounds)
+        with suppress(Superseded), writing_rows(store, query, path, suffix, reporter) as rows:
+            require_unchanged(store, *heads)
+            return rows
+    raise ExportFailed("History is rewritten again and again. Export when that is over.")
+
+
+def _shown_until(view: ExportedView, ledger: Ledger) -> int:
+    """The first second whose rows no reader is shown: they are of commits that have not ended, or of the future."""
+    latest = ledger.now + MOST_AHEAD
+    if view.history is None:
+        return latest + 1 if ledger.ahead else FOREVER
+    head = ledger.heads.get(view.history.family)
+    return min(latest, head.last_observed_at if head else -1) + 1
+
+
+@contextmanager
+def writing_rows(store: Store, query: RowQuery, path: Path, suffix: str, reporter: Reporter) -> Iterator[int]:
+    """Rows in a new file, which gets its name when the block ends without an error. Yields their number.
+
+    ExportFailed if the file cannot be written, StoreUnavailable if ClickHouse broke off its answer.
+    """
+    try:
+        with NewFile(path, _MODE) as new:
+            if suffix == "parquet":
+                _receive(store, query, new, _PARQUET, reporter)
+                yield _count(pl.scan_parquet(new.part))
+            elif suffix == "arrow":
+                _receive(store, query, new, _ARROW, reporter)
+                yield _count(pl.scan_ipc(new.part))
+            else:
+                with NewFile(path) as arrow:
+                    _receive(store, query, arrow, _ARROW, reporter)
+                    rows = pl.scan_ipc(arrow.part)
+                    rows.with_columns(escaped(pl.col(pl.String))).sink_csv(new.part, datetime_format=_TIME)
+                    yield _count(rows)
+            new.keep()
+    except OSError as error:
+        raise ExportFailed(f"{path} cannot be written ({error.strerror or error}).") from error
+
+
+def _count(rows: pl.LazyFrame) -> int:
+    return int(rows.select(pl.len()).collect().item())
+
+
+def _receive(store: Store, query: RowQuery, new: NewFile, form: tuple[str, bytes], reporter: Reporter) -> None:
+    """Write what ClickHouse answers into a file. StoreUnavailable if its end is missing."""
+    output, end = form
+    last = b""
+    for chunk in store.stream("export_rows", query.parts, output, **query.bounds):
+        new.file.write(chunk)
+        reporter.advance(len(chunk))
+        last = (last + chunk)[-len(end) :]
+    new.file.flush()
+    if last != end:
+        raise StoreUnavailable("ClickHouse broke off its answer (query export_rows).")

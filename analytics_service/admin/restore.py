@@ -1,0 +1,141 @@
+"""Restores a backup into a database of its own, which then takes the place of the store's.
+
+Nothing else may use the store meanwhile. Until the old database is dropped, last of all, it is whole, and comes back
+after any error, or at the next start of the server (`embedded/leftovers.py`).
+"""
+
+import json
+import shutil
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+from analytics_service.admin.backup import (
+    DATABASE,
+    FORMAT,
+    MANIFEST,
+    SPARE,
+    Manifest,
+    carry_out,
+    disk,
+    saved_tables,
+    statement_tables,
+)
+from analytics_service.embedded.leftovers import (
+    DROPPED,
+    REPLACED,
+    RESTORING,
+    clear_leftovers,
+    drop_database,
+    emptied,
+    rename_database,
+)
+from analytics_service.errors import BackupFailed, BackupRefused, DiskFull, SchemaError
+from analytics_service.store.connection import Store
+from analytics_service.store.corrections import PROGRESS
+from analytics_service.store.job_runs import JOB_RUNS
+from analytics_service.store.migrations import migrate
+from analytics_service.store.retries import Reporter
+from analytics_service.store.schema import Applied, Migration, shipped, unapplied
+
+# Tables that have rows in a store without data.
+_ALWAYS_FILLED = {"schema_migration", JOB_RUNS, PROGRESS}
+# Bytes of a manifest at most.
+_MOST = 2**20
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest of a backup. BackupRefused if the file is none, is not whole, or has a schema of another version."""
+    try:
+        # Opening a named pipe would wait for its writer.
+        if not path.is_file():
+            raise BackupRefused(f"{path} is not a file. Name another one.")
+        with tarfile.open(path, "r:") as archive:
+            last = archive.getmembers()[-1]
+            member = archive.extractfile(last) if last.name == MANIFEST else None
+            fields = json.loads(member.read(_MOST) if member else "")
+        if fields["format"] > FORMAT:
+            raise BackupRefused(f"{path} was written by a newer version. Install that version.")
+        fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
+        manifest = Manifest(**fields)
+    except (tarfile.TarError, EOFError, ValueError, TypeError, KeyError, IndexError) as error:
+        raise BackupRefused(f"{path} is no backup of this service, or it is not whole.") from error
+    except OSError as error:
+        raise BackupRefused(f"{path} cannot be read ({error.strerror or error}).") from error
+    try:
+        unapplied(manifest.migrations, shipped())
+    except SchemaError as error:
+        raise BackupRefused(f"{path} was written by version {manifest.service or 'unknown'}: {error}") from error
+    return manifest
+
+
+def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, replace: bool) -> Manifest:
+    """Make the store what a backup has: all of it, or nothing. `folder` is for unpacking it.
+
+    BackupRefused for a file that cannot be restored, and for a store with data unless `replace`. DiskFull without room.
+    BackupFailed for a damaged file, and when ClickHouse cannot read it. Nothing is changed then.
+    """
+    manifest = read_manifest(path)
+    store.command(f"CREATE DATABASE IF NOT EXISTS `{store.database}`", in_database=False)
+    filled = {name for name, size in store.frame("tables").iter_rows() if size} - _ALWAYS_FILLED
+    if filled and not replace:
+        raise BackupRefused("The store has data. With --replace, the backup takes the place of all of it.")
+    applied = {each.number for each in manifest.migrations}
+    try:
+        with emptied(folder), closing(store.sibling(store.database + RESTORING)) as beside:
+            _unpack(path, folder, reporter)
+            _load(beside, folder, [each for each in shipped() if each.number in applied], reporter)
+        _exchange(store)
+    except BaseException:
+        clear_leftovers(store)
+        raise
+    drop_database(store, store.database + DROPPED)
+    return manifest
+
+
+def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:
+    """Unpack a backup. Members that would leave the folder, links and devices are refused."""
+    size = path.stat().st_size
+    folder.mkdir(parents=True)
+    # Once unpacked, and once restored.
+    if (free := shutil.disk_usage(folder).free) < 2 * size + SPARE:
+        raise DiskFull(f"{free / 2**20:,.0f} MiB are free, {(2 * size + SPARE) / 2**20:,.0f} MiB are needed")
+    reporter.stage("Unpacking", size)
+    try:
+        with tarfile.open(path, "r:") as archive:
+            for member in archive:
+                archive.extract(member, folder, filter="data")
+                reporter.advance(member.size)
+    except tarfile.TarError as error:
+        raise BackupRefused(f"{path} is no backup of this service, or it is not whole.") from error
+    except OSError as error:
+        raise BackupFailed(f"{path} cannot be unpacked into {folder} ({error.strerror or error}).") from error
+
+
+def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Reporter) -> None:
+    """Fill a new database. BackupFailed for a file that is not as ClickHouse has written it."""
+    beside.command(f"CREATE DATABASE `{beside.database}`", in_database=False)
+    parts = saved_tables(migrations)
+    with beside.together("restore"):
+        for part, names in parts.items():
+            tables = statement_tables(names, DATABASE, beside.database)
+            size = sum(file.stat().st_size for file in (folder / part).rglob("*"))
+            carry_out(beside, f"RESTORE {tables} FROM {disk(folder, part)}", ("Restoring", size), reporter)
+    names = [name for names in parts.values() for name in names]
+    reporter.stage("Checking", len(names))
+    for name in names:
+        if not beside.frame("check_table", {"table": name})["result"].item():
+            raise BackupFailed(f"The backup is damaged: the files of table {name} are not as they were written.")
+        reporter.advance(1)
+    # No scheduler of the other store writes to this one.
+    beside.execute(f"TRUNCATE TABLE {JOB_RUNS}")
+
+
+def _exchange(store: Store) -> None:
+    """Give the restored database the name of the store's. It gets its views and heads then: views made
+    before would name the other database."""
+    own = store.database
+    rename_database(store, own, own + REPLACED)
+    rename_database(store, own + RESTORING, own)
+    migrate(store, is_alone=True)
+    rename_database(store, own + REPLACED, own + DROPPED)

@@ -1,1 +1,0 @@
-"""Backups of the whole store as a single file."""

@@ -1,1 +1,0 @@
-"""Rows of histories and views as files for other programs."""

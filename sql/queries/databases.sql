@@ -1,0 +1,3 @@
+-- Which databases does the server have?
+SELECT name
+FROM system.databases

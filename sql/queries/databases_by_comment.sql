@@ -1,4 +1,0 @@
--- Which databases have a comment?
-SELECT name
-FROM system.databases
-WHERE comment = {comment:String}
