@@ -119,7 +119,7 @@ def disk(folder: Path, part: str) -> str:
 def carry_out(store: Store, statement: str, stage: tuple[str, int], reporter: Reporter) -> None:
     """Execute a BACKUP or RESTORE, however long it takes. `stage` is the label and the number of its bytes.
 
-    BackupFailed when it fails, and StoreUnavailable when ClickHouse was restarted.
+    BackupFailed when it fails, DiskFull if that is why, and StoreUnavailable when ClickHouse was restarted.
     """
     own, done = secrets.token_hex(8), 0
     reporter.stage(*stage)
@@ -134,6 +134,8 @@ def carry_out(store: Store, statement: str, stage: tuple[str, int], reporter: Re
             if status in ("BACKUP_CREATED", "RESTORED"):
                 return
             if status not in ("CREATING_BACKUP", "RESTORING"):
+                # On a full disk ClickHouse's own error may be any.
+                store.require_room(SPARE)
                 raise BackupFailed(f"ClickHouse cannot do it: {error.partition(', Stack trace')[0][:500]}")
             done = copied
             time.sleep(_PAUSE)

@@ -7,7 +7,7 @@ after any error, or at the next start of the server (`embedded/leftovers.py`).
 import json
 import shutil
 import tarfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from analytics_service.admin.backup import (
@@ -30,7 +30,7 @@ from analytics_service.embedded.leftovers import (
     emptied,
     rename_database,
 )
-from analytics_service.errors import BackupFailed, BackupRefused, DiskFull, SchemaError
+from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, DiskFull, SchemaError
 from analytics_service.store.connection import Store
 from analytics_service.store.corrections import PROGRESS
 from analytics_service.store.job_runs import JOB_RUNS
@@ -87,7 +87,9 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
             _load(beside, folder, [each for each in shipped() if each.number in applied], reporter)
         _exchange(store)
     except BaseException:
-        clear_leftovers(store)
+        # If ClickHouse is away, the next start does it.
+        with suppress(AnalyticsError):
+            clear_leftovers(store)
         raise
     drop_database(store, store.database + DROPPED)
     return manifest

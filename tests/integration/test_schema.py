@@ -44,30 +44,6 @@ ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 
 _OF_RUNS = ("observed_at", "defined_at", "version", "brought_by", "gone", "closed")
 
 
-def test_a_materialized_view_of_an_earlier_researcher_is_dropped(
-    store: Store, settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Whatever its name. What else is in its database stays."""
-    database, name = f"research_{store.database}", r"""`a\`b\\c'd"{x:Identifier} %s`"""
-    with clickhouse.client(settings) as client:
-        client.command(f"CREATE DATABASE {database}")
-        try:
-            client.command(f"CREATE TABLE {database}.taken (x UInt8) ENGINE = MergeTree ORDER BY x")
-            client.command(
-                f"CREATE MATERIALIZED VIEW {database}.{name} TO {database}.taken "
-                "SQL SECURITY DEFINER DEFINER = CURRENT_USER "
-                f"AS SELECT throwIf(1) AS x FROM {store.database}.observation"
-            )
-            migrate(store)
-            left = client.query(f"SELECT name FROM system.tables WHERE database = '{database}'").result_rows
-        finally:
-            client.command(f"DROP DATABASE {database} SYNC")
-    assert left == [("taken",)]
-    assert caplog.messages == [
-        f"Dropped the materialized view `{database}`.{name}, which the service's inserts filled."
-    ]
-
-
 def test_a_changed_script_is_refused_by_name(store: Store) -> None:
     first, *rest = shipped()
     with pytest.raises(SchemaError, match=first.name):
