@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import Line, within
 from analytics_service.config.settings import Settings
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
@@ -19,7 +21,6 @@ from analytics_service.http.middleware import Middleware
 from analytics_service.http.openapi import document
 from analytics_service.http.requests import own_host
 from analytics_service.http.resource import Resource
-from analytics_service.market.share import within
 from analytics_service.present.status import OPERATIONS, STATUS
 from analytics_service.resources import (
     analytics,
@@ -39,9 +40,7 @@ from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES, PRICES
-from analytics_service.store.line import Line
+from analytics_service.store.datasets.histories import HISTORIES, PRICES
 from analytics_service.web import files
 from jobs.registry import intervals
 

@@ -11,6 +11,9 @@ from itertools import pairwise
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ONCE
 from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.sources.base import Source
@@ -18,15 +21,12 @@ from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
+from analytics_service.store.commits import Beginning, begin
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.observations import KEY, OBSERVATIONS, read_observed_at, with_known
+from analytics_service.store.datasets.positions import known_in_part, read_activity
+from analytics_service.store.datasets.sums import SumChanges, changed_sums, settled_before
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
-from analytics_service.store.observations import KEY, OBSERVATIONS, read_observed_at, with_known
-from analytics_service.store.positions import known_in_part, read_activity
-from analytics_service.store.retries import ONCE
-from analytics_service.store.runs import Beginning, begin
-from analytics_service.store.sums import SumChanges, changed_sums, settled_before
 from jobs import loans, markets, positions
 from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken

@@ -25,18 +25,17 @@ from decimal import Decimal
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import UNFIT
 from analytics_service.market.events import Event, Totals
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.misfits import Misfit
 from analytics_service.market.sums import TOTAL, Series, Sums
 from analytics_service.market.values import LIMIT, quantized_below_limit
-from analytics_service.store.columns import UNFIT
-from analytics_service.store.events import EVENTS, event_frame
-from analytics_service.store.histories import FLASH_LOANS, LIQUIDATIONS, LOANS
-from analytics_service.store.known_events import Bringer, EventChanges, compare_listed
-from analytics_service.store.ledger import Covered, last_covered
-from analytics_service.store.sums import (
+from analytics_service.store.datasets.events import EVENTS, event_frame
+from analytics_service.store.datasets.histories import FLASH_LOANS, LIQUIDATIONS, LOANS
+from analytics_service.store.datasets.known_events import Bringer, EventChanges, compare_listed
+from analytics_service.store.datasets.sums import (
     TOTALS,
     SumChanges,
     changed_sums,
@@ -44,6 +43,7 @@ from analytics_service.store.sums import (
     series_of,
     settled_before,
 )
+from analytics_service.store.ledger import Covered, last_covered
 from jobs.snapshot import Batch, Snapshot
 
 log = logging.getLogger(__name__)

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ANY_FAILURE
 from analytics_service.errors import AnalyticsError
-from analytics_service.store.connection import Store
 from analytics_service.store.loss_check import check
-from analytics_service.store.retries import ANY_FAILURE
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from analytics_service.market.assets import line_of, linked, origins_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import lent_first, market_values
-from analytics_service.store.assets import read_assets
-from analytics_service.store.histories import UTILIZATION
-from analytics_service.store.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
-from analytics_service.store.observations import observations_of, read_around, read_last_prices
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import UTILIZATION
+from analytics_service.store.datasets.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
+from analytics_service.store.datasets.observations import observations_of, read_around, read_last_prices
 from jobs.snapshot import Batch, Snapshot
 
 

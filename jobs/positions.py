@@ -15,6 +15,8 @@ from itertools import chain, groupby
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import MAX_ADDRESSES
 from analytics_service.market.assets import linked, origins_of
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
@@ -23,12 +25,11 @@ from analytics_service.market.misfits import Misfit
 from analytics_service.market.positions import Position, RiskTotals
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.market.shares import lends_of
-from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed_before, nth_completed, versions_between
-from analytics_service.store.markets import risk_by_history, risk_totals
-from analytics_service.store.observations import observations_of
-from analytics_service.store.pieces import AddressParts, Pieces
-from analytics_service.store.positions import (
+from analytics_service.store.batches import AddressParts, Pieces
+from analytics_service.store.commits import Overtaken
+from analytics_service.store.datasets.markets import risk_by_history, risk_totals
+from analytics_service.store.datasets.observations import observations_of
+from analytics_service.store.datasets.positions import (
     CLOSED,
     ITEM,
     ITEM_KEY,
@@ -44,8 +45,7 @@ from analytics_service.store.positions import (
     read_items,
     unnumbered,
 )
-from analytics_service.store.runs import Overtaken
-from analytics_service.store.sql import MAX_ADDRESSES
+from analytics_service.store.ledger import completed_before, nth_completed, versions_between
 from jobs.snapshot import Addition, Batch, Snapshot
 
 # Items of snapshots before others that are written together: those of 100,000 accounts at five instants, which takes

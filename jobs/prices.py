@@ -6,8 +6,8 @@ import polars as pl
 
 from analytics_service.market.instants import unix_second
 from analytics_service.market.prices import Price
-from analytics_service.store.histories import PRICES
-from analytics_service.store.observations import (
+from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.datasets.observations import (
     NO_OBSERVATIONS,
     price_frame,
     read_latest,

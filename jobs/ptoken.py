@@ -1,6 +1,6 @@
 """The protocol token, its staking pools and unlock arrangements."""
 
-from analytics_service.store.markets import ptoken_rows
+from analytics_service.store.datasets.markets import ptoken_rows
 from jobs.snapshot import Batch, Snapshot
 
 

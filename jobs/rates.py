@@ -1,8 +1,8 @@
 """Lend and borrow rates of each asset."""
 
 from analytics_service.market.rates import Rates
-from analytics_service.store.histories import BORROW_RATES, LEND_RATES
-from analytics_service.store.observations import Values, observations_of
+from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES
+from analytics_service.store.datasets.observations import Values, observations_of
 from jobs.snapshot import Batch, Snapshot
 
 

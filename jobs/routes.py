@@ -1,6 +1,6 @@
 """Routes of swap contracts: the denoms that each can swap, and their targets."""
 
-from analytics_service.store.markets import route_rows
+from analytics_service.store.datasets.markets import route_rows
 from jobs.snapshot import Batch, Snapshot
 
 

@@ -9,14 +9,14 @@ from enum import StrEnum
 from functools import partial
 from typing import TypeVar
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.instants import multiples, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
-from analytics_service.store.connection import Store
-from analytics_service.store.retries import ONCE, Retries
-from analytics_service.store.runs import Beginning, Overtaken, begin
+from analytics_service.store.commits import Beginning, Overtaken, begin
 from jobs.left_out import LeftOut
 from jobs.registry import Job
 from jobs.snapshot import Batch, Snapshot, Taking, commit

@@ -18,14 +18,14 @@ from apscheduler.job import Job as ScheduledJob
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ANY_FAILURE, Retries
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
 from analytics_service.sources.base import Source
-from analytics_service.store.connection import Store
+from analytics_service.store.commits import begin
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
-from analytics_service.store.retries import ANY_FAILURE, Retries
-from analytics_service.store.runs import begin
 from jobs.left_out import LeftOut, Told
 from jobs.losses import LossWatch
 from jobs.registry import JOBS, Job

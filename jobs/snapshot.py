@@ -12,6 +12,8 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import TIMES, SnapshotRows, SnapshotTable, versioned
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.doubts import Doubt, Limits, doubts_among
@@ -24,12 +26,20 @@ from analytics_service.market.prices import Price, Prices, known_prices, newest_
 from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
-from analytics_service.store.admission import claim
-from analytics_service.store.assets import ASSETS, asset_frame, read_assets, read_definitions
-from analytics_service.store.columns import TIMES, SnapshotRows, SnapshotTable, versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.doubts import DOUBTS, doubt_frame
-from analytics_service.store.histories import History
+from analytics_service.store.batches import Pieces, joined
+from analytics_service.store.commits import Beginning, Overtaken, RunWriter
+from analytics_service.store.datasets.assets import ASSETS, asset_frame, read_assets, read_definitions
+from analytics_service.store.datasets.doubts import DOUBTS, doubt_frame
+from analytics_service.store.datasets.histories import History
+from analytics_service.store.datasets.markets import read_markets
+from analytics_service.store.datasets.observations import (
+    KEY,
+    NO_OBSERVATIONS,
+    OBSERVATIONS,
+    read_last_prices,
+    read_observed_at,
+    with_known,
+)
 from analytics_service.store.ledger import (
     Head,
     Origin,
@@ -39,17 +49,7 @@ from analytics_service.store.ledger import (
     record_rewrite,
     versions_between,
 )
-from analytics_service.store.markets import read_markets
-from analytics_service.store.observations import (
-    KEY,
-    NO_OBSERVATIONS,
-    OBSERVATIONS,
-    read_last_prices,
-    read_observed_at,
-    with_known,
-)
-from analytics_service.store.pieces import Pieces, joined
-from analytics_service.store.runs import Beginning, Overtaken, RunWriter
+from analytics_service.store.ownership import claim
 from jobs.left_out import LeftOut
 
 # How far a clock of the source may be ahead.

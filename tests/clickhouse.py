@@ -9,8 +9,8 @@ from dataclasses import replace
 import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.running import Server, server_of
 from analytics_service.config.settings import Settings
-from analytics_service.store.server import Server, server_of
 
 # Clients that nobody uses at the moment. Making one takes as long as ten queries, since it reads the server's settings.
 _IDLE: dict[Server, list[Client]] = defaultdict(list)

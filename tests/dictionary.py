@@ -10,10 +10,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.migrations import migrate
 from tests.clickhouse import client
 

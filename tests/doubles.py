@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import Parts
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.sources.base import Source
 from analytics_service.state.heads import Heads, Look, ShownHeads
-from analytics_service.store.admission import MADE_UP
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.observations import NO_OBSERVATIONS
 from analytics_service.store.job_runs import JobRun
-from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import Head
-from analytics_service.store.observations import NO_OBSERVATIONS
+from analytics_service.store.ownership import MADE_UP
 from analytics_service.store.schema import Migration, made_by, shipped
-from analytics_service.store.sql import Parts
 
 # Headers of requests to the operators' bind, which refuses the host of Falcon's tests.
 LOCAL = {"Host": "localhost"}

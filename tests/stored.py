@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import Asset
 from analytics_service.market.positions import Position
-from analytics_service.store.assets import ASSETS, changed_assets
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.positions import numbered, unnumbered
+from analytics_service.store.datasets.assets import ASSETS, changed_assets
+from analytics_service.store.datasets.positions import numbered, unnumbered
 
 
 def write_assets(store: Store, assets: Sequence[Asset], version: int) -> None:

@@ -15,15 +15,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ONCE, Reporter
 from analytics_service.config.files import NewFile
 from analytics_service.config.settings import service_version
 from analytics_service.embedded.leftovers import emptied
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
-from analytics_service.store.connection import Store
 from analytics_service.store.corrections import BACKUP, in_turn
 from analytics_service.store.ledger import HEADS, LEDGER, require_unchanged
-from analytics_service.store.retries import ONCE, Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
 from analytics_service.store.schema import Applied, Migration, missing, missing_message, shipped, tables_of
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.config.files import NewFile
 from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable, Superseded
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.spreadsheets import escaped
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES, History
+from analytics_service.store.datasets.histories import HISTORIES, History
 from analytics_service.store.ledger import MOST_AHEAD, Ledger, require_unchanged, without_future
-from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import ledger_without_rewrites
 
 FORMATS = ("parquet", "csv", "arrow")

@@ -7,16 +7,16 @@ from itertools import count
 from pathlib import Path
 
 from analytics_service.admin.export import ExportedView, RowQuery, writing_rows
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.errors import ExportFailed, RemovalRefused
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES, History, names_of
+from analytics_service.store.datasets.histories import HISTORIES, History, names_of
+from analytics_service.store.datasets.positions import forget_digests
 from analytics_service.store.ledger import Run, completed_before, new_version, nth_completed, runs_of
-from analytics_service.store.positions import forget_digests
-from analytics_service.store.retries import Reporter
 from analytics_service.store.rewrite import Staging, publish, staging
-from analytics_service.store.sql import named_query
 
 # Families whose snapshots are made from those before.
 _CHAINED = ("positions", "loans")

@@ -21,6 +21,8 @@ from analytics_service.admin.backup import (
     saved_tables,
     statement_tables,
 )
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.embedded.leftovers import (
     DROPPED,
     REPLACED,
@@ -31,11 +33,9 @@ from analytics_service.embedded.leftovers import (
     rename_database,
 )
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, DiskFull, SchemaError
-from analytics_service.store.connection import Store
 from analytics_service.store.corrections import PROGRESS
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.migrations import migrate
-from analytics_service.store.retries import Reporter
 from analytics_service.store.schema import Applied, Migration, shipped, unapplied
 
 # Tables that have rows in a store without data.

@@ -11,15 +11,15 @@ from analytics_service.cli.context import filled_store, load_settings, patient
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
 from analytics_service.cli.report_forms import aligned
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import AssetRefused, EntityNotFound, ParameterInvalid
 from analytics_service.history.times import Edge
 from analytics_service.imports.assets_file import asset_fault
 from analytics_service.market.assets import Asset, id_of, unknown_asset
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.listing import is_listed
-from analytics_service.store.asset_merge import merge_of
-from analytics_service.store.assets import present_frame, read_assets, read_spans
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.asset_merge import merge_of
+from analytics_service.store.datasets.assets import present_frame, read_assets, read_spans
 from analytics_service.store.rewrite import define
 
 _SECOND = timedelta(seconds=1)

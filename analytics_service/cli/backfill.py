@@ -24,16 +24,16 @@ from analytics_service.cli.options import (
 )
 from analytics_service.cli.recompute import following, suggest
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
 from analytics_service.errors import AnalyticsError, SourceError
 from analytics_service.history.times import Edge
 from analytics_service.logs import tell
 from analytics_service.market.instants import EPOCH, shown, unix_second
 from analytics_service.sources.base import Source
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.observations import read_last_prices
-from analytics_service.store.runs import begin
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.observations import read_last_prices
 from jobs import runner
 from jobs.again import Portion, plan, retake
 from jobs.registry import JOBS, Job

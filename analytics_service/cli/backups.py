@@ -19,12 +19,12 @@ from analytics_service.cli.context import (
 )
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import BackupRefused
 from analytics_service.market.instants import instant, shown
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 
 

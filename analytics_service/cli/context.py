@@ -15,15 +15,15 @@ import click
 
 from analytics_service import logs
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import NONE, choose_source
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
-from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.schema import require_current
 
 log = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from analytics_service.cli.context import ProgressBars, import_store, load_setti
 from analytics_service.cli.import_command import import_options, table_rules
 from analytics_service.cli.import_report import plural
 from analytics_service.cli.options import value_type
+from analytics_service.clickhouse.connection import Store
 from analytics_service.imports.event_files import ROLES, EventRequest
 from analytics_service.imports.event_imports import LoadedEvents, load_events
 from analytics_service.imports.files import expanded
@@ -20,7 +21,6 @@ from analytics_service.imports.opening import within_memory
 from analytics_service.imports.times import TimeRules
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import shown
-from analytics_service.store.connection import Store
 
 _FIRST = 3
 

@@ -13,6 +13,7 @@ from analytics_service.cli.import_command import import_options, table_rules
 from analytics_service.cli.import_report import report, understood
 from analytics_service.cli.options import value_type
 from analytics_service.cli.recompute import compute, following, suggest
+from analytics_service.clickhouse.connection import Store
 from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.holding import STAMPS, Holding, parse_interval
@@ -23,7 +24,6 @@ from analytics_service.imports.presets import Preset
 from analytics_service.imports.publishing import compare, publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
-from analytics_service.store.connection import Store
 
 _DESCRIBE = (
     "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."

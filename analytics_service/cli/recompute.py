@@ -10,13 +10,13 @@ import click
 from analytics_service.cli.context import load_settings, open_store, patient
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import Lost
 from analytics_service.history.times import Edge
 from analytics_service.market.instants import MINUTE, instant, shown, unix_second
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import names_of
+from analytics_service.store.datasets.histories import names_of
+from analytics_service.store.datasets.observations import read_next_prices
 from analytics_service.store.ledger import read_ledger
-from analytics_service.store.observations import read_next_prices
 from jobs.again import FAMILIES, Portion, day_by_day, recompute, seconds_for
 
 

@@ -13,17 +13,17 @@ from analytics_service.admin.remove import Removal, Removed, count_removed, remo
 from analytics_service.cli.context import ProgressBars, filled_store, load_settings, patient
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import EntityNotFound, ParameterInvalid, RemovalRefused
 from analytics_service.history.times import Edge
 from analytics_service.market.assets import id_of
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES, PRICES
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import HISTORIES, PRICES
+from analytics_service.store.datasets.observations import read_next_prices
 from analytics_service.store.ledger import any_simulated, read_ledger
-from analytics_service.store.observations import read_next_prices
 from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
 

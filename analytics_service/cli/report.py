@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import address_of
+from analytics_service.concurrency import within
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.errors import AnalyticsError
-from analytics_service.market.share import within
 from analytics_service.server.address import connected
 from analytics_service.server.welcome import sql_addresses
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor, Status
-from analytics_service.store.connection import Store
-from analytics_service.store.server import address_of
 from jobs.registry import intervals
 
 # Seconds to wait for ClickHouse's first answer, for all its answers, and for each answer of the HTTP service.

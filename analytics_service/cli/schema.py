@@ -12,12 +12,12 @@ from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option, value_type
 from analytics_service.cli.report import collect_report
 from analytics_service.cli.report_forms import as_json, as_text
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.values import user_name
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SettingError
 from analytics_service.store import migrations
-from analytics_service.store.assets import ids_in_several_cases
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import ids_in_several_cases
 from analytics_service.store.researcher import make_researcher
 from analytics_service.store.schema import require_all_tables
 

@@ -11,13 +11,13 @@ import click
 
 from analytics_service.cli.context import load_settings, open_store_to_read, store_location
 from analytics_service.cli.options import data_dir_option
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.market.instants import MINUTE, floored
 from analytics_service.sources.checking.check import Plan, check
 from analytics_service.sources.checking.findings import Finding, Level
 from analytics_service.sources.registry import SQL, open_source
-from analytics_service.store.connection import Store
 
 
 @click.group()

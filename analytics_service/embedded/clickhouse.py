@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import scripts, statements
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.leftovers import clear_leftovers
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import AnalyticsError, EmbeddedServerError
-from analytics_service.store.connection import Store
-from analytics_service.store.sql import scripts, statements
 from analytics_service.supervisor import Supervisor, running
 
 log = logging.getLogger(__name__)

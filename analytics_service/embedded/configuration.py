@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from analytics_service.clickhouse.running import KEPT_FREE, native_port
 from analytics_service.config.files import NewFile
 from analytics_service.store.researcher import fixed_settings, researcher_grants
-from analytics_service.store.server import KEPT_FREE, native_port
 
 USER = "analytics"
 # The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.

@@ -11,9 +11,9 @@ import stat
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from analytics_service.clickhouse.running import RUNNING, Running, read_password, read_running
 from analytics_service.config.files import NewFile
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
-from analytics_service.store.server import RUNNING, Running, read_password, read_running
 
 log = logging.getLogger(__name__)
 

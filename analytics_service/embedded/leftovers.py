@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from analytics_service.store.connection import Store
+from analytics_service.clickhouse.connection import Store
 
 log = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from analytics_service.clickhouse.running import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
+from analytics_service.clickhouse.sockets import accepting_user
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError
-from analytics_service.store.server import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
-from analytics_service.store.sockets import accepting_user
 from analytics_service.supervisor import Child, Program, ending, start_python
 
 log = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
+from analytics_service.clickhouse.retries import ANY_FAILURE
 from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import month_start, next_month
-from analytics_service.store.cells import QUARTER, floor
-from analytics_service.store.retries import ANY_FAILURE
+from analytics_service.store.rollups import QUARTER, floor
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from analytics_service.history.grid import Grid, Period, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import as_stored
 from analytics_service.market.sums import TOTAL
-from analytics_service.store.cells import QUARTER, floor
 from analytics_service.store.ledger import Head
+from analytics_service.store.rollups import QUARTER, floor
 
 MAX_POINTS = 100_000
 # Values that a page may sum: they are read, but not encoded.

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import Share
 from analytics_service.errors import Superseded
 from analytics_service.history.frame import Frame, FrameRange, last
 from analytics_service.history.memory import RECENT, Memory
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import DAY, month_start, next_month
-from analytics_service.market.share import Share
-from analytics_service.store.cells import QUARTER, floor
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import History
+from analytics_service.store.datasets.histories import History
+from analytics_service.store.datasets.observations import read_series
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
-from analytics_service.store.observations import read_series
+from analytics_service.store.rollups import QUARTER, floor
 
 # Buckets with a greater mean width are read from the store, which has cells of days.
 _WIDEST = 2 * DAY

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.history.frame import Frame
 from analytics_service.market.instants import DAY, HOUR
-from analytics_service.store.cells import QUARTER, floor, look_back
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import History
+from analytics_service.store.datasets.histories import History
 from analytics_service.store.ledger import Head, require_unchanged
+from analytics_service.store.rollups import QUARTER, floor, look_back
 
 # Buckets of at least this mean width are read from day cells; local days may have 23 hours.
 _DAILY = 20 * HOUR

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
+from analytics_service.concurrency import Share
 from analytics_service.http.answer import Answer
 from analytics_service.http.coding import Coding
-from analytics_service.market.share import Share
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000

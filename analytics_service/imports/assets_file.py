@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.judging import first_reason, split_reasons
 from analytics_service.imports.opening import open_table, within_memory
 from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
 from analytics_service.market.spreadsheets import is_formula
-from analytics_service.store.admission import claim, read_claim, require_admitted
-from analytics_service.store.assets import changed_assets, read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import changed_assets, read_assets
 from analytics_service.store.ledger import IMPORTED
+from analytics_service.store.ownership import claim, read_claim, require_admitted
 from analytics_service.store.rewrite import define
 
 _MAX_DECIMALS = 77

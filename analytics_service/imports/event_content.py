@@ -12,6 +12,8 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.publishing import names_of, number_of, resumable, retries
 from analytics_service.market.assets import Asset
@@ -19,16 +21,14 @@ from analytics_service.market.events import Event
 from analytics_service.market.instants import unix_second
 from analytics_service.market.values import quantized_below_limit, usd_value
 from analytics_service.store import ledger, rewrite
-from analytics_service.store.admission import claim, read_claim
-from analytics_service.store.assets import ASSETS, changed_assets
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
-from analytics_service.store.known_events import EventChanges, compare_filed, read_of
+from analytics_service.store.datasets.assets import ASSETS, changed_assets
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.known_events import EventChanges, compare_filed, read_of
+from analytics_service.store.datasets.observations import OBSERVATIONS, read_prices_at
+from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, settled_before
 from analytics_service.store.ledger import Run, new_version, read_state
-from analytics_service.store.observations import OBSERVATIONS, read_prices_at
+from analytics_service.store.ownership import claim, read_claim
 from analytics_service.store.rewrite import staging
-from analytics_service.store.sums import TOTALS, SumChanges, changed_sums, settled_before
 
 FAMILY = "loans"
 

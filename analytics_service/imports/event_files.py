@@ -25,7 +25,7 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import AMOUNT_LIMIT
 from analytics_service.market.values import EXACT, LIMIT
-from analytics_service.store.known_events import content_id
+from analytics_service.store.datasets.known_events import content_id
 
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.

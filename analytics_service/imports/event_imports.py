@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import listed_assets, notes_on_symbols, registered_assets
 from analytics_service.imports.event_content import publish_events, valued
@@ -15,9 +17,7 @@ from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.instants import shown
-from analytics_service.store.connection import Store
-from analytics_service.store.known_events import KnownEvent, compare_filed, content_id, read_of, respelled
-from analytics_service.store.retries import Reporter
+from analytics_service.store.datasets.known_events import KnownEvent, compare_filed, content_id, read_of, respelled
 
 _CURE = "describe it in such a file, with the columns symbol, address and decimals"
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.disagreeing import cited
 from analytics_service.imports.names import AssetNames
@@ -14,7 +15,6 @@ from analytics_service.imports.reading import ReadFile
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import DECIMAL
 from analytics_service.market.values import less, rounded
-from analytics_service.store.connection import Store
 
 _ROWS: dict[str, type[pl.DataType] | pl.DataType] = {"observed_at": pl.UInt32, "value": DECIMAL}
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import differ, listed_assets, notes_on_symbols, registered_assets
 from analytics_service.imports.disagreeing import disagreement
@@ -20,10 +22,8 @@ from analytics_service.imports.reading import HistoryRequest, ReadFile, read_his
 from analytics_service.imports.rejected import read_all, require_rows
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.observations import read_series
 from analytics_service.store.ledger import read_state
-from analytics_service.store.observations import read_series
-from analytics_service.store.retries import Reporter
 
 
 @dataclass(frozen=True, slots=True)

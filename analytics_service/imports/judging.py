@@ -12,7 +12,7 @@ from analytics_service.imports.tables import FAULTS
 from analytics_service.imports.times import TimeRules, last_second, read_times
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import LOWEST_RATE, RATE_LIMIT, Rate
-from analytics_service.store.histories import NET_TVL, UTILIZATION, History
+from analytics_service.store.datasets.histories import NET_TVL, UTILIZATION, History
 
 _MANY = "the row has more fields than columns; a field with the delimiter in it needs quotes"
 # What stands in the place of a value that there is none of, in lower case.

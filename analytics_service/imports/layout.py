@@ -12,7 +12,7 @@ from analytics_service.imports.columnar import is_readable
 from analytics_service.imports.judging import may_be_percent
 from analytics_service.imports.presets import Preset
 from analytics_service.imports.tables import Table
-from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, TOTALS, History
+from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, PRICES, TOTALS, History
 
 # Names of columns, in lower case and without marks between words.
 TIMES = (

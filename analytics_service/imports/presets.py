@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from analytics_service.store.histories import BORROW_RATES, HISTORIES, LEND_RATES, History
+from analytics_service.store.datasets.histories import BORROW_RATES, HISTORIES, LEND_RATES, History
 
 
 @dataclass(frozen=True, slots=True)

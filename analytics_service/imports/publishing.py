@@ -16,6 +16,9 @@ from pathlib import Path
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter, Retries
 from analytics_service.errors import ImportRefused, StoreUnavailable
 from analytics_service.imports.assets_file import differ
 from analytics_service.imports.falling import first_fall
@@ -24,12 +27,9 @@ from analytics_service.imports.merging import WINDOW
 from analytics_service.imports.presets import Preset
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.store import ledger, rewrite
-from analytics_service.store.admission import claim, read_claim
-from analytics_service.store.assets import ASSETS, changed_assets, read_assets
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.observations import OBSERVATIONS
-from analytics_service.store.retries import Reporter, Retries
+from analytics_service.store.datasets.assets import ASSETS, changed_assets, read_assets
+from analytics_service.store.datasets.observations import OBSERVATIONS
+from analytics_service.store.ownership import claim, read_claim
 from analytics_service.store.rewrite import Staging, staging
 from analytics_service.store.schema import TABLES
 

@@ -46,7 +46,7 @@ from analytics_service.imports.times import (
 )
 from analytics_service.market.instants import DAY, unix_second
 from analytics_service.market.kinds import DECIMAL, RATE_LIMIT
-from analytics_service.store.histories import PRICES
+from analytics_service.store.datasets.histories import PRICES
 
 _FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 _FLAG = {"true": True, "false": False}

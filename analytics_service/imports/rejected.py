@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import polars as pl
 
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.config.files import NewFile
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.reading import FileRead
 from analytics_service.imports.tables import Table
 from analytics_service.market.spreadsheets import csv_field
-from analytics_service.store.retries import Reporter
 
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666

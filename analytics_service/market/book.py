@@ -14,12 +14,12 @@ from typing import Literal
 
 import polars as pl
 
+from analytics_service.concurrency import Part
 from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health, liquidation_ltv
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Ptoken
-from analytics_service.market.share import Part
 from analytics_service.market.shares import Redemption, following_prices, redemptions, steps_below
 from analytics_service.market.values import EXACT, ONE, ZERO, total
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated, Protocol
 
+from analytics_service.concurrency import Part
 from analytics_service.market.assets import Asset, unknown_asset
 from analytics_service.market.health import (
     Health,
@@ -22,7 +23,6 @@ from analytics_service.market.positions import Account, Holding, Position, Stake
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, UnknownRate, net_rate, rate_of
-from analytics_service.market.share import Part
 from analytics_service.market.shares import (
     Claim,
     Redemption,

@@ -5,7 +5,7 @@ from operator import itemgetter
 from analytics_service.market.positions import Activity
 from analytics_service.present.renderings import AMOUNT, SPEC, USD, declared
 from analytics_service.present.shapes import Field, Many, Shape, within
-from analytics_service.store.sums import Loans
+from analytics_service.store.datasets.sums import Loans
 
 _ASSET = Field("asset", SPEC, "The asset.", itemgetter(0))
 ASSET_LOANS = Shape.of(

@@ -22,8 +22,8 @@ from analytics_service.resources.history import Pages
 from analytics_service.resources.snapshots import Arguments, Shared
 from analytics_service.state.course import Taken, Then
 from analytics_service.state.view import View
-from analytics_service.store.assets import ASSETS_FAMILY
-from analytics_service.store.histories import names_of
+from analytics_service.store.datasets.assets import ASSETS_FAMILY
+from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.losses import require_kept
 
 

@@ -24,8 +24,8 @@ from analytics_service.present.tables import table_of
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
-from analytics_service.store.assets import ASSETS_FAMILY
-from analytics_service.store.histories import names_of
+from analytics_service.store.datasets.assets import ASSETS_FAMILY
+from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import PastHead
 from analytics_service.store.losses import require_kept
 

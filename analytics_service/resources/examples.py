@@ -7,7 +7,7 @@ from analytics_service.errors import NoSnapshot
 from analytics_service.market.markets import Market
 from analytics_service.market.positions import Position
 from analytics_service.state.view import View
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 
 Values = Mapping[str, object]
 _API = "/api/v1"

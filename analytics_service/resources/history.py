@@ -27,8 +27,8 @@ from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
 from analytics_service.state.view import View
-from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
-from analytics_service.store.histories import HistoryRoute
+from analytics_service.store.datasets.assets import ASSETS, ASSETS_FAMILY
+from analytics_service.store.datasets.histories import HistoryRoute
 from analytics_service.store.losses import require_kept
 
 _SCOPE = Scope()

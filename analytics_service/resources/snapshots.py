@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
+from analytics_service.concurrency import Line
 from analytics_service.errors import Superseded
 from analytics_service.history.formats.base import Format
 from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
@@ -20,7 +21,6 @@ from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
-from analytics_service.store.line import Line
 
 Arguments = Mapping[str, Any]
 # Answers that depend on `now` change every second.

@@ -9,6 +9,8 @@ from functools import partial
 
 import click
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ANY_FAILURE
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     AccessRefused,
@@ -22,10 +24,8 @@ from analytics_service.errors import (
 from analytics_service.logs import is_json
 from analytics_service.market.instants import floored, multiples
 from analytics_service.sources.base import Source
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import names_of
+from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.retries import ANY_FAILURE
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 

@@ -9,12 +9,12 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.server.address import SOCKETS, bound, connected, release
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
 

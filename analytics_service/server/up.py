@@ -6,25 +6,25 @@ import shutil
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import within
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import AnalyticsError, SourceRefused
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import tell
-from analytics_service.market.share import within
 from analytics_service.server.address import bound
 from analytics_service.server.metrics_folder import new_folder
 from analytics_service.server.past import filling_past, take_first_snapshots
 from analytics_service.server.serve import HttpService, Orders
 from analytics_service.server.welcome import welcome
 from analytics_service.sources.registry import choose_source
-from analytics_service.store.admission import require_continued
-from analytics_service.store.assets import ASSETS_FAMILY
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import ASSETS_FAMILY
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
+from analytics_service.store.ownership import require_continued
 from analytics_service.store.schema import require_all_tables
 from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
 

@@ -12,7 +12,7 @@ from wsgiref.util import setup_testing_defaults
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.market.instants import DAY
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 
 if TYPE_CHECKING:
     from analytics_service.app import App

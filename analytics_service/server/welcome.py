@@ -2,11 +2,11 @@
 
 from urllib.parse import urlsplit
 
+from analytics_service.clickhouse.running import RESEARCHER_PASSWORD, native_port, server_of
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.server.address import local_url
 from analytics_service.sources.registry import Choice
-from analytics_service.store.server import RESEARCHER_PASSWORD, native_port, server_of
 
 
 def welcome(settings: Settings, choice: Choice, *, has_prices: bool) -> str:

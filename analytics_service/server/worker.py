@@ -21,10 +21,10 @@ from gunicorn.http import get_parser
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
+from analytics_service.clickhouse.retries import ANY_FAILURE
 from analytics_service.http.errors import malformed
 from analytics_service.http.requests import new_request_id
 from analytics_service.logs import REQUEST_ID
-from analytics_service.store.retries import ANY_FAILURE
 
 # Seconds within which a request's head must arrive, and within which a client must read some of its answer.
 _PATIENCE = 10.0

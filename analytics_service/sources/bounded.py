@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
+from analytics_service.concurrency import in_thread
 from analytics_service.errors import SourceError
 from analytics_service.market.positions import Position
-from analytics_service.market.share import in_thread
 from analytics_service.sources.base import Source
 
 log = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings, parse_setting, without_credentials
 from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
@@ -17,9 +18,8 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.sql.source import SqlSource
 from analytics_service.sources.upstream.files import read_addresses
-from analytics_service.store.admission import is_same, read_claim, remembered, require_admitted
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
+from analytics_service.store.ownership import is_same, read_claim, remembered, require_admitted
 
 NONE = "none"
 SQL = "sql"

@@ -6,12 +6,12 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any, cast
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import HEX, Asset, id_key
 from analytics_service.market.fields import kinds_of
 from analytics_service.market.kinds import AssetId, Kind
 from analytics_service.sources.base import Source
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import read_assets
 
 
 def spelled(source: Source, store: Store, at: datetime) -> Source:

@@ -5,20 +5,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from analytics_service.clickhouse.columns import Read, SnapshotRange, SnapshotTable
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import Part
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.prices import Price, known_prices
 from analytics_service.market.ptoken import Ptoken, no_ptoken
-from analytics_service.market.share import Part
 from analytics_service.sources.base import Source
-from analytics_service.store.assets import read_assets
-from analytics_service.store.columns import Read, SnapshotRange, SnapshotTable
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import PRICES
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.datasets.markets import CONFIG, PTOKEN, config_of, market_prices_of, markets_of, ptoken_of
+from analytics_service.store.datasets.observations import read_last_prices, read_series
 from analytics_service.store.ledger import read_state
-from analytics_service.store.markets import CONFIG, PTOKEN, config_of, market_prices_of, markets_of, ptoken_of
-from analytics_service.store.observations import read_last_prices, read_series
 
 
 class StoredSource(Source):

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from analytics_service.clickhouse.columns import SnapshotList
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import Part
 from analytics_service.history.frame import FrameRange, last
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import Asset
@@ -13,14 +16,11 @@ from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price, Prices, known_prices
 from analytics_service.market.ptoken import Ptoken, no_ptoken
-from analytics_service.market.share import Part
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.state.heads import ShownHeads
-from analytics_service.store.columns import SnapshotList
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.markets import PTOKEN, config_of, markets_of, ptoken_of
+from analytics_service.store.datasets.positions import read_positions
 from analytics_service.store.ledger import IMPORTED, imports_of, newest_at
-from analytics_service.store.markets import PTOKEN, config_of, markets_of, ptoken_of
-from analytics_service.store.positions import read_positions
 
 _FAMILIES = ("positions", "markets", "prices", "ptoken")
 # The instant (unix second) of the newest snapshot, by family.

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.instants import DAY, NANOSECONDS, instant, unix_second
 from analytics_service.market.kinds import Count, Text, Time
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
 from analytics_service.store.corrections import running_corrections
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.datasets.markets import read_markets
+from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.disk import Disk, read_disk
-from analytics_service.store.histories import PRICES
 from analytics_service.store.job_runs import JobRun, Scheduler, missing_runs, read_runs, recorded_intervals
 from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered
-from analytics_service.store.markets import read_markets
-from analytics_service.store.observations import read_latest
 from analytics_service.store.schema import missing, missing_message
 
 

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ANY_FAILURE
+from analytics_service.concurrency import within
 from analytics_service.errors import (
     AnalyticsError,
     Busy,
@@ -20,13 +23,10 @@ from analytics_service.errors import (
     StoreUnavailable,
     Superseded,
 )
-from analytics_service.market.share import within
 from analytics_service.state.background import Background
 from analytics_service.state.facts import Facts, read_facts
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
 from analytics_service.store.losses import Loss
-from analytics_service.store.retries import ANY_FAILURE
 from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
 

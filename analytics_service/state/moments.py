@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import ShownHeads
-from analytics_service.store.assets import ASSETS_FAMILY, read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.assets import ASSETS_FAMILY, read_assets
+from analytics_service.store.datasets.histories import HISTORIES
+from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, changes_of, past_head, require_unchanged
-from analytics_service.store.observations import read_latest
 from analytics_service.store.schema import TABLES
 
 # Heads are small, and reading a head takes two or three queries.

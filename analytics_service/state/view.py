@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import Part, Share, ShareApart, seconds_left
 from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailable
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import Asset, linked
@@ -22,17 +24,34 @@ from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price, Prices, known_prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
-from analytics_service.market.share import Part, Share, ShareApart, seconds_left
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.state.course import CourseReader, Then
 from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
-from analytics_service.store.assets import ASSETS_FAMILY, read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.events import count_events, read_events
-from analytics_service.store.histories import PRICES
-from analytics_service.store.interest import InterestPaid
+from analytics_service.store.datasets.assets import ASSETS_FAMILY, read_assets
+from analytics_service.store.datasets.events import count_events, read_events
+from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.datasets.interest import InterestPaid
+from analytics_service.store.datasets.markets import (
+    LENDS,
+    read_arrangements,
+    read_config,
+    read_contract,
+    read_example_contract,
+    read_market_prices,
+    read_markets,
+    read_ptoken,
+)
+from analytics_service.store.datasets.observations import read_last_prices, read_latest
+from analytics_service.store.datasets.positions import (
+    knows_all,
+    read_activity,
+    read_borrowing,
+    read_example_address,
+    read_position,
+)
+from analytics_service.store.datasets.sums import Loans, read_loans
 from analytics_service.store.ledger import (
     NONE,
     VALUES_ONLY,
@@ -44,26 +63,7 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.losses import Loss, require_kept
-from analytics_service.store.markets import (
-    LENDS,
-    read_arrangements,
-    read_config,
-    read_contract,
-    read_example_contract,
-    read_market_prices,
-    read_markets,
-    read_ptoken,
-)
-from analytics_service.store.observations import read_last_prices, read_latest
-from analytics_service.store.positions import (
-    knows_all,
-    read_activity,
-    read_borrowing,
-    read_example_address,
-    read_position,
-)
 from analytics_service.store.schema import TABLES
-from analytics_service.store.sums import Loans, read_loans
 
 _T = TypeVar("_T")
 # Limit of cached views of the past. Requests for the same snapshots share a view.

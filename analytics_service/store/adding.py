@@ -8,10 +8,10 @@ works beside one that was only slow, repeats nothing but the piece that was unde
 
 from collections.abc import Iterable, Iterator
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.instants import DAY
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
-from analytics_service.store.observations import OBSERVATIONS
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.observations import OBSERVATIONS
 
 # Rows of a statement, unless a day has more. ClickHouse writes about as many as one part of each month.
 _ROWS_AT_ONCE = 1_000_000

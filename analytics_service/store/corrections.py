@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Retries
 from analytics_service.errors import AnalyticsError
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version
-from analytics_service.store.retries import Retries
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.kinds import Count
-from analytics_service.store.connection import Store
 
 # With fewer bytes left, a large snapshot has no room, and soon nothing has.
 _FULL = 64 * 2**20

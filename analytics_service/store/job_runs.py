@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics_service.store.connection import Store
+from analytics_service.clickhouse.connection import Store
 
 JOB_RUNS = "job_run"
 # In the order of the fields of JobRun.

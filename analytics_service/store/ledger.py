@@ -7,11 +7,11 @@ from datetime import datetime
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import Superseded
 from analytics_service.market.instants import MINUTE, instant, shown
-from analytics_service.store.connection import Store
 from analytics_service.store.losses import Loss
-from analytics_service.store.sql import named_query
 
 LEDGER = "snapshot"
 REWRITES = "rewrite"

@@ -14,13 +14,15 @@ from itertools import groupby
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import AnalyticsError, StoreFailure, Superseded
 from analytics_service.market.instants import DAY, NANOSECONDS, month_start, next_month, unix_second
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.cells import CELLS, QUARTER, floor
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
-from analytics_service.store.histories import HISTORIES, names_of
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.histories import HISTORIES, names_of
+from analytics_service.store.datasets.observations import OBSERVATIONS, read_series
+from analytics_service.store.datasets.positions import forget_digests
 from analytics_service.store.ledger import (
     HEADS,
     Ledger,
@@ -30,11 +32,9 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.losses import LOSSES, Loss, told_losses
-from analytics_service.store.observations import OBSERVATIONS, read_series
-from analytics_service.store.positions import forget_digests
 from analytics_service.store.rewrite import Recovery
+from analytics_service.store.rollups import CELLS, QUARTER, floor
 from analytics_service.store.schema import TABLES
-from analytics_service.store.sql import named_query
 
 log = logging.getLogger(__name__)
 

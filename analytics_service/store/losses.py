@@ -8,7 +8,7 @@ from operator import attrgetter
 from analytics_service.errors import Lost
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.events import EVENTS
+from analytics_service.store.datasets.events import EVENTS
 
 LOSSES = "loss"
 # Tables whose rows come back only with all since: they are stored as changes, or made from events.

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import created
 from analytics_service.errors import SchemaError
-from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
@@ -21,7 +22,6 @@ from analytics_service.store.schema import (
     view_statements,
 )
 from analytics_service.store.shards import SHARDS, shards_to_record
-from analytics_service.store.sql import created
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 import hashlib
 import secrets
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import filled, scripts, statements
 from analytics_service.errors import StoreFailure
-from analytics_service.store.connection import Store
-from analytics_service.store.sql import filled, scripts, statements
 
 _QUERIES = 4
 

@@ -23,19 +23,20 @@ from dataclasses import replace
 
 import polars as pl
 
+from analytics_service.clickhouse.cluster import named
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
+from analytics_service.clickhouse.retries import ANY_FAILURE, ONCE, Retries
 from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import EPOCH
 from analytics_service.store.adding import add_in_pieces
-from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, asset_frame
-from analytics_service.store.cells import Touched, compute_touched
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
 from analytics_service.store.corrections import HEARTBEAT_SECONDS, PUTTING_IN_PLACE, Correction, beating, in_turn
-from analytics_service.store.deleting import delete_once
-from analytics_service.store.events import EVENTS
-from analytics_service.store.histories import names_of
-from analytics_service.store.layout import named
+from analytics_service.store.datasets.assets import ASSETS, ASSETS_FAMILY, asset_frame
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.histories import names_of
+from analytics_service.store.datasets.observations import OBSERVATIONS
 from analytics_service.store.ledger import (
     CORRECTION,
     HEADS,
@@ -51,11 +52,10 @@ from analytics_service.store.ledger import (
     record_rewrite,
     runs_of,
 )
-from analytics_service.store.observations import OBSERVATIONS
-from analytics_service.store.retries import ANY_FAILURE, ONCE, Retries
+from analytics_service.store.mutations import delete_once
+from analytics_service.store.rollups import Touched, compute_touched
 from analytics_service.store.schema import TABLES, require_current
 from analytics_service.store.shards import require_shards
-from analytics_service.store.sql import named_query
 
 log = logging.getLogger(__name__)
 

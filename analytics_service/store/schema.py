@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import created, dropped, filled, scripts, statements, without_comments
 from analytics_service.errors import SchemaError
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
-from analytics_service.store.histories import BORROW_RATES, HISTORIES, LEND_RATES, PRICES, SUMMED, TOTALS, History
-from analytics_service.store.layout import Layout
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.histories import (
+    BORROW_RATES,
+    HISTORIES,
+    LEND_RATES,
+    PRICES,
+    SUMMED,
+    TOTALS,
+    History,
+)
 from analytics_service.store.shards import SHARDS, require_shards
-from analytics_service.store.sql import created, dropped, filled, scripts, statements, without_comments
 
 # The number under which views are recorded, as they were last made. Scripts are numbered from 1 on.
 VIEWS = 0

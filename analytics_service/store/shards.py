@@ -5,8 +5,8 @@ new rows of a key would lie on another shard than its old ones, and answers woul
 shards, as `system.clusters` has them when it is made.
 """
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import OtherShards
-from analytics_service.store.connection import Store
 
 # The number under which migrations record the shards.
 SHARDS = 65_535

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import PREFIX, Settings
 from analytics_service.config.values import SOURCES
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.server.past import LATER, fill, take_first_snapshots
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from tests.acceptance.browser import browser, chromium

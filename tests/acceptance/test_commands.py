@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.running import read_running
 from analytics_service.sources.simulated import RICH_ADDRESS
-from analytics_service.store.server import read_running
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, all_stopped, children, command_line, descendants, until
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from analytics_service.clickhouse.running import read_running
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
-from analytics_service.store.server import read_running
 from tests.acceptance.conftest import FIRST, Service, stop
 from tests.processes import PATIENCE, slack, until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from analytics_service.store.sql import scripts
+from analytics_service.clickhouse.queries import scripts
 from tests.acceptance.browser import Browser
 from tests.acceptance.conftest import Service, kill, stop
 from tests.processes import PATIENCE, until

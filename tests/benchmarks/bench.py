@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.imports.history_files import load_history
 from analytics_service.imports.presets import PRICES
 from analytics_service.imports.publishing import publish
 from analytics_service.imports.reading import HistoryRequest
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from tests.benchmarks.harness import NotMeasured
 from tests.doubles import Silent

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.instants import multiples
 from analytics_service.market.positions import Position
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.benchmarks.bench import Bench

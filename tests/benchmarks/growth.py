@@ -9,12 +9,12 @@ from contextlib import closing
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.store.cells import close_cells
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame, new_version
+from analytics_service.store.rollups import close_cells
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import Gunicorn, gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns

@@ -13,8 +13,8 @@ from statistics import median
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.store.connection import Store
 from tests import clickhouse
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure

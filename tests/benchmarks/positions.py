@@ -16,6 +16,7 @@ from typing import cast
 
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.positions import (
     Account,
@@ -26,9 +27,8 @@ from analytics_service.market.positions import (
     Stake,
 )
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.positions import read_position
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.positions import read_position
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.benchmarks.bench import Bench

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.ladder import ladder_of
 from analytics_service.market.portfolio import MarketContext, Portfolio
@@ -17,9 +18,8 @@ from analytics_service.market.risk import risk_of
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import SharedParts, View
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.positions import read_borrowing
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.positions import read_borrowing
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.benchmarks.bench import Bench

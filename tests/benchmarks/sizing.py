@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from analytics_service.store.server import require_running
+from analytics_service.clickhouse.running import require_running
 from tests.benchmarks import growth, positions
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import gunicorn, high_water

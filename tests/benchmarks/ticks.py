@@ -9,10 +9,10 @@ from statistics import median
 
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.benchmarks.bench import Bench

@@ -14,10 +14,10 @@ import falcon.testing
 import polars as pl
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import within
 from analytics_service.config.settings import Settings
-from analytics_service.market.share import within
 from analytics_service.state.heads import Heads, ShownHeads
-from analytics_service.store.connection import Store
 from tests import oracle
 
 DECODERS = {"identity": bytes, "gzip": gzip.decompress}

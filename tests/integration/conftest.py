@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded import clickhouse as embedded
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse

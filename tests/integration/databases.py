@@ -13,9 +13,9 @@ from pathlib import Path
 
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import view_names, view_statements
 from tests.clickhouse import client

@@ -13,7 +13,7 @@ import falcon.testing
 
 from analytics_service.config.settings import Settings
 from analytics_service.market.instants import instant
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.schema import view_names
 from tests import clickhouse
 from tests.integration.routes import HISTORIES as HISTORY_ROUTES

@@ -8,13 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.imports.history_files import Summary, load_history
 from analytics_service.imports.presets import PRICES, Preset
 from analytics_service.imports.publishing import compare, publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
-from analytics_service.store.connection import Store
 from tests import clickhouse
 
 NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)

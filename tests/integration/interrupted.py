@@ -19,7 +19,7 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
-from analytics_service.store.histories import PRICES
+from analytics_service.store.datasets.histories import PRICES
 from jobs.registry import JOBS
 from jobs.runner import backfill
 from tests.doubles import Statement, WatchedStore

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 import falcon.testing
 import polars as pl
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
-from analytics_service.store.cells import close_cells
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.observations import OBSERVATIONS, price_frame, with_known
+from analytics_service.store.datasets.observations import OBSERVATIONS, price_frame, with_known
+from analytics_service.store.rollups import close_cells
 from tests import oracle
 from tests.stored import write_assets
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import falcon.testing
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import ID_OF
 from analytics_service.state.heads import Heads
-from analytics_service.store.connection import Store
 from analytics_service.web.files import files
 from tests.doubles import FirstHeads
 

@@ -14,11 +14,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from analytics_service.clickhouse.cluster import SPLIT
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import native_port
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import USER, Access, write_configuration
-from analytics_service.store.connection import Store
-from analytics_service.store.layout import SPLIT
-from analytics_service.store.server import native_port
 from tests import clickhouse
 from tests.processes import free_port, until
 

@@ -10,18 +10,18 @@ from functools import partial
 from pathlib import Path
 
 from analytics_service.admin.remove import Removal, remove
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import ONCE
 from analytics_service.errors import RemovalRefused, SnapshotRefused
 from analytics_service.imports.presets import PRESETS
 from analytics_service.market.instants import instant
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.asset_merge import merge_of
-from analytics_service.store.assets import present_frame, read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
-from analytics_service.store.retries import ONCE
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.asset_merge import merge_of
+from analytics_service.store.datasets.assets import present_frame, read_assets
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.rewrite import define
-from analytics_service.store.runs import begin
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, retry_overtaken, run_once

@@ -4,12 +4,12 @@ from contextlib import closing
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.store.adding import add_in_pieces
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
-from analytics_service.store.observations import OBSERVATIONS
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.observations import OBSERVATIONS
 from tests.doubles import Statement, WatchedStore
 from tests.integration.conftest import Run
 

@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import within
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AccessRefused, Busy, StoreUnavailable
-from analytics_service.market.share import within
-from analytics_service.store.connection import Store
 from tests.processes import PATIENCE, slack
 from tests.relay import Relay
 

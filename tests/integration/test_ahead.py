@@ -9,15 +9,15 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SnapshotRefused
 from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.market.instants import floored, shown, unix_second
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.connection import Store
+from analytics_service.store.commits import begin
 from analytics_service.store.job_runs import missing_runs
 from analytics_service.store.ledger import present, read_ledger, read_state, without_future
-from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
 from jobs.snapshot import Batch, Taking, commit

@@ -10,6 +10,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, unix_second
@@ -17,7 +18,6 @@ from analytics_service.market.markets import LendMarket
 from analytics_service.market.positions import Account, Holding, LendPosition, Position
 from analytics_service.market.prices import Price
 from analytics_service.state.heads import Heads
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import Hook, Statement, WatchedStore, nothing

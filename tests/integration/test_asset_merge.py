@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AssetRefused
 from analytics_service.imports.assets_file import token_of
@@ -18,10 +19,9 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event
 from analytics_service.market.markets import LendMarket
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.asset_merge import merge_of
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.runs import begin
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.asset_merge import merge_of
+from analytics_service.store.datasets.assets import read_assets
 from jobs.registry import JOBS
 from jobs.snapshot import Batch, Taking, commit
 from tests.integration import imports

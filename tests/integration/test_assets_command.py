@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from analytics_service.app import create_app
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import read_assets
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FreshHeads

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from analytics_service.admin.backup import DATABASE, FIRST, MANIFEST, SECOND, back_up
 from analytics_service.admin.restore import restore
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.leftovers import (
@@ -30,7 +31,6 @@ from analytics_service.embedded.leftovers import (
 )
 from analytics_service.errors import BackupFailed, BackupRefused
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version, read_heads, record_rewrite
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS

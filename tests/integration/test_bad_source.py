@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
@@ -18,7 +19,6 @@ from analytics_service.market.instants import HOUR, instant, unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.market.rates import Rates
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from tests.integration.databases import database, make_views
 from tests.integration.everything import Asked, differences, everything

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event
@@ -16,12 +17,11 @@ from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Account, Balance, Holding, Position
 from analytics_service.market.prices import Price
 from analytics_service.market.sums import TOTAL
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import BORROW_RATES, DEPOSITS, LEND_RATES, LOANS, PRICES, TVL, History
-from analytics_service.store.markets import read_markets
-from analytics_service.store.observations import read_latest
-from analytics_service.store.positions import read_position
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import BORROW_RATES, DEPOSITS, LEND_RATES, LOANS, PRICES, TVL, History
+from analytics_service.store.datasets.markets import read_markets
+from analytics_service.store.datasets.observations import read_latest
+from analytics_service.store.datasets.positions import read_position
 from jobs.left_out import LeftOut, Told
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports import presets
@@ -24,10 +25,9 @@ from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
-from analytics_service.store.connection import Store
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
-from analytics_service.store.observations import price_frame
-from analytics_service.store.runs import begin
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 from jobs.snapshot import Snapshot, Taking, commit

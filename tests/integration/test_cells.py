@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.market.prices import Price
-from analytics_service.store.connection import Store
+from analytics_service.store.commits import Overtaken, begin
+from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
-from analytics_service.store.observations import price_frame
-from analytics_service.store.runs import Overtaken, begin
 from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
@@ -45,7 +45,7 @@ def test_cells_of_more_than_a_year_are_right_whatever_it_lacks(
 ) -> None:
     """An import, then ticks that close days and months, then corrections, each in the middle of a month. One series has
     a single observation, one has none for months, and rows of a file repeat seconds."""
-    monkeypatch.setattr("analytics_service.store.cells._ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("analytics_service.store.rollups._ROWS_AT_ONCE", at_once)
     start, newest = second(2024, 2, 10, 7, 30), second(2025, 1, 20, 8)
     rows = [(IDS[0], draw.randint(start, newest), drawn(draw)) for _ in range(400)]
     rows += [(IDS[1], second(2024, 6, 30, 23, 59, 59), drawn(draw)), (IDS[2], newest, drawn(draw))]

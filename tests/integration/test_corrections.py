@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import DiskFull
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version
 from analytics_service.store.rewrite import staging
 from tests.integration.databases import make_views

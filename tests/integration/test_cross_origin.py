@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.http.docs import POLICY
-from analytics_service.store.connection import Store
 from tests.integration.routes import KINDS, Client, client_of, get
 
 ELSEWHERE = {"Origin": "https://dash.example"}

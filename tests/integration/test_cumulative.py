@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SnapshotRefused
 from analytics_service.imports.presets import PRESETS
 from analytics_service.market.events import Action, Event, Sum, Totals
 from analytics_service.market.instants import multiples
-from analytics_service.store.connection import Store
-from analytics_service.store.sums import Loans, read_loans
+from analytics_service.store.datasets.sums import Loans, read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.integration import imports

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import read_assets
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

@@ -14,9 +14,9 @@ import falcon.testing
 import pytest
 import urllib3
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.http.api_keys import add_key
-from analytics_service.store.connection import Store
 from tests.doubles import WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.routes import client_of

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 
 from analytics_service.app import create_app
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import shown
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
-from analytics_service.store.connection import Store
 from jobs.again import plan, retake
 from jobs.left_out import LeftOut
 from jobs.registry import JOBS

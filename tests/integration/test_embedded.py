@@ -24,24 +24,24 @@ import pytest
 import urllib3
 from clickhouse_connect.driver.exceptions import DatabaseError
 
-from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder, serving
-from analytics_service.embedded.configuration import configured_port
-from analytics_service.embedded.folder import DataFolder
-from analytics_service.embedded.server import EmbeddedServer, Ping
-from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
-from analytics_service.store.admission import Claim, claim, read_claim, simulated_spec
-from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Origin
-from analytics_service.store.migrations import migrate
-from analytics_service.store.schema import view_names, view_statements
-from analytics_service.store.server import (
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import (
     PASSWORD,
     RESEARCHER_PASSWORD,
     native_port,
     read_password,
     read_running,
 )
+from analytics_service.config.settings import Settings
+from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder, serving
+from analytics_service.embedded.configuration import configured_port
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.server import EmbeddedServer, Ping
+from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
+from analytics_service.store.ledger import Origin
+from analytics_service.store.migrations import migrate
+from analytics_service.store.ownership import Claim, claim, read_claim, simulated_spec
+from analytics_service.store.schema import view_names, view_statements
 from analytics_service.supervisor import Supervisor, running
 from tests.clickhouse import client, hello
 from tests.processes import alive, free_port, until
@@ -59,7 +59,7 @@ with clickhouse(Settings(data_dir=Path(sys.argv[1])), "supervisor") as settings:
 _ASKS = """
 import os
 from analytics_service.config.settings import Settings
-from analytics_service.store.connection import Store
+from analytics_service.clickhouse.connection import Store
 print(Store(Settings.from_environment(os.environ)).server_version())
 """
 

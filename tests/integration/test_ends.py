@@ -12,15 +12,15 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.assets import present_frame, read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.assets import present_frame, read_assets
 from analytics_service.store.rewrite import define
-from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.snapshot import Batch, Taking, commit

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SourceRefused
 from analytics_service.imports.event_files import EventRequest
@@ -18,7 +19,6 @@ from analytics_service.imports.presets import PRESETS
 from analytics_service.imports.presets import PRICES as PRICE
 from analytics_service.market.events import Action, Event, Sum, Totals
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.integration import imports

@@ -18,13 +18,13 @@ import pytest
 import urllib3
 import yaml
 
+from analytics_service.clickhouse.running import RESEARCHER_PASSWORD, read_password
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.market.instants import DAY
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.job_runs import JobRun, record
-from analytics_service.store.server import RESEARCHER_PASSWORD, read_password
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.clickhouse import client as own_client

@@ -16,14 +16,14 @@ import pyarrow.parquet
 import pytest
 
 from analytics_service.admin.export import export, find_view
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import Parts
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.spreadsheets import escaped
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.ledger import new_version, record_rewrite
-from analytics_service.store.sql import Parts
 from tests.doubles import Silent
 from tests.files import no_file_larger_than
 from tests.integration.conftest import Simulated

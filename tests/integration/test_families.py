@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     NoSnapshot,
@@ -26,11 +27,16 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.state.view import Views
-from analytics_service.store.connection import Store
-from analytics_service.store.interest import InterestPaid
+from analytics_service.store.commits import Overtaken, begin
+from analytics_service.store.datasets.interest import InterestPaid
+from analytics_service.store.datasets.markets import (
+    read_arrangements,
+    read_config,
+    read_contract,
+    read_markets,
+    read_ptoken,
+)
 from analytics_service.store.ledger import Origin, past_head, read_heads
-from analytics_service.store.markets import read_arrangements, read_config, read_contract, read_markets, read_ptoken
-from analytics_service.store.runs import Overtaken, begin
 from analytics_service.store.schema import TABLES as FAMILY_TABLES
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once

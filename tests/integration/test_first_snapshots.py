@@ -10,6 +10,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import Intervals
 from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceRefused
@@ -20,7 +21,6 @@ from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.server.past import filling_past, take_first_snapshots
 from analytics_service.sources.base import Source
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from jobs.runner import run_once

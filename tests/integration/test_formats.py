@@ -12,10 +12,10 @@ import falcon.testing
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.history.formats import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
-from analytics_service.store.connection import Store
 from tests.integration.routes import HISTORY, LOANS, NOON, PRICES, Client, at, client_of, expect_error
 from tests.integration.test_rates import imported, rate_file
 

@@ -4,8 +4,8 @@ from contextlib import closing
 from dataclasses import replace
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS

@@ -10,12 +10,12 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.observations import price_frame
+from analytics_service.store.datasets.observations import price_frame
 from tests import oracle
 from tests.doubles import FirstHeads
 from tests.integration import imports

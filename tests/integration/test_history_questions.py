@@ -11,8 +11,8 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.store.connection import Store
 from tests import oracle
 from tests.doubles import FreshHeads
 from tests.integration.databases import database

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
-from analytics_service.store.assets import present_frame, read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import BORROW_RATES, DEPOSITS, LEND_RATES, PRICES, History
+from analytics_service.store.datasets.assets import present_frame, read_assets
+from analytics_service.store.datasets.histories import BORROW_RATES, DEPOSITS, LEND_RATES, PRICES, History
 from analytics_service.store.rewrite import define
 from jobs.registry import JOBS
 from jobs.runner import run_once

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import read_running
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.history_files import Summary
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.rewrite import drop_abandoned
-from analytics_service.store.server import read_running
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import (
     IDS,

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.history_files import Summary
 from analytics_service.imports.presets import PRICES
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.kinds import Price
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.ledger import read_heads
 from tests import oracle
 from tests.integration.imports import (

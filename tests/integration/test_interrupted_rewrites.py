@@ -16,10 +16,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.imports.history_files import Summary
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import Migration, shipped

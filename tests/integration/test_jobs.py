@@ -11,16 +11,16 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.runs import begin
 from jobs.again import plan, retake
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once

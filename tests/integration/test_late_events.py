@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant, multiples
 from analytics_service.market.instants import shown as shown_at
-from analytics_service.store.connection import Store
 from jobs.again import plan, retake
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

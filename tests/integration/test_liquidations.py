@@ -12,14 +12,14 @@ from urllib.parse import urlencode
 import falcon.testing
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import multiples
-from analytics_service.store.connection import Store
-from analytics_service.store.runs import begin
-from analytics_service.store.sums import read_loans
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.sums import read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, instants_to_fill, run_once
 from tests import clickhouse, oracle

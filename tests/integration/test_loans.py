@@ -7,17 +7,17 @@ from decimal import Decimal
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.events import Action, Event, EventFilter, EventQuery, Sum, Totals
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import Market
 from analytics_service.market.sums import TOTAL
-from analytics_service.store.connection import Store
-from analytics_service.store.events import read_events
-from analytics_service.store.histories import LOANS
+from analytics_service.store.datasets.events import read_events
+from analytics_service.store.datasets.histories import LOANS
+from analytics_service.store.datasets.observations import read_latest
+from analytics_service.store.datasets.sums import Loans, read_loans
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.observations import read_latest
-from analytics_service.store.sums import Loans, read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.integration.handmade import FINEST, HUGE, NOON, HandMade, market

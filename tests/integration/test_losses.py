@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.kinds import FOREVER
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.loss_check import check
 from analytics_service.store.losses import Loss

@@ -10,15 +10,15 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.formats import FORMATS
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.markets import CollateralMarket, LendMarket, Market
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.markets import read_market_prices
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.markets import read_market_prices
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.doubles import FirstHeads, FreshHeads

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.instants import unix_second
@@ -16,7 +17,6 @@ from analytics_service.market.markets import CollateralConfig, CollateralMarket,
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.market.prices import Price
 from analytics_service.state.view import Views
-from analytics_service.store.connection import Store
 from jobs.again import day_by_day, recompute
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

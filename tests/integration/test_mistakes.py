@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from analytics_service.cli.context import patient
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.instants import DAY, HOUR
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from tests.doubles import FreshHeads
 from tests.integration.databases import database, make_views

@@ -15,13 +15,13 @@ import pytest
 from analytics_service.app import App, create_app
 from analytics_service.cli.report import collect_report
 from analytics_service.cli.report_forms import as_json
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import KEPT_FREE
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import disk
-from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS, JobRun, missing_runs, read_runs, record
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
-from analytics_service.store.server import KEPT_FREE
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from jobs.scheduler import build, follow_clock

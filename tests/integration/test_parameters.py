@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
-from analytics_service.store.connection import Store
 from tests.integration.pages import commit
 from tests.integration.routes import (
     ASSET,

@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 from analytics_service.admin.remove import Removal, remove
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import names_of
+from analytics_service.store.datasets.histories import names_of
+from analytics_service.store.datasets.positions import borrowing_of, read_borrowing, read_items, read_position
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.positions import borrowing_of, read_borrowing, read_items, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse

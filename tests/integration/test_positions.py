@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.positions import (
@@ -22,9 +23,9 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.store import pieces, positions
-from analytics_service.store.connection import Store
-from analytics_service.store.positions import borrowing_of, read_activity, read_borrowing, read_position
+from analytics_service.store import batches as pieces
+from analytics_service.store.datasets import positions
+from analytics_service.store.datasets.positions import borrowing_of, read_activity, read_borrowing, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
 from tests import clickhouse

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import read_running
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.market.instants import unix_second
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.rewrite import Recovery
-from analytics_service.store.server import read_running
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import client, contents

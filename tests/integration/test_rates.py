@@ -13,6 +13,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.history_files import Summary
@@ -20,11 +21,10 @@ from analytics_service.imports.presets import PRICES, RATES
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import BORROW_RATES, LEND_RATES, History
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, History
+from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.ledger import IMPORTED, new_version, oldest_change, read_heads, read_ledger
-from analytics_service.store.observations import read_latest
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import FreshHeads, Statement, WatchedStore

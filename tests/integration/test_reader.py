@@ -9,6 +9,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import Superseded
 from analytics_service.history.candles import Aggregate, Fill, points
@@ -16,8 +17,7 @@ from analytics_service.history.frame import ROW_BYTES
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.store import ledger
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import PRICES
+from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.ledger import Head, read_heads
 from tests.doubles import WatchedStore
 from tests.integration.pages import Observations, commit

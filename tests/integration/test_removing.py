@@ -11,16 +11,16 @@ from click.testing import CliRunner, Result
 
 from analytics_service.admin.remove import Removal, remove
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import DAY, shown, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Balance, Position
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import LOANS, PRICES
+from analytics_service.store.datasets.histories import LOANS, PRICES
+from analytics_service.store.datasets.positions import read_items
 from analytics_service.store.ledger import read_heads
-from analytics_service.store.positions import read_items
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import Silent, Statement, WatchedStore

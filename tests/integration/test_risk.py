@@ -11,12 +11,12 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
 from analytics_service.market.positions import Account, Activity, Holding, Position, RiskTotals, Stake
 from analytics_service.sources.simulated.universe import ID_OF
-from analytics_service.store.connection import Store
 from jobs.again import plan, recompute
 from jobs.registry import JOBS
 from jobs.runner import run_once

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from analytics_service.admin.export import FORMATS, export, find_view
+from analytics_service.clickhouse.connection import Store
 from analytics_service.imports.event_files import EventRequest
 from analytics_service.imports.event_imports import load_events
 from analytics_service.imports.history_files import load_history
@@ -17,9 +18,8 @@ from analytics_service.imports.presets import preset_of
 from analytics_service.imports.publishing import publish
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.assets import read_assets
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES, History
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import HISTORIES, History
 from analytics_service.store.ledger import new_version
 from tests.integration.conftest import Simulated
 from tests.integration.databases import database

@@ -12,18 +12,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.client import connect
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.columns import SnapshotTable
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
-from analytics_service.store import assets, events, markets, positions
-from analytics_service.store.client import connect
-from analytics_service.store.columns import SnapshotTable
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets import assets, events, markets, positions
+from analytics_service.store.datasets.sums import changed_sums, read_loans
 from analytics_service.store.job_runs import JobRun, record
-from analytics_service.store.layout import Layout
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names, view_statements
-from analytics_service.store.sums import changed_sums, read_loans
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, dictionary
 from tests.integration.conftest import Run

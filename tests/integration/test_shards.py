@@ -13,17 +13,17 @@ from click.testing import CliRunner
 
 from analytics_service.admin.remove import Removal, remove
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import statements
 from analytics_service.config.settings import Settings
 from analytics_service.errors import OtherShards, SchemaError, StoreUnavailable
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import pending
-from analytics_service.store.sql import statements
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client

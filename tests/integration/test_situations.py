@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
@@ -29,8 +30,7 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.market.values import usd_value
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.schema import view_names
 from jobs.registry import JOBS
 from jobs.runner import run_once

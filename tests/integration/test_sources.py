@@ -15,6 +15,7 @@ from clickhouse_connect.driver.client import Client
 from analytics_service.app import create_app
 from analytics_service.cli.context import require_source
 from analytics_service.cli.report import collect_report
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
 from analytics_service.imports.presets import PRICES as PRICE_FILES
@@ -22,9 +23,8 @@ from analytics_service.server.up import bring_up_to_date
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.admission import read_claim, require_admitted
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, read_ledger
+from analytics_service.store.ownership import read_claim, require_admitted
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse

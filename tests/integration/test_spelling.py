@@ -10,6 +10,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Sum, Totals
@@ -18,8 +19,7 @@ from analytics_service.market.positions import Account, Balance, Holding, LendPo
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Ptoken
 from analytics_service.market.rates import Rates
-from analytics_service.store.assets import ids_in_several_cases, read_assets
-from analytics_service.store.connection import Store
+from analytics_service.store.datasets.assets import ids_in_several_cases, read_assets
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FirstHeads

@@ -14,15 +14,15 @@ import clickhouse_connect
 import pytest
 import urllib3
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.running import RESEARCHER_PASSWORD, read_password, read_running
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import StoreFailure
 from analytics_service.server.welcome import sql_addresses
-from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.researcher import fixed_settings, make_researcher, researcher_grants, researcher_script
-from analytics_service.store.server import RESEARCHER_PASSWORD, read_password, read_running
 from analytics_service.supervisor import Supervisor, running
 from tests.clickhouse import hello
 from tests.dictionary import DICTIONARY

@@ -18,6 +18,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import scripts, without_comments
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Leg
@@ -25,9 +27,7 @@ from analytics_service.market.markets import CollateralConfig, CollateralMarket,
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
-from analytics_service.store.connection import Store
 from analytics_service.store.schema import view_names
-from analytics_service.store.sql import scripts, without_comments
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse

@@ -10,6 +10,8 @@ from decimal import Decimal
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import statements
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
@@ -43,8 +45,6 @@ from analytics_service.sources.checking.check import Plan, check
 from analytics_service.sources.checking.findings import Finding, Level
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.sql.views import VIEWS
-from analytics_service.store.connection import Store
-from analytics_service.store.sql import statements
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.state.view import Views
-from analytics_service.store.connection import Store
 from jobs.again import day_by_day, recompute
 from jobs.registry import JOBS
 from jobs.runner import run_once

@@ -12,14 +12,14 @@ from click.testing import CliRunner, Result
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.cli.main import cli
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import instant, multiples, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.market.rates import Rates
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
-from analytics_service.store.runs import Overtaken
+from analytics_service.store.commits import Overtaken
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import instant
@@ -17,7 +18,6 @@ from analytics_service.market.kinds import DECIMAL
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Run, read_heads, read_ledger, runs_of
 from analytics_service.store.rewrite import publish, roll_forward, staging
 from jobs.registry import JOBS

@@ -15,12 +15,12 @@ import polars as pl
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.events import event_frame
+from analytics_service.store.datasets.events import event_frame
 from analytics_service.store.ledger import new_version
 from jobs.registry import JOBS
 from jobs.runner import run_once

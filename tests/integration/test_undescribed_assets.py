@@ -9,11 +9,11 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import OutOfRange
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
 from analytics_service.resources.users import PATHS
-from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FirstHeads

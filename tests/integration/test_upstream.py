@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.events import Action
 from analytics_service.market.instants import instant, unix_second
@@ -18,8 +19,7 @@ from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWA
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.terms import LAUNCH
 from analytics_service.sources.upstream.source import UpstreamSource
-from analytics_service.store.admission import read_claim, simulated_spec
-from analytics_service.store.connection import Store
+from analytics_service.store.ownership import read_claim, simulated_spec
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.store.connection import Store
 from tests.doubles import FreshHeads
 from tests.integration.pages import commit
 from tests.integration.routes import ALL_KINDS, NOON, PRICES, ROUTES, Client, client_of, get

@@ -15,6 +15,8 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_service.admin.export import export, find_view
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import scripts
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Leg
@@ -32,8 +34,6 @@ from analytics_service.market.positions import Account, Balance, Holding, LendPo
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.universe import ID_OF
-from analytics_service.store.connection import Store
-from analytics_service.store.sql import scripts
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse

@@ -11,8 +11,8 @@ from analytics_service.imports.presets import preset_of
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.tables import TableRules
 from analytics_service.imports.times import TimeRules
-from analytics_service.store import histories
-from analytics_service.store.histories import History
+from analytics_service.store.datasets import histories
+from analytics_service.store.datasets.histories import History
 from tests.doubles import Silent
 
 AT = datetime(2026, 10, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from analytics_service.store.asset_merge import added_up
+from analytics_service.store.datasets.asset_merge import added_up
 
 USD = pl.Decimal(38, 18)
 Values = Mapping[int, int]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.store.cells import Span, Touched, close_cells, closing_span, compute_touched
-from analytics_service.store.sql import Parts
+from analytics_service.clickhouse.queries import Parts
+from analytics_service.store.rollups import Span, Touched, close_cells, closing_span, compute_touched
 from tests.doubles import LedgerStore
 
 LATEST = 4_000_000_000

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
+from analytics_service.clickhouse.columns import encoded
 from analytics_service.errors import OutOfRange
 from analytics_service.market.kinds import Amount, AssetId, Count, Index, Kind, Ratio, Text, Time, Word
 from analytics_service.market.positions import Account, Balance, Holding, Position, Unbonding
 from analytics_service.market.ptoken import MemberClass
-from analytics_service.store.columns import encoded
 from tests.stored import item_frame
 
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 2, 7, 6, 28, 15, tzinfo=UTC)

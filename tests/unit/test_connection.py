@@ -14,12 +14,12 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from clickhouse_connect.driver.httputil import all_managers
 from urllib3.exceptions import ReadTimeoutError
 
+from analytics_service.clickhouse.client import connect, pools_for
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import in_thread, within
 from analytics_service.config.settings import Settings
 from analytics_service.errors import QuorumPending, StoreUnavailable
-from analytics_service.market.share import in_thread, within
-from analytics_service.store.client import connect, pools_for
-from analytics_service.store.connection import Store
-from analytics_service.store.layout import Layout
 
 URL = "http://a:8123"
 

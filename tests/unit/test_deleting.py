@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import Parts
 from analytics_service.errors import StoreUnavailable
-from analytics_service.store.connection import Store
-from analytics_service.store.deleting import delete_once
-from analytics_service.store.layout import Layout
-from analytics_service.store.sql import Parts
+from analytics_service.store.mutations import delete_once
 
 
 class Mutated(Store):

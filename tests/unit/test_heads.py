@@ -10,14 +10,14 @@ from time import monotonic
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.queries import Parts
+from analytics_service.concurrency import within
 from analytics_service.errors import StoreUnavailable, Superseded
-from analytics_service.market.share import within
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.job_runs import JobRun, Scheduler, recorded_intervals
 from analytics_service.store.ledger import NONE, Head, PastHead, changes_of, require_unchanged
-from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
 from tests.processes import PATIENCE, slack, until
 

@@ -10,8 +10,8 @@ from analytics_service.imports.layout import ColumnChoice
 from analytics_service.imports.names import AssetNames
 from analytics_service.imports.times import TimeRules
 from analytics_service.market.assets import unknown_asset
-from analytics_service.store import histories
-from analytics_service.store.histories import History
+from analytics_service.store.datasets import histories
+from analytics_service.store.datasets.histories import History
 from tests.unit.history_files import BY_NAME, IN_UTC, loaded, rows_of, written
 
 SECOND = 1_704_067_200

@@ -16,8 +16,8 @@ from analytics_service.imports.numerals import Mark, NumberRules
 from analytics_service.imports.presets import PRICES, preset_of
 from analytics_service.imports.reading import HistoryRequest
 from analytics_service.imports.times import TimeRules
-from analytics_service.store import histories
-from analytics_service.store.histories import History
+from analytics_service.store.datasets import histories
+from analytics_service.store.datasets.histories import History
 from tests.doubles import Silent
 from tests.unit.history_files import AS_WRITTEN, AT, BY_NAME, BY_SIZE, HEADER, IN_UTC, loaded, rows_of, written
 

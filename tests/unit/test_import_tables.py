@@ -19,7 +19,7 @@ from analytics_service.imports.opening import open_table, within_memory
 from analytics_service.imports.tables import TableRules
 from analytics_service.imports.times import TimeRules
 from analytics_service.market.instants import HOUR
-from analytics_service.store import histories
+from analytics_service.store.datasets import histories
 from tests.unit.history_files import HEADER, IN_UTC, loaded, rows_of, written
 
 # 2024-01-02T00:00:00Z, and the last second of that day.

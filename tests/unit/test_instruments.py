@@ -9,12 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry, values
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.server.metrics_folder import child_exit, on_exit, pre_fork
-from analytics_service.store.connection import Store
 from tests.doubles import LOCAL
 from tests.samples import samples
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from analytics_service.store.layout import SPLIT, Layout
+from analytics_service.clickhouse.cluster import SPLIT, Layout
+from analytics_service.clickhouse.queries import created, scripts
 from analytics_service.store.schema import Applied, shipped, tables_of, unapplied
-from analytics_service.store.sql import created, scripts
 
 ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 3)
 # System tables that say the same on all servers of a cluster.

@@ -7,9 +7,8 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from analytics_service.concurrency import Line, within
 from analytics_service.errors import Busy, StoreUnavailable
-from analytics_service.market.share import within
-from analytics_service.store.line import Line
 from tests.processes import until
 
 TIMEOUT = 30

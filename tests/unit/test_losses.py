@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from analytics_service.clickhouse.columns import SnapshotTable
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import Lost, StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import FOREVER
-from analytics_service.store.columns import SnapshotTable
-from analytics_service.store.connection import Store
 from analytics_service.store.loss_check import BrokenPart
 from analytics_service.store.losses import Loss, require_kept, told_losses
 from jobs.losses import LossWatch

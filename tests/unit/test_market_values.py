@@ -26,7 +26,7 @@ from analytics_service.market.rates import apy, net_rate
 from analytics_service.market.shares import origin_equivalent, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
 from analytics_service.market.values import fraction, usd_value
-from analytics_service.store.observations import price_frame
+from analytics_service.store.datasets.observations import price_frame
 from tests.unit.small_protocol import rate
 
 D = Decimal

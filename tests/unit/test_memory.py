@@ -14,7 +14,7 @@ from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.memory import Memory
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import next_month
-from analytics_service.store.histories import LOANS, PRICES
+from analytics_service.store.datasets.histories import LOANS, PRICES
 from analytics_service.store.ledger import Head
 
 # Months of 2025, the oldest first; the newest observation is in the last one.

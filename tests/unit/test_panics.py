@@ -7,9 +7,9 @@ import pytest
 from polars.exceptions import PanicException
 
 from analytics_service.app import App, create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.state.heads import Heads
-from analytics_service.store.connection import Store
 from tests.doubles import LOCAL
 from tests.samples import samples
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from analytics_service.store.pieces import AddressParts, Pieces, joined
+from analytics_service.store.batches import AddressParts, Pieces, joined
 
 ROWS = 100_000
 

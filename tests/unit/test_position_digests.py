@@ -8,7 +8,7 @@ import pytest
 from xxhash import xxh3_64_intdigest
 
 from analytics_service.market.positions import Account, Balance, Holding, Position, Stake
-from analytics_service.store.positions import digests_of
+from analytics_service.store.datasets.positions import digests_of
 from tests.stored import item_frame
 
 STAKE = Stake(3, 2, 9, True, datetime(2026, 1, 1, tzinfo=UTC), Decimal("0.5"))

@@ -41,7 +41,7 @@ from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Sh
 from analytics_service.present.status import STATUS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.state.health import Family, Status
-from analytics_service.store.sums import Loans
+from analytics_service.store.datasets.sums import Loans
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
     ASSETS,

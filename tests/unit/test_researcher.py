@@ -5,9 +5,9 @@ import hashlib
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import StoreFailure
-from analytics_service.store.connection import Store
-from analytics_service.store.layout import Layout
 from analytics_service.store.researcher import make_researcher
 
 _FIXED = "readonly = 2 READONLY, max_memory_usage_for_user = 16000000000 READONLY, workload READONLY"

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from analytics_service.clickhouse.retries import Retries
 from analytics_service.errors import StoreUnavailable
-from analytics_service.store.retries import Retries
 
 
 def away() -> None:

@@ -8,11 +8,11 @@ import logging
 import polars as pl
 import pytest
 
+from analytics_service.clickhouse.queries import Parts
 from analytics_service.errors import BackupFailed, SchemaError, StoreUnavailable
 from analytics_service.store.ledger import REWRITES, Run
 from analytics_service.store.rewrite import Recovery, Staging, ledger_without_rewrites, publish, wait_for_rewrites
 from analytics_service.store.schema import Migration, shipped
-from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
 
 NEWER = Migration(9999, "9999_more.sql", "SELECT 1")

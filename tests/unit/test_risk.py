@@ -25,7 +25,7 @@ from analytics_service.market.markets import CollateralConfig, CollateralMarket,
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
 from analytics_service.market.risk import Exposure, near_risk, risk_of
-from analytics_service.store.positions import borrowing_of
+from analytics_service.store.datasets.positions import borrowing_of
 from tests.stored import item_frame
 from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
 from tests.unit.small_protocol import CONFIG, CONTEXT, HEL_MARKET, ORB_MARKET, POSITION, PTOKEN, Context

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import jobs
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Retries
 from analytics_service.errors import SchemaError, SnapshotRefused, SourceError, StoreFailure, StoreUnavailable
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
-from analytics_service.store.retries import Retries
 from analytics_service.store.schema import Migration, shipped
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once

@@ -16,6 +16,8 @@ from apscheduler.events import (
     JobSubmissionEvent,
 )
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Retries
 from analytics_service.config.settings import Settings
 from analytics_service.config.values import Intervals
 from analytics_service.errors import SourceError, StoreUnavailable
@@ -23,9 +25,7 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
-from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
 from jobs.scheduler import (
     InstantExecutor,

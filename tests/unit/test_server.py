@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config.settings import Settings
-from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
-from analytics_service.store.server import (
+from analytics_service.clickhouse.running import (
     PASSWORD,
     Running,
     Server,
@@ -20,6 +17,9 @@ from analytics_service.store.server import (
     require_running,
     server_of,
 )
+from analytics_service.config.settings import Settings
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
 
 ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
 

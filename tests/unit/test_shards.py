@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from analytics_service.clickhouse.cluster import Layout
 from analytics_service.errors import NotReady, OtherShards
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
-from analytics_service.store.layout import Layout
 from analytics_service.store.shards import require_shards, shards_to_record
 from tests.doubles import NOON, LedgerStore
 

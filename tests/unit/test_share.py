@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from cachetools import LRUCache
 
+from analytics_service.concurrency import Gate, Part, Share, ShareApart, remaining, seconds_left, within
 from analytics_service.errors import Busy, StoreUnavailable
-from analytics_service.market.share import Gate, Part, Share, ShareApart, remaining, seconds_left, within
 from tests.processes import until
 
 TIMEOUT = 30
@@ -89,7 +89,7 @@ class ObservedFuture(Future[int]):
 
 def test_those_that_wait_share_a_failure_and_the_next_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise they would try one after the other, and the last would wait for all of them."""
-    monkeypatch.setattr("analytics_service.market.share.Future", ObservedFuture)
+    monkeypatch.setattr("analytics_service.concurrency.Future", ObservedFuture)
     share, maker = Share[int]({}), Maker(StoreUnavailable("away"))
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(share.get, "a", maker)

@@ -13,6 +13,7 @@ import falcon
 import falcon.testing
 import pytest
 
+from analytics_service.concurrency import Line
 from analytics_service.errors import EntityNotFound
 from analytics_service.history.candles import Fill
 from analytics_service.history.grid import Period
@@ -25,7 +26,6 @@ from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
-from analytics_service.store.line import Line
 from tests.doubles import NOON, LedgerStore
 
 DECODERS = {"identity": bytes, "gzip": gzip.decompress}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from analytics_service.clickhouse.sockets import accepting_user, require_user
 from analytics_service.errors import StoreUnavailable
-from analytics_service.store.sockets import accepting_user, require_user
 
 
 @pytest.fixture

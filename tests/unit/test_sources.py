@@ -11,7 +11,7 @@ from analytics_service.errors import SettingError, SourceError, SourceRefused
 from analytics_service.sources.registry import choose_source, open_source
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.admission import is_same
+from analytics_service.store.ownership import is_same
 from tests.doubles import FakeStore
 
 MODULE = """

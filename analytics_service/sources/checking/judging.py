@@ -22,8 +22,8 @@ from analytics_service.market.shares import lends_of, with_receipt_prices
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
 from analytics_service.sources.checking.findings import Finding, Records, error, note, warning
-from analytics_service.store.histories import PRICES
-from analytics_service.store.markets import ADDING_UP, values_by_history
+from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.datasets.markets import ADDING_UP, values_by_history
 
 _DAY = timedelta(days=1)
 # How far a clock of the source may be ahead without a word.

@@ -22,7 +22,7 @@ begins at the launch, on 2025-01-01, takes a second or two up to the present, an
 - **Wallets** change by events. What users bring along, or lack when they pay, comes over a bridge, which is no event.
 - **Transactions** have a second of their own. The events of one, such as the legs of a liquidation, share it.
 
-When a change of these rules makes other data from the same seed, `_MADE_UP` in `store/admission.py` must change, too:
+When a change of these rules makes other data from the same seed, `_MADE_UP` in `store/ownership.py` must change, too:
 stores of the simulation before are then refused in one line.
 """
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, OutOfRange, SchemaError, SettingError, SourceError
 from analytics_service.market.assets import Asset
@@ -22,8 +23,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool, no
 from analytics_service.sources.base import Source
 from analytics_service.sources.sql import views
 from analytics_service.sources.sql.views import MARKETS, REQUIRED, VIEWS, SourceView, column_of
-from analytics_service.store.connection import Store
-from analytics_service.store.positions import KINDS, POSITION_COLUMNS, position_of
+from analytics_service.store.datasets.positions import KINDS, POSITION_COLUMNS, position_of
 
 _HELP = "`analytics-service example source-views` prints all views with their columns."
 # Views whose rows are each of an asset, or an event. A value that cannot be read stays as it is, and costs only these.

@@ -13,8 +13,8 @@ from analytics_service.market.kinds import AssetId, Kind, Time
 from analytics_service.market.markets import NO_CONFIG, CollateralMarket, DebtMarket, GlobalConfig, LendMarket
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, ScheduleKind, StakingPool
-from analytics_service.store.markets import ROUTES
-from analytics_service.store.positions import ITEM_COLUMNS
+from analytics_service.store.datasets.markets import ROUTES
+from analytics_service.store.datasets.positions import ITEM_COLUMNS
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 # Decimal places that texts show, unless a view says otherwise; imports have the same.

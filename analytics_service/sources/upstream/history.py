@@ -18,7 +18,7 @@ from analytics_service.sources.upstream.client import Client, Refused, UpstreamA
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.records import STATE
 from analytics_service.sources.upstream.state import Asker, NoPast
-from analytics_service.store.histories import (
+from analytics_service.store.datasets.histories import (
     ACCOUNTS_AT_RISK,
     BAD_DEBT,
     DEBT_AT_RISK,

@@ -38,7 +38,7 @@ from analytics_service.sources.upstream.history import (
     read_totals,
 )
 from analytics_service.sources.upstream.state import CATCH_UP, Asker, State
-from analytics_service.store.histories import BORROW_RATES, LEND_RATES, PRICES, History
+from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, PRICES, History
 
 _T = TypeVar("_T")
 # How long definitions of assets stand for those of past instants, which upstream need not tell.

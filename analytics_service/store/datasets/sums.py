@@ -12,18 +12,18 @@ from typing import Annotated
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import ImportRefused, SnapshotRefused
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.sums import TOTAL, Addition, Fall, Series, Sums, sums_over_time
 from analytics_service.market.values import ZERO, less, rounded
-from analytics_service.store.cells import look_back
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import FLASH_LOANS, LIQUIDATIONS, LOANS, History
+from analytics_service.store.datasets.histories import FLASH_LOANS, LIQUIDATIONS, LOANS, History
+from analytics_service.store.datasets.observations import KEY, NO_OBSERVATIONS
 from analytics_service.store.ledger import completed_before, read_state
-from analytics_service.store.observations import KEY, NO_OBSERVATIONS
-from analytics_service.store.sql import named_query
+from analytics_service.store.rollups import look_back
 
 # The history that events of an action are summed in.
 SUMMED: Mapping[Action, History] = {

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.market.instants import DAY, month_start
-from analytics_service.store.connection import Store
-from analytics_service.store.deleting import delete_once
 from analytics_service.store.ledger import new_version
-from analytics_service.store.sql import named_query
+from analytics_service.store.mutations import delete_once
 
 CELLS = "cell"
 QUARTER = 900

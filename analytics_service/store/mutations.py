@@ -4,10 +4,10 @@ ClickHouse goes on with a mutation when the client's time is over, and keeps a l
 So whoever repeats a rewrite's steps looks there first, and does not begin again what is under way or done.
 """
 
+from analytics_service.clickhouse.cluster import named
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import filled
 from analytics_service.errors import StoreUnavailable
-from analytics_service.store.connection import Store
-from analytics_service.store.layout import named
-from analytics_service.store.sql import filled
 
 
 def delete_once(store: Store, table: str, statement: str, staged: str) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import SnapshotRefused, StoreUnavailable
 from analytics_service.market.instants import instant, shown
-from analytics_service.store.admission import Claim
-from analytics_service.store.cells import close_cells
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import names_of
+from analytics_service.store.datasets.histories import names_of
+from analytics_service.store.datasets.observations import OBSERVATIONS, with_known
 from analytics_service.store.ledger import (
     LEDGER,
     MOST_AHEAD,
@@ -27,10 +27,10 @@ from analytics_service.store.ledger import (
     present,
     record_rewrite,
 )
-from analytics_service.store.observations import OBSERVATIONS, with_known
+from analytics_service.store.ownership import Claim
+from analytics_service.store.rollups import close_cells
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
-from analytics_service.store.sql import named_query
 
 # The queries that `run_begins` is made of, and a version greater than that of any run.
 _PARTS = ("family_state", "claim", "applied_migrations", "new_version", "left_behind")

@@ -15,7 +15,7 @@ Statements have placeholders where a cluster differs. For a single server, all o
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analytics_service.store.sql import created, filled
+from analytics_service.clickhouse.queries import created, filled
 
 # The tables that are split, by the column that decides on the shard: all rows for a value of it are on the same one.
 SPLIT = {

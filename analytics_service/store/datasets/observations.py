@@ -7,13 +7,13 @@ from itertools import product
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import Row, encoded
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
 from analytics_service.market.prices import Price
-from analytics_service.store.cells import look_back
-from analytics_service.store.columns import Row, encoded
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import PRICES, History, names_of
+from analytics_service.store.datasets.histories import PRICES, History, names_of
+from analytics_service.store.rollups import look_back
 
 OBSERVATIONS = "observation"
 

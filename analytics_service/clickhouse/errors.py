@@ -9,6 +9,7 @@ from clickhouse_connect.driver.exceptions import (
     OperationalError,
 )
 
+from analytics_service.clickhouse.ping import cause_of, unreachable
 from analytics_service.errors import (
     AccessRefused,
     AnalyticsError,
@@ -18,7 +19,6 @@ from analytics_service.errors import (
     StoreFailure,
     StoreUnavailable,
 )
-from analytics_service.store.reach import cause_of, unreachable
 
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.

@@ -15,9 +15,9 @@ from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from analytics_service.clickhouse.running import RUNNING, require_running
+from analytics_service.concurrency import remaining
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.share import remaining
-from analytics_service.store.server import RUNNING, require_running
 
 _TCP_SOCKETS = Path("/proc/net/tcp")
 _PAUSE_MS = 1

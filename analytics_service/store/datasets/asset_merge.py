@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import AssetRefused
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.market.instants import instant, shown
 from analytics_service.store import rewrite
-from analytics_service.store.assets import ASSETS, ASSETS_FAMILY, present_frame, read_assets
-from analytics_service.store.columns import versioned
-from analytics_service.store.connection import Store
-from analytics_service.store.events import EVENTS
-from analytics_service.store.histories import HISTORIES, History
+from analytics_service.store.datasets.assets import ASSETS, ASSETS_FAMILY, present_frame, read_assets
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.histories import HISTORIES, History
+from analytics_service.store.datasets.observations import OBSERVATIONS
+from analytics_service.store.datasets.sums import action_of
 from analytics_service.store.ledger import VALUES_ONLY, Run
-from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.rewrite import Staging, staging
 from analytics_service.store.schema import TABLES
-from analytics_service.store.sql import named_query
-from analytics_service.store.sums import action_of
 
 _WHAT = "merge"
 # Snapshots that come while a family is merged are merged next.

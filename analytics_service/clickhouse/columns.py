@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import OutOfRange
 from analytics_service.market.kinds import Amount, Kind, Time
-from analytics_service.store.connection import Store
 
 # Columns whose values identify the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")

@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import Columns, decoded, encoded_records
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import Asset, id_key, split_id
 from analytics_service.market.fields import columns_of, record_of
 from analytics_service.market.instants import EPOCH, instant, unix_second
 from analytics_service.market.kinds import FOREVER, AssetId, Time
 from analytics_service.market.listing import Definition
-from analytics_service.store.columns import Columns, decoded, encoded_records
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed_before
 
 # The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.

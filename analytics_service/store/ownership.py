@@ -9,9 +9,9 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
 from analytics_service.errors import SchemaError, SourceRefused
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"

@@ -10,6 +10,16 @@ from typing import Any
 import polars as pl
 from xxhash import xxh3_64_intdigest
 
+from analytics_service.clickhouse.columns import (
+    UNFIT,
+    Columns,
+    SnapshotRange,
+    SnapshotRows,
+    SnapshotTable,
+    schema_of,
+    select_list,
+)
+from analytics_service.clickhouse.connection import Store
 from analytics_service.market.fields import columns_of
 from analytics_service.market.instants import instant
 from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Ratio, Text, Time
@@ -24,16 +34,6 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
-from analytics_service.store.columns import (
-    UNFIT,
-    Columns,
-    SnapshotRange,
-    SnapshotRows,
-    SnapshotTable,
-    schema_of,
-    select_list,
-)
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.

@@ -5,6 +5,8 @@ from decimal import Decimal
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import Columns, Read, Row, SnapshotRows, SnapshotTable
+from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import NoSnapshot
 from analytics_service.market import kinds
 from analytics_service.market.fields import columns_of, record_of, row_of
@@ -17,9 +19,7 @@ from analytics_service.market.risk import Risk
 from analytics_service.market.sums import TOTAL
 from analytics_service.market.supply import MarketValues, supply_of, utilization
 from analytics_service.market.values import quantized_below_limit
-from analytics_service.store.columns import Columns, Read, Row, SnapshotRows, SnapshotTable
-from analytics_service.store.connection import Store
-from analytics_service.store.histories import (
+from analytics_service.store.datasets.histories import (
     ACCOUNTS_AT_RISK,
     BAD_DEBT,
     COLLATERAL,
@@ -33,7 +33,7 @@ from analytics_service.store.histories import (
     UTILIZATION,
     History,
 )
-from analytics_service.store.observations import KEY, NO_OBSERVATIONS, Values
+from analytics_service.store.datasets.observations import KEY, NO_OBSERVATIONS, Values
 
 _KEY: Columns = {"asset_id": AssetId("Asset id")}
 LENDS = "market_lend"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import partial
 from operator import itemgetter
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import Share
 from analytics_service.market.interest import Earned
-from analytics_service.market.share import Share
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, changes_of, nth_completed
 
 # Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.

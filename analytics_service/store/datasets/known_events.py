@@ -13,15 +13,15 @@ from enum import StrEnum
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import decoded, select_list
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import MAX_ADDRESSES
 from analytics_service.market.events import Event
 from analytics_service.market.fields import columns_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import Usd
-from analytics_service.store.columns import decoded, select_list
-from analytics_service.store.connection import Store
-from analytics_service.store.events import event_frame
-from analytics_service.store.sql import MAX_ADDRESSES
-from analytics_service.store.sums import SummedEvent, summed_event
+from analytics_service.store.datasets.events import event_frame
+from analytics_service.store.datasets.sums import SummedEvent, summed_event
 
 _EVENT = columns_of(Event)
 # Events that are looked up together: their ids are parameters, which may be 128 KiB long.

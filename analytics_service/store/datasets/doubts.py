@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import encoded_records
 from analytics_service.market.doubts import Doubt
 from analytics_service.market.fields import columns_of
-from analytics_service.store.columns import encoded_records
 
 DOUBTS = "doubt"
 _COLUMNS = columns_of(Doubt)

@@ -5,13 +5,13 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.clickhouse.columns import Columns, decoded, encoded_records, select_list
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import MAX_ADDRESSES
 from analytics_service.errors import EntityNotFound
 from analytics_service.market.events import Event, EventFilter, EventQuery
 from analytics_service.market.fields import columns_of
 from analytics_service.market.kinds import Text
-from analytics_service.store.columns import Columns, decoded, encoded_records, select_list
-from analytics_service.store.connection import Store
-from analytics_service.store.sql import MAX_ADDRESSES
 
 EVENTS = "account_event"
 _EVENT = columns_of(Event)

@@ -11,14 +11,14 @@ from clickhouse_connect import common
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httputil import get_pool_manager_options
 
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.ping import ping
+from analytics_service.clickhouse.queries import named_query
+from analytics_service.clickhouse.running import address_of, server_of
+from analytics_service.clickhouse.sockets import Connection, TlsConnection, connection_to
+from analytics_service.concurrency import remaining
 from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import SchemaError
-from analytics_service.market.share import remaining
-from analytics_service.store.layout import Layout
-from analytics_service.store.reach import ping
-from analytics_service.store.server import address_of, server_of
-from analytics_service.store.sockets import Connection, TlsConnection, connection_to
-from analytics_service.store.sql import named_query
 
 # Seconds in which a server must accept the first connection and answer.
 _CONNECT_SECONDS = 4

@@ -19,17 +19,16 @@ from clickhouse_connect.driver.exceptions import (
 )
 from clickhouse_connect.driver.summary import QuerySummary
 
+from analytics_service.clickhouse.client import connect, pools_for
+from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.errors import translated
+from analytics_service.clickhouse.ping import ping
+from analytics_service.clickhouse.queries import Parts, named_query
+from analytics_service.clickhouse.retries import Retries
+from analytics_service.clickhouse.running import KEPT_FREE, LOST_WRITES, address_of, require_running, server_of
+from analytics_service.concurrency import Line, Share, remaining, seconds_left
 from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import DiskFull, QuorumPending, StoreUnavailable
-from analytics_service.market.share import Share, remaining, seconds_left
-from analytics_service.store.client import connect, pools_for
-from analytics_service.store.layout import Layout
-from analytics_service.store.line import Line
-from analytics_service.store.reach import ping
-from analytics_service.store.refusals import translated
-from analytics_service.store.retries import Retries
-from analytics_service.store.server import KEPT_FREE, LOST_WRITES, address_of, require_running, server_of
-from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""What the store has of each dataset: tables, readers, and how their rows are written."""
