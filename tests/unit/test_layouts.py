@@ -29,7 +29,7 @@ def test_only_queries_about_the_asked_server_read_what_no_other_server_knows() -
     is on all servers."""
     texts = {script.stem: script.read_text("utf-8") for script in scripts("queries")}
     own = {name for name, text in texts.items() if {*re.findall(r"\bsystem\.(\w+)", text)} - _SAME}
-    assert own == {"broken_parts", "free_room", "researcher_limits"}
+    assert own == {"backup_progress", "broken_parts", "free_room", "kill_backup", "researcher_limits"}
 
 
 @pytest.mark.parametrize("layout", [Layout(), Layout("Atomic"), Layout("Shared")])
