@@ -14,7 +14,7 @@ from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import AssetRefused, EntityNotFound, ParameterInvalid
 from analytics_service.history.times import Edge
-from analytics_service.imports.assets_file import asset_fault
+from analytics_service.importing.assets import asset_fault
 from analytics_service.market.assets import Asset, id_of, unknown_asset
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.listing import is_listed

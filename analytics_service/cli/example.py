@@ -12,7 +12,7 @@ from analytics_service.cli.context import load_settings
 from analytics_service.config.settings import table, without_credentials
 from analytics_service.sources.sql.views import VIEWS
 
-_ENV = "env"
+_ENV, _RECIPES = "env", "recipes"
 _FILES = {
     "cluster": "cluster.sql",
     "grafana": "grafana.json",
@@ -37,7 +37,7 @@ _UNIT_DEFAULTS = {"data_dir": "/var/lib/analytics-service"}
 
 
 @click.command()
-@click.argument("name", type=click.Choice(sorted([*_FILES, *_FOLDERS, _ENV])))
+@click.argument("name", type=click.Choice(sorted([*_FILES, *_FOLDERS, _ENV, _RECIPES])))
 @click.option(
     "--into",
     "folder",
@@ -52,7 +52,7 @@ def example(name: str, folder: Path | None) -> None:
     servers behind one address. `grafana` is a dashboard of protocol and jobs by SQL, `grafana-alerts` has alerts on
     them; `grafana-http` is a dashboard of HTTP by Prometheus, `prometheus-rules` has alerts on the service. `source` is
     a Python package with a source of snapshots, and `source-views` has the SQL of one that reads ClickHouse. `cluster`
-    copies a store into one of more shards.
+    copies a store into one of more shards. `recipes` turn files in other layouts into the shape that `import` takes.
     Examples:
 
     \b
@@ -73,6 +73,8 @@ def _files(name: str) -> Mapping[str, str]:
     """The files of an example by their path."""
     if name == _ENV:
         return {"analytics-service.env": "\n".join(_settings_file()) + "\n"}
+    if name == _RECIPES:
+        return {"RECIPES.md": (resources.files("analytics_service.importing") / "RECIPES.md").read_text("utf-8")}
     return (
         {path: _packaged(f"{name}/{path}") for path in _FOLDERS[name]}
         if name in _FOLDERS

@@ -8,10 +8,10 @@ from analytics_service.cli.context import load_settings, open_store, store_locat
 from analytics_service.cli.event_imports import import_events_command
 from analytics_service.cli.history_imports import history_command
 from analytics_service.cli.options import data_dir_option
-from analytics_service.imports.assets_file import define_assets
-from analytics_service.imports.presets import PRESETS
+from analytics_service.importing.assets import define_assets
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.misfits import listed
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.ledger import first_moment, read_state
 
 
@@ -19,10 +19,10 @@ from analytics_service.store.ledger import first_moment, read_state
 def import_group() -> None:
     """Bring in history from files: one history, events of addresses, or descriptions of assets.
 
-    `prices` is `price`, and `rates` takes both rates of states of reserves; one reader serves all. Example:
+    Files have the shape that the README of the commands states; recipes turn what people have into it. Example:
 
     \b
-        analytics-service import price prices.csv --symbol ETH --new-assets --dry-run
+        analytics-service import price prices.csv --asset ETH --new-assets --dry-run
     """
 
 
@@ -53,5 +53,5 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
 
 
 import_group.add_command(import_events_command)
-for _preset in PRESETS:
-    import_group.add_command(history_command(_preset))
+for _history in HISTORIES:
+    import_group.add_command(history_command(_history))

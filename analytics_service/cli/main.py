@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from analytics_service import logs
-from analytics_service.cli.signals import interrupt, terminate
+from analytics_service.cli.signals import interrupt, quiet_interrupt, terminate
 from analytics_service.errors import AnalyticsError
 
 # Every command in the order of the help, with its module in this package and its name in the module.
@@ -84,6 +85,7 @@ def cli() -> None:
 def main() -> None:
     logs.begin(os.environ)
     signal.signal(signal.SIGTERM, terminate)
+    threading.excepthook = quiet_interrupt
     # A shell may start a background process with Ctrl-C ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)

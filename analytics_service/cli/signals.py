@@ -64,6 +64,13 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
+def quiet_interrupt(died: threading.ExceptHookArgs) -> None:
+    """A hook for threads that die. On Ctrl-C Polars raises KeyboardInterrupt in any thread that it runs in; the main
+    thread is told, too, and unwinds the command."""
+    if not issubclass(died.exc_type, KeyboardInterrupt):
+        threading.__excepthook__(died)
+
+
 @contextmanager
 def stopping_normally() -> Iterator[None]:
     """For services: SIGTERM and Ctrl-C are the normal way to stop, so they exit with code 0."""

@@ -189,13 +189,13 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     prices, assets = folder / "prices.csv", folder / "assets.csv"
     rows = [f"AAA,{FIRST + day * 86_400},{day + 1}" for day in range(10)]
     rows += [f"A{one},{at * 3600},{one + 1}.123456789012345678" for one in range(9) for at in (HOURS[0], HOURS[-1])]
-    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    prices.write_text("\n".join(["asset,time,value", *rows, ""]))
     ids = ["AAA,0xa,6", *(f"A{one},0xa{one},6" for one in range(9))]
     assets.write_text("\n".join(["symbol,address,decimals", *ids, ""]))
     try:
         process = running.serve()
         until(lambda: running.get("/healthz")[0] == http.client.OK)
-        code, output = running.done("import", "prices", str(prices), "--assets", str(assets))
+        code, output = running.done("import", "price", str(prices), "--assets", str(assets))
         assert code == 0, output
         yield running
         stop(process)

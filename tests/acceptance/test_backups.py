@@ -60,9 +60,9 @@ def test_a_restore_that_is_killed_at_any_moment_leaves_the_old_store_or_the_new_
     own.source = None
     file, old = tmp_path / "backup", tmp_path / "old"
     prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
-    prices.write_text("symbol,timestamp,USD_price\nAAA,1700000000,1.5\n")
+    prices.write_text("asset,time,value\nAAA,1700000000,1.5\n")
     assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
-    assert own.done("import", "prices", str(prices), "--assets", str(assets))[0] == 0
+    assert own.done("import", "price", str(prices), "--assets", str(assets))[0] == 0
     assert imported.done("backup", str(file))[0] == 0
     before = served(own)
     shutil.copytree(own.data_dir, old, symlinks=True)

@@ -13,28 +13,22 @@ from tests.processes import PATIENCE, children, command_line, until
 def files(tmp_path: Path) -> tuple[str, ...]:
     """The arguments that import two prices."""
     prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
-    prices.write_text("symbol,timestamp,USD_price\nAAA,1700000000,1.5\nAAA,1700003600,2\n")
+    prices.write_text("asset,time,value\nAAA,1700000000,1.5\nAAA,1700003600,2\n")
     assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
-    return ("import", "prices", str(prices), "--assets", str(assets))
+    return ("import", "price", str(prices), "--assets", str(assets))
 
 
-def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, tmp_path: Path) -> None:
-    """Rows of the file are counted, and rates: B cannot be borrowed."""
-    rates = tmp_path / "rates.csv"
-    rates.write_text(
-        "asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate\n"
-        "0xa,1700000000,A,6,True,0.1,0.2\n0xb,1700000000,B,6,False,0.1,0\n"
-    )
-    code, output = own.done("import", "rates", str(rates), "--dry-run")
+def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, files: tuple[str, ...]) -> None:
+    code, output = own.done(*files, "--dry-run")
     assert code == 0, output
-    assert "Read 2 rows: would write 2 new, replace 0 and reject 0.\nNothing was written." in output
-    assert f"into the data folder {own.data_dir}: 2 values of lend rate, 1 value of borrow rate." in output
+    assert "Read 2 rows: 2 would be new, 0 would be replaced, 0 left out as bad, 0 without a value." in output
+    assert f"Nothing was written. Without --dry-run the import writes into the data folder {own.data_dir}." in output
     assert not own.data_dir.exists()
 
 
 def test_an_import_that_is_stopped_says_what_was_written(own: Service, files: tuple[str, ...]) -> None:
     long = Path(files[2])
-    long.write_text("symbol,timestamp,USD_price\n" + "".join(f"AAA,{at},1\n" for at in range(10**9, 10**9 + 10**6)))
+    long.write_text("asset,time,value\n" + "".join(f"AAA,{at},1\n" for at in range(10**9, 10**9 + 10**6)))
     process = own.command(*files)
     assert process.stdout is not None
     assert any("Reading" in line for line in process.stdout)
@@ -51,7 +45,7 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     other = tmp_path / "other"
     code, output = own.done(*files, "--data-dir", str(other))
     assert code == 0, output
-    assert "Read 2 rows: 2 new, 0 replaced, 0 rejected." in output
+    assert "Read 2 rows: 2 new, 0 replaced, 0 left out as bad, 0 without a value." in output
     assert f"Written into the data folder {other}: 2 values of price." in output
     assert not own.data_dir.exists()
     own.data_dir = other
@@ -65,7 +59,7 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     assert own.get("/api/v1/status/health")[1]["data"]["simulated"] is False
     status, prices = own.get("/api/v1/assets/prices")
     assert (status, [asset["price"]["price"] for asset in prices["data"]]) == (200, ["2"])
-    Path(files[2]).write_text("symbol,timestamp,USD_price\nAAA,1700003600,3\n")
+    Path(files[2]).write_text("asset,time,value\nAAA,1700003600,3\n")
     code, output = own.done(*files)
     assert code == 0, output
     until(lambda: own.get("/api/v1/assets/prices")[1]["data"][0]["price"]["price"] == "3")

@@ -101,12 +101,7 @@ PRICES_END = int(datetime(2023, 11, 14, 12, 30, tzinfo=UTC).timestamp())
 PRICES = {"A": {30: 1, 1: 4, 0: 5}, "B": {30: 100, 1: 20, 0: 10}, "C": {30: 10, 10: 30}}
 # Rates end three months later; another asset of theirs has the symbol of A, and C cannot be borrowed.
 RATES_END = int(datetime(2024, 2, 20, 6, tzinfo=UTC).timestamp())
-RATES = f"""\
-asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate
-0xb,{RATES_END},B,6,True,0.01,0.02
-0xc,{RATES_END},C,6,False,0.03,0
-0xd,{RATES_END},A,6,True,0.02,0.04
-"""
+RATES = {"lend": {"0xb": "0.01", "0xc": "0.03", "0xd": "0.02"}, "borrow": {"0xb": "0.02", "0xd": "0.04"}}
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +109,22 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A running service that has imported prices, rates and total values locked, and no source."""
     folder = tmp_path_factory.mktemp("imported")
     running = Service(folder / "data", source="none", workers=1)
-    prices, assets, rates, tvl = (folder / f"{name}.csv" for name in ("prices", "assets", "rates", "tvl"))
+    names = ("prices", "assets", "others", "lend", "borrow", "tvl")
+    prices, assets, others, lend, borrow, tvl = (folder / f"{name}.csv" for name in names)
     rows = [f"{name},{PRICES_END - day * 86_400},{usd}" for name, days in PRICES.items() for day, usd in days.items()]
-    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    prices.write_text("\n".join(["asset,time,value", *rows, ""]))
     assets.write_text("symbol,address,decimals\nA,0xa,6\nB,0xb,6\nC,0xc,6\n")
-    rates.write_text(RATES)
-    tvl.write_text("date,tvl\n2024-01-01,1000000\n2024-01-31,1500000.5\n")
+    others.write_text("symbol,address,decimals\nB,0xb,6\nC,0xc,6\nA,0xd,6\n")
+    for path, rates in zip((lend, borrow), RATES.values(), strict=True):
+        path.write_text("asset,time,value\n" + "".join(f"{key},{RATES_END},{apr}\n" for key, apr in rates.items()))
+    tvl.write_text("time,value\n2024-01-01,1000000\n2024-01-31,1500000.5\n")
     try:
         process = running.up()
         for arguments in (
-            ("prices", str(prices), "--assets", str(assets)),
-            ("rates", str(rates)),
-            ("tvl", str(tvl), "--zone", "UTC"),
+            ("price", str(prices), "--assets", str(assets)),
+            ("lend-rate", str(lend), "--assets", str(others)),
+            ("borrow-rate", str(borrow), "--assets", str(others)),
+            ("tvl", str(tvl)),
         ):
             code, output = running.done("import", *arguments)
             assert code == 0, output
@@ -156,12 +155,12 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         for number in range(MANY)
         for day in range(DAYS)
     )
-    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    prices.write_text("\n".join(["asset,time,value", *rows, ""]))
     lent = (f"S{number},{midnight - day * 86_400},{usd + day}" for number, usd in enumerate(DEPOSITS) for day in (0, 1))
-    deposits.write_text("\n".join(["symbol,timestamp,usd", *lent, ""]))
+    deposits.write_text("\n".join(["asset,time,value", *lent, ""]))
     try:
         process = running.up()
-        for arguments in (("prices", str(prices), "--assets", str(assets)), ("deposits", str(deposits))):
+        for arguments in (("price", str(prices), "--assets", str(assets)), ("deposits", str(deposits))):
             code, output = running.done("import", *arguments)
             assert code == 0, output
         until(lambda: running.get("/api/v1/markets/history/deposits?start=0&end=now&period=y&asset_ids=S1")[0] == 200)

@@ -9,10 +9,12 @@ from urllib.parse import urlencode
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.imports.history_files import load_history
-from analytics_service.imports.presets import PRICES
-from analytics_service.imports.publishing import publish
-from analytics_service.imports.reading import HistoryRequest
+from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.history import load_history
+from analytics_service.importing.publishing import publish
+from analytics_service.importing.rows import HistoryRequest
+from analytics_service.importing.times import TimeRules
+from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.migrations import migrate
 from tests.benchmarks.harness import NotMeasured
 from tests.doubles import Silent
@@ -68,8 +70,9 @@ class Bench:
         """Import the real prices, over those that are there."""
         with closing(Store(settings)) as store:
             prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
-            request = HistoryRequest(PRICES, [prices], assets=assets)
-            publish(store, load_history(store, request, datetime.now(UTC), Silent(), keep_rejected=False), Silent())
+            columns = ColumnChoice(time="timestamp", asset_column="symbol", value="USD_price")
+            request = HistoryRequest(PRICES, [prices], columns, TimeRules(unit="ms"), assets=assets)
+            publish(store, load_history(store, request, datetime.now(UTC), Silent()), Silent())
 
 
 def sql_path(settings: Settings) -> str:

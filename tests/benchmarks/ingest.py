@@ -38,6 +38,7 @@ def run(bench: Bench) -> Iterator[Figure]:
 
 def _real(store: Store, settings: Settings, folder: Path) -> Iterator[Figure]:
     arguments = [str(folder / "prices_hourly.csv.gz"), "--assets", str(folder / "assets.csv"), "--time-unit", "ms"]
+    arguments += ["--time", "timestamp", "--asset-column", "symbol", "--value", "USD_price"]
     seconds = median(_import(store, settings, *arguments)[0] for _ in range(REPEATS))
     rows = pl.scan_csv(arguments[0]).select(pl.len()).collect().item()
     yield Figure("real file, whole process, median", rows / seconds, "rows/s", at_least=300_000)
@@ -73,9 +74,9 @@ def _generate(folder: Path) -> tuple[Path, Path]:
     number = pl.int_range(ROWS, dtype=pl.Int64)
     per_asset = ROWS // ASSETS
     rows = pl.select(
-        asset_id=pl.format("token;0x{}", (number // per_asset + 10**8).cast(pl.String)),
-        ts=START + number % per_asset * STEP,
-        price=pl.format("{}.{}", number * 7919 % 3000, number * 104_729 % 10**9 + 10**9),
+        asset=pl.format("token;0x{}", (number // per_asset + 10**8).cast(pl.String)),
+        time=START + number % per_asset * STEP,
+        value=pl.format("{}.{}", number * 7919 % 3000, number * 104_729 % 10**9 + 10**9),
     )
     prices, assets = folder / "prices.csv", folder / "assets.csv"
     rows.write_csv(prices)
@@ -85,8 +86,8 @@ def _generate(folder: Path) -> tuple[Path, Path]:
 
 
 def _import(store: Store, settings: Settings, *arguments: str) -> tuple[float, int]:
-    """Seconds, and peak KiB, of `import prices` into empty tables; loading the libraries is part of both."""
-    words = [sys.executable, "-m", "analytics_service.cli", "import", "prices", *arguments]
+    """Seconds, and peak KiB, of `import price` into empty tables; loading the libraries is part of both."""
+    words = [sys.executable, "-m", "analytics_service.cli", "import", "price", *arguments]
     used: list[int] = []
 
     def act() -> None:

@@ -10,15 +10,16 @@ from typing import Any
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.imports.history_files import Summary, load_history
-from analytics_service.imports.presets import PRICES, Preset
-from analytics_service.imports.publishing import compare, publish
-from analytics_service.imports.reading import HistoryRequest
-from analytics_service.imports.times import TimeRules
+from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.history import Summary, load_history
+from analytics_service.importing.publishing import compare, publish
+from analytics_service.importing.rows import HistoryRequest
+from analytics_service.importing.times import TimeRules
+from analytics_service.store.datasets.histories import PRICES, History
 from tests import clickhouse
 
 NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)
-HEADER = "asset_id,ts,price\n"
+HEADER = "asset,time,value\n"
 ASSETS = "symbol,address,decimals\nAAA,0xa,18\nBBB,0xb,6\nCCC,0xc,0\n"
 IDS = ("token;0xa", "token;0xb", "token;0xc")
 
@@ -58,20 +59,19 @@ def prices_file(folder: Path, rows: Sequence[Row], name: str = "prices.csv") -> 
 
 
 def asked(
-    preset: Preset, *files: Path, assets: Path | None = None, skip_invalid: bool = False, unit: Any = "s"
+    history: History, *files: Path, assets: Path | None = None, skip_invalid: bool = False, **columns: str
 ) -> HistoryRequest:
     """An import of files with unix times, which may be small. Of rows that disagree the later counts."""
-    return HistoryRequest(
-        preset, files, times=TimeRules(unit=unit), assets=assets, skip_invalid=skip_invalid, last_wins=True
-    )
+    choice, times = ColumnChoice(**columns), TimeRules(unit="s")  # type: ignore[arg-type]
+    return HistoryRequest(history, files, choice, times, assets=assets, skip_invalid=skip_invalid, last_wins=True)
 
 
 def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress, **others: Any) -> Summary:
-    return publish(store, load_history(store, request, at, reporter, keep_rejected=True), reporter, **others)
+    return publish(store, load_history(store, request, at, reporter), reporter, **others)
 
 
 def try_import(store: Store | None, request: HistoryRequest, at: datetime, reporter: Progress) -> Summary:
-    return compare(store, load_history(store, request, at, reporter, keep_rejected=False), reporter)
+    return compare(store, load_history(store, request, at, reporter), reporter)
 
 
 def run(

@@ -13,7 +13,6 @@ from analytics_service.admin.remove import Removal, remove
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import ONCE
 from analytics_service.errors import RemovalRefused, SnapshotRefused
-from analytics_service.imports.presets import PRESETS
 from analytics_service.market.instants import instant
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
@@ -40,9 +39,9 @@ class Import:
     name: str
 
     def __call__(self, store: Store) -> object:
-        preset = next(preset for preset in PRESETS if preset.name == self.name)
-        request = asked(preset, self.path, assets=self.path.with_name("assets.csv"))
-        request = replace(request, fraction=True, new_assets=True)
+        history = next(history for history in HISTORIES if history.slug == self.name)
+        request = asked(history, self.path, assets=self.path.with_name("assets.csv"))
+        request = replace(request, new_assets=True)
         return import_files(store, request, instant(int(time.time())), Progress())
 
 

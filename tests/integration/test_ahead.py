@@ -12,10 +12,10 @@ from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SnapshotRefused
-from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.market.instants import floored, shown, unix_second
 from analytics_service.sources.registry import origin_of
 from analytics_service.store.commits import begin
+from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.job_runs import missing_runs
 from analytics_service.store.ledger import present, read_ledger, read_state, without_future
 from jobs.registry import JOBS

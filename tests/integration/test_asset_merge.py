@@ -11,10 +11,8 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AssetRefused
-from analytics_service.imports.assets_file import token_of
-from analytics_service.imports.event_files import EventRequest
-from analytics_service.imports.event_imports import load_events
-from analytics_service.imports.presets import PRESETS
+from analytics_service.importing.assets import token_of
+from analytics_service.importing.events import EventRequest, load_events
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event
 from analytics_service.market.markets import LendMarket
@@ -22,6 +20,7 @@ from analytics_service.sources.registry import origin_of
 from analytics_service.store.commits import begin
 from analytics_service.store.datasets.asset_merge import merge_of
 from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import HISTORIES
 from jobs.registry import JOBS
 from jobs.snapshot import Batch, Taking, commit
 from tests.integration import imports
@@ -76,17 +75,17 @@ def fill(store: Store, folder: Path, asset_id: str, *, has_events: bool) -> None
         path = folder / "events.csv"
         rows = [(SECOND - 4 * DAY, "WETH", 500, 1), (SECOND - 3 * DAY, "BBB", 40, 2), (SECOND - DAY, "WETH", 9, 3)]
         text = "".join(f"{at},{ALICE},borrow,{symbol},1,{usd},e{number}\n" for at, symbol, usd, number in rows)
-        path.write_text(f"time,address,action,asset,amount,usd,id\n{text}")
-        events = EventRequest([path], assets=assets, unit="units")
-        load_events(store, events, NOON, imports.Progress(), keep_rejected=False).write(store)
+        path.write_text(f"time,address,action,symbol,units,usd,id\n{text}")
+        events = EventRequest([path], assets=assets)
+        load_events(store, events, NOON, imports.Progress()).write(store)
     for name, values in (("prices", range(1500, 1505)), ("lend-rate", range(5))):
         path = folder / f"{name}.csv"
         seconds = [SECOND - DAY * (4 - day) + (day == 4) * 60 for day in range(5)]
         rows = zip(seconds, values, strict=True)
-        path.write_text("symbol,ts,value\n" + "".join(f"WETH,{at},{value}e-2\n" for at, value in rows))
-        preset = next(preset for preset in PRESETS if preset.name == name)
-        request = imports.asked(preset, path, assets=assets)
-        request = replace(request, new_assets=asset_id == MADE, fraction=True)
+        path.write_text("asset,time,value\n" + "".join(f"WETH,{at},{value}e-2\n" for at, value in rows))
+        history = next(history for history in HISTORIES if history.slug == name)
+        request = imports.asked(history, path, assets=assets)
+        request = replace(request, new_assets=asset_id == MADE)
         imports.import_files(store, request, NOON, imports.Progress())
     take(store, 1)
     take(store, 2)
@@ -135,13 +134,13 @@ def events(store: Store, tmp_path: Path) -> Callable[[], int]:
     assets = tmp_path / "assets.csv"
     assets.write_text(f"symbol,address,decimals\nWETH,{ADDRESS},18\n")
     path = tmp_path / "events.csv"
-    path.write_text(f"time,address,action,asset,amount,usd\n{SECOND - DAY},{ALICE},borrow,{ADDRESS},1,500\n")
+    path.write_text(f"time,address,action,asset_id,units,usd\n{SECOND - DAY},{ALICE},borrow,{ADDRESS},1,500\n")
 
     def again() -> int:
-        request = EventRequest([path], assets=assets, unit="units")
-        loaded = load_events(store, request, NOON, imports.Progress(), keep_rejected=False)
+        request = EventRequest([path], assets=assets)
+        loaded = load_events(store, request, NOON, imports.Progress())
         loaded.write(store)
-        return loaded.read - loaded.known
+        return loaded.reader.read - loaded.known
 
     assert again() == 1
     return again

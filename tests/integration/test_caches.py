@@ -18,7 +18,6 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.imports import presets
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.market.positions import Position
@@ -26,6 +25,7 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
 from analytics_service.store.commits import begin
+from analytics_service.store.datasets import histories
 from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
 from jobs.registry import JOBS, Job
@@ -41,8 +41,6 @@ DAY, HOUR, MINUTE = 86_400, 3600, 60
 # Three hours before a block of history ends, at 2025-02-19 16:00 UTC.
 BEGIN = 1_739_980_800 - 3 * HOUR
 CODINGS = ("identity", "gzip")
-RATES = "timestamp,symbol,asset_address,decimals,is_active,borrowing_enabled,current_liquidity_rate,"
-RATES += "current_variable_borrow_rate\n"
 
 
 @dataclass(frozen=True)
@@ -236,22 +234,24 @@ class Scenario:
 
         def act() -> None:
             version = self._version()
-            import_files(self.writer, asked(presets.PRICES, file, assets=assets), now, Progress())
+            import_files(self.writer, asked(histories.PRICES, file, assets=assets), now, Progress())
             self._remember(rows, version)
 
         self._write(act)
 
     def import_rates(self) -> None:
         """Import a file of rates, which may bring an asset too."""
-        draw = self.random
-        lines = [
-            f"{self._second()},{name},{name},6,True,True,{draw.random()},{draw.random()}\n"
-            for name in ("0xrates", f"0xrates{draw.randrange(1000)}")
-            for _ in range(draw.randint(1, 20))
-        ]
+        draw, assets = self.random, self.folder / "assets.csv"
+        names = ("0xrates", f"0xrates{draw.randrange(1000)}")
+        assets.write_text("symbol,address,decimals\n" + "".join(f"{name},{name},6\n" for name in names))
+        lines = [f"{self._second()},{name},{draw.random()}\n" for name in names for _ in range(draw.randint(1, 20))]
         file = self.folder / "rates.csv"
-        file.write_text(RATES + "".join(lines))
-        self._write(lambda: import_files(self.writer, asked(presets.RATES, file), instant(self.now), Progress()))
+        file.write_text("time,asset,value\n" + "".join(lines))
+        self._write(
+            lambda: import_files(
+                self.writer, asked(histories.LEND_RATES, file, assets=assets), instant(self.now), Progress()
+            )
+        )
 
     def _tick(self, job: Job) -> None:
         # A run may be interrupted by one of a later second.

@@ -9,9 +9,9 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SnapshotRefused
-from analytics_service.imports.presets import PRESETS
 from analytics_service.market.events import Action, Event, Sum, Totals
 from analytics_service.market.instants import multiples
+from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.datasets.sums import Loans, read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
@@ -21,7 +21,7 @@ from tests.integration.handmade import HUGE, NOON, HandMade, market
 JOB = JOBS["loans"]
 MINUTE = timedelta(minutes=1)
 SECOND = int(NOON.timestamp())
-LOANS_FILES = next(preset for preset in PRESETS if preset.name == "loans-originated")
+LOANS_FILES = next(history for history in HISTORIES if history.slug == "loans-originated")
 A, B = "token;0xa", "token;0xb"
 MARKETS = [market(A, apr="0.1"), market(B, apr="0.1")]
 
@@ -44,7 +44,7 @@ def loans(source: HandMade, store: Store, minutes: int) -> Loans:
 def bring(store: Store, folder: Path, *rows: tuple[str, int, str], name: str = "loans.csv") -> None:
     """Import loans originated: asset, minutes after noon and value of each. The sum over all assets has no name."""
     path = folder / name
-    header, *lines = ("asset,ts,value", *(f"{asset},{SECOND + 60 * minute},{value}" for asset, minute, value in rows))
+    header, *lines = ("asset,time,value", *(f"{asset},{SECOND + 60 * minute},{value}" for asset, minute, value in rows))
     if not any(asset for asset, _, _ in rows):
         header, lines = header.removeprefix("asset,"), [line.removeprefix(",") for line in lines]
     path.write_text("\n".join([header, *lines]) + "\n")
@@ -133,16 +133,18 @@ def test_a_source_that_states_less_is_refused_with_the_offset(store: Store, tmp_
         loans(at_source, store, 2)
 
 
-def test_an_import_that_would_fall_is_refused_with_its_row(store: Store, settings: Settings, tmp_path: Path) -> None:
+def test_an_import_that_would_fall_is_refused_with_the_difference(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
     """Within itself, after what the store has, and before it: 20 five minutes before noon."""
     at_source = source(event(-5, "20"))
     loans(at_source, store, 0)
     within = [(A, 1, "30"), (B, 1, "9"), (A, 2, "29.5")]
     after, before = [(A, 3, "19")], [(A, -9, "12"), (A, -6, "21")]
     for rows, reason in (
-        (within, "a would fall from 30 USD .* line 4: '.*29.5' is 0.5 less"),
-        (after, f"of {A} would fall from 20 USD .* line 2.* is 1 less than what the store has from before"),
-        (before, f"of {A} would fall from 21 USD .* line 3.* is 1 more than what the store has"),
+        (within, f"of {A} would fall from 30 USD .* to 29.5 USD at .* has 0.5 less than in the row before"),
+        (after, f"of {A} would fall from 20 USD .* has 1 less than the store from before"),
+        (before, f"of {A} would fall from 21 USD .* has 1 more than the store has later"),
     ):
         with pytest.raises(ImportRefused, match=reason):
             bring(store, tmp_path, *rows)

@@ -1,6 +1,7 @@
 """Events imported from files, and what follows from them: sums of loans and liquidations, histories of addresses."""
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,21 +14,22 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, SourceRefused
-from analytics_service.imports.event_files import EventRequest
-from analytics_service.imports.event_imports import LoadedEvents, load_events
-from analytics_service.imports.presets import PRESETS
-from analytics_service.imports.presets import PRICES as PRICE
+from analytics_service.importing.event_rows import COLUMNS
+from analytics_service.importing.events import EventRequest, LoadedEvents, load_events
 from analytics_service.market.events import Action, Event, Sum, Totals
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.datasets.histories import HISTORIES
+from analytics_service.store.datasets.histories import PRICES as PRICE
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.integration import imports
+from tests.integration.conftest import Run
 from tests.integration.databases import copied, database
 from tests.integration.handmade import HandMade
 from tests.integration.routes import NOON, Client, client_of
 
 ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
-HEADER = "time,address,action,asset,amount,usd,tx_hash\n"
+HEADER = "time,address,action,symbol,units,usd,tx_hash\n"
 START = NOON - 100_000
 # Prices of AAA (18 decimals) and BBB (6 decimals); CCC has none.
 PRICES = [("token;0xa", START, "2"), ("token;0xa", START + 1000, "3"), ("token;0xb", START + 500, "10")]
@@ -43,8 +45,8 @@ def text(rows: Sequence[Row]) -> str:
 def load(store: Store | None, folder: Path, content: str, name: str = "events.csv", **others: object) -> LoadedEvents:
     path = folder / name
     path.write_text(content)
-    request = EventRequest([path], assets=imports.assets_file(folder), unit="units")
-    return load_events(store, replace(request, **others), AT, imports.Progress(), keep_rejected=False)  # type: ignore[arg-type]
+    request = EventRequest([path], assets=imports.assets_file(folder))
+    return load_events(store, replace(request, **others), AT, imports.Progress())  # type: ignore[arg-type]
 
 
 def bring(store: Store, folder: Path, rows: Sequence[Row], name: str = "events.csv") -> None:
@@ -77,11 +79,11 @@ def series(client: Client, path: str) -> dict[str, list[str | None]]:
 
 
 EVENTS: list[Row] = [
-    (10, ALICE, "loan", "AAA", "1.5", ""),
+    (10, ALICE, "borrow", "AAA", "1.5", ""),
     (600, BOB, "borrow", "bbb", "2", "25"),
-    (1300, ALICE, "repayment", "AAA", "0.5", ""),
+    (1300, ALICE, "return", "AAA", "0.5", ""),
     (1310, ALICE, "borrow", "AAA", "1", ""),
-    (1320, BOB, "liquidation", "BBB", "0.5", ""),
+    (1320, BOB, "liquidate", "BBB", "0.5", ""),
     (1330, BOB, "borrow", "CCC", "7", ""),
 ]
 
@@ -108,15 +110,17 @@ def test_events_make_the_histories_and_the_present_state(priced: Store, settings
         ("borrow", "1000000000000000000", "3", "3", "tx1310"),
     ]
     assert history.json["count"] == 3
+    last = client.simulate_get(f"/api/v1/users/{BOB}/tx-history", query_string="limit=1").json["data"]
+    assert [(event["amount"], event["historic_value"]) for event in last] == [("7", None)]
 
 
 def test_events_go_on_from_imported_sums(priced: Store, settings: Settings, tmp_path: Path) -> None:
     """1000 at 599 s, then 25 at 600 s; 1100 at 1330 s, whatever came before, then 3. In whatever parts events come;
     those that exceed an imported value are refused."""
     path = tmp_path / "sums.csv"
-    path.write_text(f"ts,value\n{START + 599},1000\n{START + 1330},1100\n")
-    preset = next(preset for preset in PRESETS if preset.name == "loans-originated")
-    imports.import_files(priced, imports.asked(preset, path), AT, imports.Progress())
+    path.write_text(f"time,value\n{START + 599},1000\n{START + 1330},1100\n")
+    history = next(history for history in HISTORIES if history.slug == "loans-originated")
+    imports.import_files(priced, imports.asked(history, path), AT, imports.Progress())
     later: list[Row] = [(1340, ALICE, "borrow", "AAA", "1", "")]
     for number, rows in enumerate([later, EVENTS]):
         bring(priced, tmp_path, rows, f"part{number}.csv")
@@ -125,12 +129,6 @@ def test_events_go_on_from_imported_sums(priced: Store, settings: Settings, tmp_
     assert series(client, "loans-originated/by-asset")["token;0xa"] == ["3", "9", None]
     with pytest.raises(ImportRefused, match=r"all assets never falls: it would be 1128 USD .* has 1100 then, 28 less"):
         bring(priced, tmp_path, [(700, BOB, "borrow", "AAA", "50", "100")], "above.csv")
-
-
-def test_an_event_without_price_or_value_is_of_unknown_value(priced: Store, settings: Settings, tmp_path: Path) -> None:
-    bring(priced, tmp_path, EVENTS)
-    history = client_of(settings, priced).simulate_get(f"/api/v1/users/{BOB}/tx-history", query_string="limit=1")
-    assert [(event["amount"], event["historic_value"]) for event in history.json["data"]] == [("7", None)]
 
 
 CONTENTS = (
@@ -171,16 +169,6 @@ def test_parts_in_any_order_come_to_the_same(settings: Settings, store: Store, t
     for history, asset_id, second, value in stored:
         expected = sum((usd for at, usd in sums[str(history), str(asset_id)] if at <= int(str(second))), Decimal(0))
         assert value == expected
-
-
-def test_jobs_go_on_after_imported_events(priced: Store, settings: Settings, tmp_path: Path) -> None:
-    bring(priced, tmp_path, EVENTS)
-    run_once(JOBS["loans"], HandMade(), priced, AT)
-    query = f"start={NOON - 60}&end={NOON}&period=min&limit=2"
-    answer = client_of(settings, priced).simulate_get(
-        "/api/v1/analytics/market/history/loans-originated", query_string=query
-    )
-    assert [point["v"] for point in answer.json["data"]["points"]][-1] == "31"
 
 
 SHARED: list[Row] = [
@@ -275,7 +263,7 @@ def test_a_hash_is_one_in_any_spelling(priced: Store, settings: Settings, tmp_pa
         assert load(priced, tmp_path, HEADER + row.format(spelled)).known == 1
     ids = f"id,{HEADER}1,{row.format('ab12')}2,{other.format('cd34')}2,{other.format('0xCD34')}"
     content = load(priced, tmp_path, ids)
-    assert (content.read, content.known, len(content.events)) == (3, 3, 2)
+    assert (content.reader.read, content.known, len(content.events)) == (3, 3, 2)
     content.write(priced)
     stored = "SELECT tx_hash, brought_by FROM account_event FINAL WHERE NOT gone ORDER BY at"
     assert imports.query(settings, stored) == [("AB12", "both"), ("0xcd34", "both")]
@@ -290,8 +278,8 @@ def test_events_of_an_export_are_known_where_they_come_from(priced: Store, setti
     for event in events:
         what = f"{event.action},{event.asset_id},{event.amount},{event.usd},{event.usd}"
         lines.append(f"{event.uuid},{event.at.timestamp():.0f},{event.address},{what},{event.tx_hash},")
-    content = load(priced, tmp_path, "\n".join(lines), unit=None)
-    assert (content.read, content.known) == (3, 3)
+    content = load(priced, tmp_path, "\n".join(lines))
+    assert (content.reader.read, content.known) == (3, 3)
     content.write(priced)
     stored = "SELECT id, uuid, tx_hash, brought_by FROM account_event FINAL WHERE NOT gone ORDER BY id"
     expected = [(event.id, event.uuid, event.tx_hash, "both") for event in events]
@@ -323,9 +311,9 @@ def test_sums_of_files_stay_where_a_source_goes_on_with_sums_of_its_own(
     rows = text([(100_060, BOB, "borrow", "BBB", "2", "25")])
     path = tmp_path / "later.csv"
     path.write_text(rows)
-    request = EventRequest([path], assets=imports.assets_file(tmp_path), unit="units")
     later = AT + timedelta(minutes=9)
-    load_events(priced, request, later, imports.Progress(), keep_rejected=False).write(priced)
+    request = EventRequest([path], assets=imports.assets_file(tmp_path))
+    load_events(priced, request, later, imports.Progress()).write(priced)
     assert imports.query(settings, loans) == [*before, (NOON, 1000), (NOON + 300, 1000)]
 
 
@@ -336,25 +324,46 @@ def test_simulated_data_is_not_mixed_with_events_of_files(store: Store, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("row", "message"),
     [
-        (
-            [(1, ALICE, "deposit", "AAA", "1", "")],
-            "may be lend or deposit_collateral; say which with --action",
-        ),
-        ([(1, ALICE, "mint", "AAA", "1", "")], "'mint' is no action; say what it is with --action mint=ACTION"),
-        ([(1, "0x12", "borrow", "AAA", "1", "")], "the address must be bech32"),
-        ([(1, ALICE, "borrow", "XXX", "1", "")], "unknown asset"),
-        ([(1, ALICE, "borrow", "BBB", "0.0000001", "")], "more than the 6 decimals"),
-        ([(1, ALICE, "borrow", "BBB", "-1", "")], "the amount is negative"),
-        ([(1, ALICE, "borrow", "BBB", "1", "1e16")], "the USD value is not below"),
-        ([(1, ALICE, "borrow", "AAA", "1e60", "")], r"not below 2\^256"),
-        ([(10**6, ALICE, "borrow", "AAA", "1", "")], "in the future"),
+        ((1, ALICE, "loan", "AAA", "1", ""), "column action: 'loan' is no action; write one of .*borrow, return, lend"),
+        ((1, "0x12", "borrow", "AAA", "1", ""), "column address: '0x12' must be bech32"),
+        ((1, ALICE, "borrow", "XXX", "1", ""), "column symbol: .XXX. is an unknown asset; describe it with --assets"),
+        ((1, ALICE, "borrow", "BBB", "0.0000001", ""), "column units: '0.0000001' has more than 6 decimals"),
+        ((1, ALICE, "borrow", "BBB", "-1", ""), "column units: '-1' is not a plain decimal without a sign"),
+        ((1, ALICE, "borrow", "BBB", "1", "1e20"), "column usd: '1e20' is not below 10"),
+        ((1, ALICE, "borrow", "AAA", "1e60", ""), r"not below 2\^256"),
+        # 5 * 10^19 at a price of 2 USD are 10^20.
+        ((1, ALICE, "borrow", "AAA", "5e19", ""), r"column usd: '1.000E\+20' USD, at a price of 2, are not"),
+        ((10**6, ALICE, "borrow", "AAA", "1", ""), "column time: '1741730400' is no time up to 2025-03-01T12:00:00Z"),
     ],
 )
-def test_a_bad_row_is_named_with_its_reason(tmp_path: Path, rows: list[Row], message: str) -> None:
-    with pytest.raises(ImportRefused, match=rf"events\.csv, line 2: .*{message}"):
-        load(None, tmp_path, text(rows))
+def test_a_bad_row_is_named_with_its_column_and_what_to_do(
+    prices: Store, tmp_path: Path, row: Row, message: str
+) -> None:
+    """The others come in if bad ones may be skipped."""
+    with pytest.raises(ImportRefused, match=rf"events\.csv, line 2.*{message}"):
+        load(prices, tmp_path, text([row]))
+    content = load(prices, tmp_path, text([row, EVENTS[0]]), skip_invalid=True)
+    assert (content.reader.read, content.reader.rejected, len(content.events)) == (2, 1, 1)
+    assert re.search(message, content.reader.rejections[0])
+
+
+def test_events_too_large_to_be_summed_are_refused(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    rows = [(second, ALICE, "borrow", "AAA", "1", "6e19") for second in (1, 2)]
+    with pytest.raises(ImportRefused, match="Sums of the events cannot be stored"):
+        bring(priced, tmp_path, rows)
+    assert imports.query(settings, "SELECT count() FROM account_event") == [(0,)]
+
+
+def test_columns_are_those_of_the_view_and_what_differs_is_told_at_once(
+    store: Store, views: None, run: Run, tmp_path: Path
+) -> None:
+    assert list(COLUMNS) == [row[0] for row in run("DESCRIBE events")]
+    with pytest.raises(
+        ImportRefused, match=r"the columns address, asset_id or symbol, and has 'hash', 'time' beside .*recipes"
+    ):
+        load(None, tmp_path, "time,action,units,hash,time\n")
 
 
 def test_rows_of_lending_without_an_amount_are_left_out_and_counted(priced: Store, tmp_path: Path) -> None:
@@ -364,81 +373,37 @@ def test_rows_of_lending_without_an_amount_are_left_out_and_counted(priced: Stor
         priced, tmp_path, text([*rows, (3, ALICE, "borrow", "AAA", "", "7"), (4, BOB, "lend", "BBB", "null", "")])
     )
     content.write(priced)
-    assert (content.read, content.empty, content.rejected, len(content.events)) == (2, 2, 0, 2)
-    with pytest.raises(ImportRefused, match="there are no rows with a value"):
+    assert (content.reader.read, content.reader.empty, content.reader.rejected, len(content.events)) == (4, 2, 0, 2)
+    with pytest.raises(ImportRefused, match="there are no events"):
         load(priced, tmp_path, text([(3, ALICE, "borrow", "AAA", "", "7")]))
 
 
 def test_equal_amounts_are_one_event_and_an_id_has_one_content(priced: Store, tmp_path: Path) -> None:
-    """Whether they are written in units or denom units. Of rows that are alike each is an event of its own."""
+    """In standard or denom units. Rows that are alike are events of their own."""
     bring(priced, tmp_path, [(10, ALICE, "borrow", "BBB", "1.0", "")])
     rows = text([(10, ALICE, "borrow", "BBB", "1", ""), (20, ALICE, "borrow", "BBB", "1", "")])
     content = load(priced, tmp_path, rows + rows.splitlines()[-1] + "\n")
-    assert (content.read, content.known, content.rejected, len(content.events)) == (3, 1, 0, 3)
-    denom = load(priced, tmp_path, text([(10, ALICE, "borrow", "BBB", "1000000", "")]), unit="denom")
-    assert denom.known == 1
+    assert (content.reader.read, content.known, content.reader.rejected, len(content.events)) == (3, 1, 0, 3)
+    exact = text([(10, ALICE, "borrow", "BBB", "1000000", "")]).replace("units", "amount_denom")
+    assert load(priced, tmp_path, exact).known == 1
     with_ids = HEADER.replace("time", "id,time") + f"7,{START},{ALICE},borrow,AAA,{{}},,tx\n" * 2
     assert load(None, tmp_path, with_ids.format(1, "1.00")).known == 1
-    with pytest.raises(ImportRefused, match=r"id '7' stands for two events, borrow of 1000.* and borrow of 2000"):
+    with pytest.raises(ImportRefused, match=r"line 3, column id: '7' is the id of another event, borrow of 1000"):
         load(None, tmp_path, with_ids.format(1, 2))
     load(priced, tmp_path, with_ids.format(1, 1)).write(priced)
-    with pytest.raises(ImportRefused, match="id '7' stands for two events"):
+    with pytest.raises(ImportRefused, match="'7' is the id of another event"):
         load(priced, tmp_path, with_ids.format(2, 2))
 
 
 def test_amounts_of_an_asset_whose_decimals_nobody_stated_are_refused(store: Store, tmp_path: Path) -> None:
     """Its prices may have been imported; once it is described, they value its events."""
-    (prices := tmp_path / "prices.csv").write_text(f"time,symbol,price\n{START},NEW,2\n")
+    (prices := tmp_path / "prices.csv").write_text(f"time,asset,value\n{START},NEW,2\n")
     request = replace(imports.asked(PRICE, prices), new_assets=True)
     imports.import_files(store, request, AT, imports.Progress())
-    rows = text([(1, ALICE, "borrow", "NEW", "15", "")])
-    for unit in ("units", "denom"):
-        with pytest.raises(ImportRefused, match="nobody has stated the decimals of NEW"):
-            load(store, tmp_path, rows, unit=unit)
+    for unit in ("units", "amount_denom"):
+        rows = text([(1, ALICE, "borrow", "NEW", "15", "")]).replace("units", unit)
+        with pytest.raises(ImportRefused, match="needs the decimals of NEW, which nobody has stated"):
+            load(store, tmp_path, rows)
     (described := tmp_path / "described.csv").write_text("symbol,address,decimals\nNEW,native;NEW,1\n")
-    (event,) = load(store, tmp_path, rows, unit="denom", assets=described).events
+    (event,) = load(store, tmp_path, rows, assets=described).events
     assert event.usd == 3
-
-
-def test_the_unit_of_amounts_is_never_guessed(tmp_path: Path) -> None:
-    with pytest.raises(ImportRefused, match=r"--amounts units or --amounts denom"):
-        load(None, tmp_path, text(EVENTS), unit=None)
-    titled = text(EVENTS[:1]).replace("amount", "amount_units")
-    (event,) = load(None, tmp_path, titled, unit=None).events
-    assert event.amount == 15 * 10**17
-
-
-def test_a_second_asset_of_a_symbol_is_noted(store: Store, tmp_path: Path) -> None:
-    imports.run(store, imports.prices_file(tmp_path, PRICES))
-    other = tmp_path / "other.csv"
-    other.write_text("symbol,address,decimals\nAAA,0xee,2\n")
-    content = load(store, tmp_path, text(EVENTS[:1]), assets=other)
-    assert content.notes == ["Note: AAA becomes the symbol of token;0xee; in the store it is that of token;0xa"]
-
-
-def test_words_and_columns_are_as_the_caller_says(tmp_path: Path) -> None:
-    content = f"when,who,what,asset,amount\n{START},{ALICE},Top up,AAA,3\n"
-    columns = {"time": "when", "address": "who", "action": "what"}
-    (event,) = load(None, tmp_path, content, columns=columns, actions={"top_up": Action.LEND}, unit="denom").events
-    assert (event.action, event.amount) == (Action.LEND, 3)
-    with pytest.raises(ImportRefused, match="--column time=COLUMN"):
-        load(None, tmp_path, content)
-
-
-def test_events_of_one_action_need_no_column_of_actions(tmp_path: Path) -> None:
-    content = f"time,address,asset,amount\n{START},{ALICE},AAA,1.5\n"
-    (event,) = load(None, tmp_path, content, action=Action.LIQUIDATE).events
-    assert (event.action, event.amount) == (Action.LIQUIDATE, 1_500_000_000_000_000_000)
-    content = text([(0, ALICE, "sold", "AAA", "1", ""), (1, ALICE, "repay", "AAA", "1", "")])
-    with pytest.raises(ImportRefused, match="if all events are of one action, say it, such as --action borrow"):
-        load(None, tmp_path, text(EVENTS).replace("action", "deed"))
-    with pytest.raises(ImportRefused, match="--action says that all events are liquidate, but one is 'repay'"):
-        load(None, tmp_path, content, action=Action.LIQUIDATE)
-
-
-def test_the_sign_of_what_leaves_is_its_action_and_no_value_is_none(tmp_path: Path) -> None:
-    rows: list[Row] = [(0, ALICE, "repay", "BBB", "-5.5", "-5.6"), (1, ALICE, "redeem", "BBB", "5", "NaN")]
-    events = load(None, tmp_path, text(rows)).events
-    assert [(event.amount, event.usd) for event in events] == [(5_500_000, Decimal("5.6")), (5_000_000, None)]
-    with pytest.raises(ImportRefused, match="the amount is negative"):
-        load(None, tmp_path, text([(0, ALICE, "borrow", "BBB", "-1", "")]))

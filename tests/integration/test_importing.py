@@ -16,11 +16,12 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.history_files import Summary
-from analytics_service.imports.presets import PRICES
+from analytics_service.importing.history import Summary
+from analytics_service.importing.times import TimeRules
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.kinds import Price
 from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.ledger import read_heads
 from tests import oracle
 from tests.integration.imports import (
@@ -96,19 +97,18 @@ def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     first = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")])
-    assert run(store, first) == Summary(read=3, written=2, replaced=1, rejected=0, observations={"price": 2})
+    assert run(store, first) == Summary(read=3, written=2, replaced=1, rejected=0, observations=2)
     second = prices_file(tmp_path, [(IDS[0], 100, "4"), (IDS[0], 101, "5"), (IDS[2], 100, "-1"), ("x", 1, "1")])
-    rejected = tmp_path / "prices.csv.rejected.csv"
-    assert run(store, second, skip_invalid=True) == Summary(4, 1, 1, 2, {"price": 2}, (rejected,))
+    done = run(store, second, skip_invalid=True)
+    assert replace(done, rejections=()) == Summary(4, 1, 1, 2, 2)
     assert observations(settings) == {
         (IDS[0], 100): Decimal(4),
         (IDS[1], 100): Decimal(2),
         (IDS[0], 101): Decimal(5),
     }
-    assert rejected.read_text().splitlines() == [
-        "asset_id,ts,price,line,reason",
-        "token;0xc,100,-1,4,the value is negative",
-        "x,1,1,5,\"unknown asset 'x', neither in the store nor in an --assets file; --new-assets adds it\"",
+    assert [text.partition(f"{second}, ")[2] for text in done.rejections] == [
+        "line 4, column value: '-1' is below 0, and values of price are not; correct the value.",
+        "line 5, column asset: 'x' is an unknown asset; say --new-assets to add it, or describe it with --assets.",
     ]
 
 
@@ -121,9 +121,9 @@ def test_a_trial_counts_what_an_import_would_do_and_writes_nothing(
     file = prices_file(tmp_path, [*rows, (IDS[1], 7, "2")], "more.csv")
     before, files = contents(settings), sorted(tmp_path.iterdir())
     request = asked(PRICES, file, assets=tmp_path / "assets.csv", skip_invalid=True)
-    assert try_import(store, request, NOW, Progress()) == Summary(6, 2, 2, 2, {"price": 3})
-    assert try_import(None, request, NOW, Progress()) == Summary(6, 3, 1, 2, {"price": 3})
-    with pytest.raises(ImportRefused, match="2 of 6 rows cannot be imported"):
+    for present, expected in ((store, Summary(6, 2, 2, 2, 3)), (None, Summary(6, 3, 1, 2, 3))):
+        assert replace(try_import(present, request, NOW, Progress()), rejections=()) == expected
+    with pytest.raises(ImportRefused, match="line 4, column value: '-1' is below 0"):
         try_import(store, replace(request, skip_invalid=False), NOW, Progress())
     assert (contents(settings), sorted(tmp_path.iterdir())) == (before, files)
     assert import_files(store, request, NOW, Progress()).written == 2
@@ -179,39 +179,6 @@ def test_progress_adds_up_to_its_totals(store: Store, tmp_path: Path) -> None:
     assert progress.done == [path.stat().st_size, 2]
 
 
-def test_a_bad_row_stops_the_import_before_anything_is_written(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    good = prices_file(tmp_path, [(IDS[0], 100, "1")], "good.csv")
-    bad = prices_file(tmp_path, [(IDS[0], 100, "1"), *[(IDS[0], 100, f"bad{n}" + "x" * 99) for n in range(7)]])
-    with pytest.raises(ImportRefused) as refusal:
-        run(store, good, bad)
-    lines = str(refusal.value).splitlines()
-    assert lines[0] == "7 of 9 rows cannot be imported, so nothing was written:"
-    shown = [f"  {bad}, line {n + 3}: 'token;0xa,100,bad{n}" for n in range(5)]
-    assert [line[: len(start)] for line, start in zip(lines[1:6], shown, strict=True)] == shown
-    assert all(line.endswith("...': the value is not a number") for line in lines[1:6])
-    assert max(map(len, lines)) < len(str(bad)) + 130
-    assert lines[6:] == ["  and 2 more", "Correct them, or import the others with --skip-invalid."]
-    assert contents(settings) == {"prices": [], "cells": [], "assets": [], "ledger": []}
-    assert sorted(tmp_path.iterdir()) == sorted([good, bad, tmp_path / "assets.csv"])
-
-
-def test_an_import_of_nothing_but_bad_rows_is_refused(store: Store, settings: Settings, tmp_path: Path) -> None:
-    path = prices_file(tmp_path, [("x", 100, "1")])
-    with pytest.raises(ImportRefused, match=r"all 1 rows with a value are rejected.*prices\.csv\.rejected\.csv"):
-        run(store, path, skip_invalid=True)
-    assert contents(settings)["ledger"] == []
-
-
-def test_skipping_without_bad_rows_leaves_earlier_rejects_alone(store: Store, tmp_path: Path) -> None:
-    earlier = tmp_path / "prices.csv.rejected.csv"
-    earlier.write_text("kept")
-    path = prices_file(tmp_path, [(IDS[0], 100, "1")])
-    assert run(store, path, skip_invalid=True).rejected_files == ()
-    assert earlier.read_text() == "kept"
-
-
 def test_assets_are_registered_once_and_never_redefined(store: Store, settings: Settings, tmp_path: Path) -> None:
     """Only those that have values."""
     mine = Asset(AssetGroup.TOKEN, "0xb", "Bee", "BEE", "bee", 6, 2)
@@ -241,20 +208,9 @@ def test_prices_of_an_asset_that_is_stored_in_two_cases_are_kept_apart(
 def test_registered_assets_need_no_assets_file(store: Store, settings: Settings, tmp_path: Path) -> None:
     write_assets(store, [Asset(AssetGroup.NATIVE, "coin", "Coin", "COIN", "ucoin", 6, 2)], 1)
     path = tmp_path / "prices.csv"
-    path.write_text("symbol,timestamp,USD_price\nCOIN,100,1.5\n")
-    assert import_files(store, asked(PRICES, path), NOW, Progress()) == Summary(1, 1, 0, 0, {"price": 1})
+    path.write_text("asset,time,value\nCOIN,100,1.5\n")
+    assert import_files(store, asked(PRICES, path), NOW, Progress()) == Summary(1, 1, 0, 0, 1)
     assert observations(settings) == {("native;coin", 100): Decimal("1.5")}
-
-
-def test_the_later_line_wins_and_the_later_file_over_the_earlier(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    one = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")], "one.csv")
-    two = prices_file(tmp_path, [(IDS[1], 100, "4")], "two.csv")
-    assert run(store, one, two) == Summary(4, 2, 2, 0, {"price": 2})
-    assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(4)}
-    assert run(store, two, one) == Summary(4, 0, 4, 0, {"price": 2})
-    assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(2)}
 
 
 def test_an_import_replaces_what_was_written_while_the_clock_was_ahead(
@@ -275,7 +231,7 @@ def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, t
     rows = many(2_000, 3, seed=1)
     path = prices_file(tmp_path, rows)
     expected = outcome(rows)
-    brought = {"price": len(expected)}
+    brought = len(expected)
     assert run(store, path) == Summary(len(rows), len(expected), len(rows) - len(expected), 0, brought)
     before = contents(settings)
     assert run(store, path) == Summary(len(rows), 0, len(rows), 0, brought)
@@ -305,7 +261,7 @@ def test_real_prices_are_stored_as_python_reads_them(
 ) -> None:
     """The first lines are written in several batches, as all of them are."""
     if lines:
-        monkeypatch.setattr("analytics_service.imports.publishing._BATCH_ROWS", lines // 4)
+        monkeypatch.setattr("analytics_service.importing.publishing._BATCH_ROWS", lines // 4)
     folder, prices = Path(os.environ["ANALYTICS_TEST_DATA"]), tmp_path / "prices_hourly.csv.gz"
     with gzip.open(folder / prices.name) as whole, gzip.open(prices, "wb", compresslevel=1) as part:
         part.writelines(islice(whole, lines))
@@ -319,8 +275,10 @@ def test_real_prices_are_stored_as_python_reads_them(
             read += 1
             key = (ids[row["symbol"]], int(row["timestamp"]) // 1000)
             expected[key] = Price.encode(Decimal(row["USD_price"]))
-    summary = import_files(store, asked(PRICES, prices, assets=assets, unit="ms"), datetime.now(UTC), Progress())
-    assert summary == Summary(read, len(expected), read - len(expected), 0, {"price": len(expected)})
+    columns = {"time": "timestamp", "asset_column": "symbol", "value": "USD_price"}
+    request = replace(asked(PRICES, prices, assets=assets, **columns), times=TimeRules(unit="ms"))
+    summary = import_files(store, request, datetime.now(UTC), Progress())
+    assert summary == Summary(read, len(expected), read - len(expected), 0, len(expected))
     assert observations(settings) == expected
     assert set(read_assets(store)) == {asset_id for asset_id, _ in expected}
 
@@ -332,6 +290,6 @@ def test_an_import_finds_assets_in_any_case_and_adds_none(store: Store, settings
     listed.write_text("symbol,address,decimals\nAAA,0xA,18\n")
     prices = prices_file(tmp_path, [("token;0xA", 100, "1"), ("token;0xa", 101, "2"), ("token;0XA", 102, "3")])
     summary = import_files(store, asked(PRICES, prices, assets=listed), NOW, Progress())
-    assert summary == Summary(3, 3, 0, 0, {"price": 3})
+    assert summary == Summary(3, 3, 0, 0, 3)
     assert {asset_id for asset_id, _ in observations(settings)} == {"token;0xa"}
     assert list(read_assets(store)) == ["token;0xa"]

@@ -18,7 +18,7 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.imports.history_files import Summary
+from analytics_service.importing.history import Summary
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
@@ -130,7 +130,7 @@ class Corrections:
             _page(FIRST, LAST, "h"),
             _page(FIRST, LAST, "d", tz="Asia/Kathmandu"),
         ]
-        summary = Summary(len(rows), 0, len(rows), 0, {"price": len(rows)})
+        summary = Summary(len(rows), 0, len(rows), 0, len(rows))
         return Task(import_of(self._folder, rows, f"{new}.csv"), pages, self.level, new, summary)
 
     def end(self, level: int) -> None:

@@ -10,13 +10,11 @@ import pytest
 
 from analytics_service.admin.export import FORMATS, export, find_view
 from analytics_service.clickhouse.connection import Store
-from analytics_service.imports.event_files import EventRequest
-from analytics_service.imports.event_imports import load_events
-from analytics_service.imports.history_files import load_history
-from analytics_service.imports.layout import ColumnChoice
-from analytics_service.imports.presets import preset_of
-from analytics_service.imports.publishing import publish
-from analytics_service.imports.reading import HistoryRequest
+from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.events import EventRequest, load_events
+from analytics_service.importing.history import load_history
+from analytics_service.importing.publishing import publish
+from analytics_service.importing.rows import HistoryRequest
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import HISTORIES, History
@@ -46,8 +44,8 @@ def bring_out(store: Store, view: str, path: Path) -> None:
 
 
 def bring(store: Store, history: History, *files: Path) -> None:
-    request = HistoryRequest(preset_of(history), files, new_assets=True)
-    publish(store, load_history(store, request, LATER, Progress(), keep_rejected=False), Progress())
+    request = HistoryRequest(history, files, new_assets=True)
+    publish(store, load_history(store, request, LATER, Progress()), Progress())
 
 
 @pytest.mark.parametrize(
@@ -87,8 +85,8 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(
         both += [(history, "totals") for history in histories if history.by_asset and history.total]
         for history, view in both:
             paths = [tmp_path / f"{view}.{suffix}" for suffix in FORMATS]
-            requests = [HistoryRequest(preset_of(history), [path], new_assets=True) for path in paths]
-            read = [load_history(None, request, LATER, Progress(), keep_rejected=False) for request in requests]
+            requests = [HistoryRequest(history, [path], new_assets=True) for path in paths]
+            read = [load_history(None, request, LATER, Progress()) for request in requests]
             assert len({tuple(content.rows.iter_rows()) for content in read}) == 1, history
             bring(store, history, tmp_path / f"{view}.csv")
             where = f"WHERE history = '{history.name}'" if view == "totals" else ""
@@ -107,7 +105,7 @@ def test_an_export_of_events_has_the_same_rows_elsewhere(simulated: Simulated, t
     with database(settings, views=True) as store:
         write_assets(store, read_assets(simulated.store).values(), new_version(store))
         requests = [EventRequest([path]) for path in paths]
-        read = [load_events(store, request, LATER, Progress(), keep_rejected=False) for request in requests]
+        read = [load_events(store, request, LATER, Progress()) for request in requests]
         assert all(content.events == read[0].events for content in read)
         read[0].write(store)
         query = "SELECT * FROM events ORDER BY ALL"
@@ -130,12 +128,12 @@ def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: S
 def test_candles_are_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:
     """Of each format. A candle comes back as four observations; hours without any are left out."""
     query = f"start={NOON - 30 * 3600}&end={NOON}&period=h&limit=30&agg=ohlc"
-    request = HistoryRequest(preset_of(HISTORIES[0]), [], new_assets=True, choice=ColumnChoice(candles=True))
+    request = HistoryRequest(HISTORIES[0], [], new_assets=True, choice=ColumnChoice(candles=True))
     read = []
     for name, suffix in SUFFIXES.items():
         file = tmp_path / f"{name}.{suffix}"
         file.write_bytes(page(protocol, "/assets/price-history", name, query))
-        content = load_history(None, replace(request, files=[file]), LATER, Progress(), keep_rejected=False)
+        content = load_history(None, replace(request, files=[file]), LATER, Progress())
         read.append(list(content.rows.iter_rows()))
     assert all(rows == read[0] for rows in read)
     candles = pl.read_csv(tmp_path / "csv.csv", infer_schema=False).filter(pl.col("n") != "0")

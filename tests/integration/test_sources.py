@@ -18,11 +18,11 @@ from analytics_service.cli.report import collect_report
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
-from analytics_service.imports.presets import PRICES as PRICE_FILES
 from analytics_service.server.up import bring_up_to_date
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.ledger import IMPORTED, Origin, read_ledger
 from analytics_service.store.ownership import read_claim, require_admitted
 from jobs.registry import JOBS

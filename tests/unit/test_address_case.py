@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from analytics_service.imports.names import AssetNames
+from analytics_service.importing.names import AssetNames
 from analytics_service.market.assets import Asset, AssetGroup
 
 
@@ -16,12 +16,12 @@ UPPER, LOWER = asset("UP", "0xAB"), asset("LOW", "0xab")
 
 
 def ids_of(names: AssetNames, *addresses: str) -> list[str]:
-    codes = [names.named(address, "SYM", "18").code for address in addresses]
+    codes = [names.named(f"token;{address}").code for address in addresses]
     return [names.ids[code] for code in codes if code is not None]
 
 
-def known(*assets: Asset) -> AssetNames:
-    return AssetNames([], assets, add_new=False)
+def known(*assets: Asset, add_new: bool = False) -> AssetNames:
+    return AssetNames([], assets, add_new=add_new)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def known(*assets: Asset) -> AssetNames:
 def test_rows_describe_an_asset_by_its_first_spelling_unless_it_is_known(
     stored: list[Asset], addresses: list[str], ids: list[str], new: list[str]
 ) -> None:
-    names = known(*stored)
+    names = known(*stored, add_new=True)
     assert (ids_of(names, *addresses), list(names.new)) == (ids, new)
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
 from analytics_service.cli.options import parse_duration, time_option
+from analytics_service.cli.signals import quiet_interrupt
 from analytics_service.config.settings import Settings, table
 from analytics_service.history.times import Edge
 from analytics_service.http.api_keys import digest, read_keys
@@ -61,11 +63,10 @@ def test_what_takes_long_to_import_is_not_before_it_is_needed() -> None:
         ("cli.main", "polars"),
         ("cli.context", "httpx"),
         ("app", "httpx"),
-        ("cli.imports", "openpyxl"),
     ):
         asked += f"import analytics_service.{module}\nprint({module!r}, {unused!r} in sys.modules)\n"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["cli.main False", "cli.context False", "app False", "cli.imports False"]
+    assert done.stdout.splitlines() == ["cli.main False", "cli.context False", "app False"]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,8 @@ def test_a_duration_is_a_number_and_a_unit() -> None:
         (["jobs", "backfill", "prices", "--start", "2", "--end", "1"], "1970-01-01T00:00:02Z is later than --end 1970"),
         (["export", "price", "--out", "no", "--start", "now", "--end", "now-1d"], "Z is later than --end "),
         (["jobs", "once", "prices", "--source", "none"], "nothing to take snapshots of"),
-        (["import", "prices"], "Missing argument 'FILES...'"),
-        (["import", "prices", "/no/such/file.csv"], "is not a file. Check the name"),
+        (["import", "price"], "Missing argument 'FILES...'"),
+        (["import", "price", "/no/such/file.csv"], "is not a file. Check the name"),
     ],
 )
 def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str], said: str) -> None:
@@ -167,11 +168,11 @@ REFUSED = "ClickHouse at http://127.0.0.1:1 cannot be reached: connection refuse
 
 
 def test_an_unreachable_clickhouse_is_one_line_with_the_cause_and_exit_code_1(tmp_path: Path) -> None:
-    (tmp_path / "prices.csv").write_text("asset_id,ts,price\ntoken;a,1,1\n")
+    (tmp_path / "prices.csv").write_text("asset,time,value\ntoken;a,1,1\n")
     for command in (
         ("migrate",),
         ("jobs", "once", "prices", "--source", "simulated"),
-        ("import", "prices", str(tmp_path / "prices.csv")),
+        ("import", "price", str(tmp_path / "prices.csv")),
     ):
         result = run(*command, ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
         assert (result.exit_code, result.stderr) == (1, f"Error: {REFUSED}"), command
@@ -234,25 +235,38 @@ def test_a_service_whose_file_of_keys_is_missing_does_not_start(command: str, tm
 
 def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> None:
     """Into a folder without data a dry run needs no ClickHouse."""
-    (tmp_path / "eth.csv").write_text("snapped_at,price,market_cap\n2015-08-07 00:00:00 UTC,2.83162,0\n")
+    (tmp_path / "eth.csv").write_text("time,value,cap\n2015-08-07T00:00:00Z,2.83162,0\n")
     data_dir = tmp_path / "data"
     asked = ("import", "price", str(tmp_path / "*.csv"), "--data-dir", str(data_dir), "--dry-run", "--new-assets")
-    result = run(*asked, "--symbol", "ETH")
+    result = run(*asked, "--asset", "ETH")
     assert result.exit_code == 0, result.output
     for line in (
-        "  time: column 'snapped_at', times with a zone",
-        "  value: column 'price'",
-        "  asset: ETH",
-        "  ignored: market_cap",
         "Range: 2015-08-07T00:00:00Z to 2015-08-07T00:00:00Z",
-        "New assets: native;ETH (ETH, unknown decimals)",
+        "New assets: native;ETH (ETH)",
         "  2015-08-07T00:00:00Z  2.83162  native;ETH",
-        "Read 1 row: would write 1 new, replace 0 and reject 0.",
+        "Read 1 row: 1 would be new, 0 would be replaced, 0 left out as bad, 0 without a value.",
     ):
         assert line in result.output.splitlines()
     assert not data_dir.exists()
     refused = run(*asked)
-    assert (refused.exit_code, "--symbol" in refused.output) == (2, True)
+    assert (refused.exit_code, "--asset SYMBOL" in refused.output) == (2, True)
+
+
+@pytest.mark.parametrize(("error", "is_told"), [(KeyboardInterrupt, False), (ValueError, True)])
+def test_a_thread_that_ctrl_c_ends_prints_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: type[BaseException], is_told: bool
+) -> None:
+    def die() -> None:
+        raise error
+
+    monkeypatch.setattr(threading, "excepthook", quiet_interrupt)
+    (thread := threading.Thread(target=die)).start()
+    thread.join()
+    assert ("Traceback" in capsys.readouterr().err) is is_told
+
+
+def test_the_help_of_an_import_is_a_screen() -> None:
+    assert len(run("import", "price", "--help").output.splitlines()) <= 30
 
 
 def test_the_embedded_server_has_a_researcher_already(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -20,14 +19,14 @@ from analytics_service.clickhouse.columns import versioned
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import Reporter, Retries
 from analytics_service.errors import ImportRefused, StoreUnavailable
-from analytics_service.imports.assets_file import differ
-from analytics_service.imports.falling import first_fall
-from analytics_service.imports.history_files import Loaded, Summary
-from analytics_service.imports.merging import WINDOW
-from analytics_service.imports.presets import Preset
+from analytics_service.importing.assets import differ
+from analytics_service.importing.history import Loaded, Summary
+from analytics_service.importing.merging import WINDOW
+from analytics_service.importing.monotonic import require_rising
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.datasets.assets import ASSETS, changed_assets, read_assets
+from analytics_service.store.datasets.histories import History
 from analytics_service.store.datasets.observations import OBSERVATIONS
 from analytics_service.store.ownership import claim, read_claim
 from analytics_service.store.rewrite import Staging, staging
@@ -70,7 +69,7 @@ def resumable() -> Iterator[None]:
 
 def compare(store: Store | None, loaded: Loaded, reporter: Reporter) -> Summary:
     """What writing would do; None means an empty store."""
-    return loaded.summary(count_stored(store, loaded.preset, loaded.rows, reporter) if store else 0)
+    return loaded.summary(count_stored(store, loaded.request.history, loaded.rows, reporter) if store else 0)
 
 
 @resumable()
@@ -82,21 +81,15 @@ def publish(
     `wait` pauses between attempts while ClickHouse is away. StoreUnavailable when it stays away; the same import may
     then be repeated.
     """
-    if loaded.rows.is_empty():
-        return loaded.summary(0)
-    retry = retries(wait)
-    family, version = loaded.preset.family, retry(lambda: ledger.new_version(store))
+    retry, history = retries(wait), loaded.request.history
+    version = retry(lambda: ledger.new_version(store))
     definitions = versioned(retry(lambda: changed_assets(store, loaded.new)), version)
     retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
-    with staging(store, family, version, retry, what="import", expected=loaded.rows.height) as staged:
-        already_stored = BatchWriter(store, loaded.preset, staged, version, retry).write(loaded.rows, reporter)
+    with staging(store, history.family, version, retry, what="import", expected=loaded.rows.height) as staged:
+        already_stored = BatchWriter(store, history, staged, version, retry).write(loaded.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
         retry(lambda: _require_as_described(store, loaded.new))
-        if retry(lambda: first_fall(store, loaded.preset, loaded.rows)):
-            raise ImportRefused(
-                f"Another run has just written {loaded.preset.name} that the import would make fall, so nothing was "
-                "written. Run the same command again: it will say by how much."
-            )
+        retry(lambda: require_rising(store, history, loaded.rows))
         run = _run(loaded, version)
         rewrite.publish(store, staged, [retry(lambda: _with_replaced(store, run))], retry)
     return loaded.summary(already_stored)
@@ -104,15 +97,15 @@ def publish(
 
 def _run(loaded: Loaded, version: int) -> ledger.Run:
     """The row of the ledger for the import."""
-    family, paths = loaded.preset.family, [file.table.path for file in loaded.files]
+    history, paths = loaded.request.history, [file.table.path for file in loaded.files]
     seconds = pl.col("observed_at")
     first, last = loaded.rows.select(first=seconds.min(), last=seconds.max()).row(0)
-    count = sum(loaded.preset.observations(loaded.rows).values())
     # Values of such a family are not all that its snapshots have.
-    at = ledger.VALUES_ONLY if TABLES[family] else last
+    at = ledger.VALUES_ONLY if TABLES[history.family] else last
     # By the version of their run, values of a cumulative history are told from sums of events: its row must stay.
-    files = version if loaded.preset.history.cumulative else number_of(paths)
-    return ledger.Run(family, at, "import", first, last, count, names_of(paths), version, files=files)
+    files = version if history.cumulative else number_of(paths)
+    count = loaded.rows.height
+    return ledger.Run(history.family, at, "import", first, last, count, names_of(paths), version, files=files)
 
 
 def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:
@@ -147,7 +140,7 @@ class BatchWriter:
     """Writes rows of an import, with a version, into a staging table."""
 
     store: Store
-    preset: Preset
+    history: History
     staged: Staging
     version: int
     retry: Retries
@@ -170,25 +163,19 @@ class BatchWriter:
     def _write_batch(self, batch: pl.DataFrame) -> tuple[int, int]:
         """The number of rows, and how many of them the store already had."""
         # Counted once, before the first attempt: a failed attempt may have written the rows.
-        already_stored = self.retry(lambda: _count_stored(self.store, self.preset, batch))
-        for field, history in self.preset.histories.items():
-            filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
-            rows = filled.select(
-                pl.lit(history.name).alias("history"),
-                pl.col("asset").cast(pl.String).alias("asset_id"),
-                "observed_at",
-                pl.col(field).alias("value"),
-            )
-            self.retry(partial(self.staged.insert, OBSERVATIONS, versioned(rows, self.version)))
+        already_stored = self.retry(lambda: _count_stored(self.store, self.history, batch))
+        name, asset_id = pl.lit(self.history.name).alias("history"), pl.col("asset").cast(pl.String).alias("asset_id")
+        rows = versioned(batch.select(name, asset_id, "observed_at", "value"), self.version)
+        self.retry(lambda: self.staged.insert(OBSERVATIONS, rows))
         return batch.height, already_stored
 
 
-def count_stored(store: Store, preset: Preset, rows: pl.DataFrame, reporter: Reporter) -> int:
+def count_stored(store: Store, history: History, rows: pl.DataFrame, reporter: Reporter) -> int:
     """How many of the observations of merged rows the store already has. Nothing is written."""
     reporter.stage("Comparing", rows.height)
     already_stored = 0
     for batch in _batches(rows):
-        already_stored += _count_stored(store, preset, batch)
+        already_stored += _count_stored(store, history, batch)
         reporter.advance(batch.height)
     return already_stored
 
@@ -201,7 +188,7 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         start += span
 
 
-def _count_stored(store: Store, preset: Preset, batch: pl.DataFrame) -> int:
+def _count_stored(store: Store, history: History, batch: pl.DataFrame) -> int:
     """How many of the batch's observations have an asset and instant that the store already has."""
     bounds = batch.select(
         first_asset=pl.col("asset").min().cast(pl.String),
@@ -209,7 +196,7 @@ def _count_stored(store: Store, preset: Preset, batch: pl.DataFrame) -> int:
         start=pl.col("observed_at").min(),
         end=pl.col("observed_at").max(),
     ).row(0, named=True)
-    stored = store.frame("instants", history=preset.history.name, **bounds).select(
+    stored = store.frame("instants", history=history.name, **bounds).select(
         pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),
         pl.col("instants").alias("observed_at"),
     )

@@ -1,21 +1,20 @@
-"""When values hold: at the end of the interval that a time names, or at four seconds of it for a candle."""
+"""From which second a value holds: its time, or the last second of an interval that its time begins."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import polars as pl
 
-from analytics_service.imports.times import TimeStyle, first_seconds, walls_of
+from analytics_service.importing.times import first_seconds, walls_of
 from analytics_service.market.instants import DAY, HOUR, MINUTE
 
 Stamp = Literal["begin", "end"]
 STAMPS: Sequence[Stamp] = ("begin", "end")
-# The values of a candle besides its close, which is `value`.
 CANDLE = ("open", "high", "low")
-# The distances from which dates may name a week or month that begins, and months more than one.
-APART = {TimeStyle.DATE: 6 * DAY, TimeStyle.MONTH: 32 * DAY}
+"""The values of a candle besides its close, which is `value`."""
 # The seconds that a candle must have: one for each of its values.
 LEAST = 4
 _UNITS = {"s": "s", "min": "m", "h": "h", "d": "d", "w": "w", "mo": "mo"}
@@ -24,9 +23,9 @@ _MONTH = 30.44 * DAY
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """What the caller says about the times of files: whether they name the `begin` or the `end` of the interval that a
-    value is of, and its length as Polars writes it. None of what was not said."""
+class Stamps:
+    """What times of files name: the `begin` or the `end` of an interval, and its length as Polars writes it. None of
+    what was not said."""
 
     stamp: Stamp | None = None
     interval: str | None = None
@@ -40,29 +39,35 @@ def parse_interval(text: str) -> str:
     return f"{match[1]}{_UNITS[match[2]]}"
 
 
-def least_distance(assets: pl.Series, seconds: pl.Series, zone: str) -> int | None:
-    """The least distance of the times of each asset, by the clock of their zone; None if all are alike."""
-    walls = walls_of(seconds, zone).dt.epoch("s")
-    ordered = pl.DataFrame({"key": assets.cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
-    same = ordered // 2**33 == ordered.shift(1) // 2**33
-    least = ordered.diff().filter(same & (ordered.diff() > 0)).min()
+def least_interval(rows: pl.DataFrame, zone: str) -> str | None:
+    """The least distance of the times `begin` of each `asset`, by the clock of their zone, as an interval; None if all
+    are alike. One of months is a calendar interval, so that no value holds before its month is over."""
+    walls = walls_of(rows["begin"], zone).dt.epoch("s")
+    keys = pl.DataFrame({"key": rows["asset"].cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
+    same = keys // 2**33 == keys.shift(1) // 2**33
+    least = keys.diff().filter(same & (keys.diff() > 0)).min()
     if not isinstance(least, int):
         return None
     # A day on which clocks go forward has 23 hours.
-    return least + (HOUR if (least + HOUR) % DAY == 0 else 0)
-
-
-def interval_of(seconds: pl.DataFrame, zone: str) -> str | None:
-    """The least distance of the times `begin` of each `asset`, as an interval. One of months is a calendar interval, so
-    that no value holds before its month is over."""
-    least = least_distance(seconds["asset"], seconds["begin"], zone)
-    if least is None:
-        return None
+    least += HOUR if (least + HOUR) % DAY == 0 else 0
     months = round(least / _MONTH)
     if months and abs(least - months * _MONTH) < 3 * DAY:
         return f"{months}mo"
     size, unit = next((size, unit) for unit, size in reversed(_SECONDS.items()) if least % size == 0)
     return f"{least // size}{unit}"
+
+
+def least_bucket(starts: Collection[int]) -> str | None:
+    """The least distance of the buckets of an own page. They may be shorter where clocks go forward, and must not reach
+    into the next."""
+    distances = [end - start for start, end in pairwise(sorted(starts))]
+    return f"{min(distances)}s" if distances else None
+
+
+def last_seconds(begins: pl.Series, interval: str, zone: str, now: int) -> pl.Series:
+    """The last second of the interval after each second. The last interval may not be over at the second `now`."""
+    ends = shifted(begins, interval, zone).fill_null(now + 1).clip(upper_bound=now + 1) - 1
+    return pl.select(pl.max_horizontal(ends.cast(pl.UInt32), begins)).to_series()
 
 
 def shifted(seconds: pl.Series, interval: str, zone: str) -> pl.Series:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.judging import first_reason, split_reasons
-from analytics_service.imports.opening import open_table, within_memory
+from analytics_service.importing.reading import open_table
 from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.store.datasets.assets import changed_assets, read_assets
@@ -87,25 +88,22 @@ def read_assets_file(path: Path) -> list[Asset]:
 
     Addresses `0x...` that differ only in case are the same; the first spelling is used (rule 3.4).
     """
-    (path,) = within_memory([path])
     table = open_table(path)
-    names = [name.strip().lower() for name in table.columns]
     # Files that this service writes have ids.
-    key = "asset_id" if "asset_id" in names and "address" not in names else "address"
-    columns = ("symbol", key, "decimals")
-    if any(names.count(name) != 1 for name in columns):
+    key = "address" if table.column("address") or not table.column("asset_id") else "asset_id"
+    needed = ("symbol", key, "decimals")
+    columns = [column for name in (*needed, "name") if (column := table.column(name))]
+    if len(columns) < len(needed) or not all(map(table.column, needed)):
         shown = ", ".join(table.columns)[:200]
-        raise ImportRefused(f"{path} has the columns {shown!r}. It needs one each of {', '.join(columns)}.")
-    fields = [table.fields[names.index(name)] for name in (*columns, "name") if name in names]
+        raise ImportRefused(f"{path} has the columns {shown!r}. It needs {', '.join(needed)}.")
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for block, _ in table.blocks():
-        rows = table.filled(block).select("line", first_reason(split_reasons()).alias("fault"), *fields)
-        for line, unsplit, *row in rows.iter_rows():
-            asset = unsplit or token_of(*row)
+    for rows, _ in table.batches(columns):
+        for line, *row in rows.select("line", pl.col(columns).fill_null("")).iter_rows():
+            asset = token_of(*row)
             fault = asset if isinstance(asset, str) else _conflict(asset, symbols, addresses)
             if isinstance(asset, str) or fault:
-                raise ImportRefused(f"{table.cite((line, ','.join(row)))}: {fault}. Correct the file.")
+                raise table.refused(line, None, ",".join(row), f"{fault}; correct the file")
             symbols[asset.symbol] = addresses.setdefault(id_key(asset.id), asset)
         if len(addresses) > _MAX_ASSETS:
             raise ImportRefused(f"{path} has more than {_MAX_ASSETS:,} assets.")

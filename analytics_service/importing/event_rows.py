@@ -1,0 +1,199 @@
+"""Rows of events: files with the columns of the view `events`, and no others."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.importing.names import AssetNames
+from analytics_service.importing.reading import RECIPES, Table, open_table
+from analytics_service.importing.rows import SHOWN
+from analytics_service.importing.times import TimeRules, last_second, parse_times
+from analytics_service.importing.values import NO_VALUE
+from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import Asset
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.instants import instant, shown
+from analytics_service.market.kinds import AMOUNT_LIMIT
+from analytics_service.market.values import EXACT, LIMIT
+
+COLUMNS = (
+    *("time", "action", "leg", "asset_id", "symbol", "address", "account_index", "units", "amount_denom"),
+    *("price", "price_exact", "usd", "usd_exact", "contract", "destination", "tx_hash", "id"),
+)
+# A file needs a column of each group. The first that has a value counts.
+_REQUIRED = (("time",), ("action",), ("address",), ("asset_id", "symbol"), ("amount_denom", "units"))
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+# An amount below 2^256, with the most decimals that an asset may have, is shorter.
+_DIGITS = 160
+
+
+class Fault(Exception):
+    """Why a row is rejected: a column, its value, and what to do about it."""
+
+    def __init__(self, column: str, value: str, advice: str) -> None:
+        super().__init__(column, value, advice)
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An event, and the line of a file that it stands in."""
+
+    table: Table
+    line: int
+    event: Event
+
+
+def open_events(path: Path, separator: str) -> Table:
+    """The table of a file. ImportRefused names all columns that it lacks, and all that events do not have."""
+    table = open_table(path, separator)
+    lacking = [" or ".join(names) for names in _REQUIRED if not {*names} & {*table.columns}]
+    others = [name for n, name in enumerate(table.columns) if name not in COLUMNS or name in table.columns[:n]]
+    if lacking or others:
+        faults = [f"lacks the columns {', '.join(lacking)}"] if lacking else []
+        faults += [f"has {', '.join(map(repr, others))} beside those of events"] if others else []
+        raise ImportRefused(
+            f"{path} {', and '.join(faults)}. Name columns as the view events does, each once: see {RECIPES}."
+        )
+    if "time" in table.rounded:
+        raise table.refused(None, "time", None, "has 32-bit floats, in which times are rounded; write integers")
+    return table
+
+
+@dataclass(slots=True)
+class EventReader:
+    """Reads rows of events. `assets` are those that are registered or listed, by id; `at` is the present instant.
+
+    Counts rows that were read, those of lending without an amount, which are `empty`, and rejected ones, and says what
+    is wrong with the first of these. With `skip_invalid` they are left out; else the first raises ImportRefused.
+    """
+
+    names: AssetNames
+    assets: Mapping[str, Asset]
+    at: datetime
+    skip_invalid: bool
+    read: int = 0
+    empty: int = 0
+    rejected: int = 0
+    rejections: list[str] = field(default_factory=list)
+
+    def rows(self, table: Table, advance: Callable[[int], None]) -> Iterator[EventRow]:
+        """The good rows of a file, in order."""
+        for batch, size in table.batches(table.columns):
+            seconds = parse_times(batch["time"], TimeRules())["second"]
+            texts = batch.select(_text(name) for name in table.columns).iter_rows(named=True)
+            for line, second, row in zip(batch["line"], seconds, texts, strict=True):
+                self.read += 1
+                try:
+                    event = self._event(row, second)
+                except Fault as fault:
+                    self.reject(table, line, fault)
+                    continue
+                if event is None:
+                    self.empty += 1
+                else:
+                    yield EventRow(table, line, event)
+            advance(size)
+
+    def reject(self, table: Table, line: int, fault: Fault) -> None:
+        """Count a bad row, or raise ImportRefused for it."""
+        refusal = table.refused(line, *fault.args)
+        if not self.skip_invalid:
+            raise refusal
+        self.rejected += 1
+        self.rejections += [str(refusal)] if len(self.rejections) < SHOWN else []
+
+    def _event(self, row: Mapping[str, str], second: int | None) -> Event | None:
+        """The event of a row; None if it belongs to lending and has no amount. Fault if it is none."""
+        if second is None or not 0 <= second <= last_second(self.at):
+            advice = f"is no time up to {shown(self.at)} in ISO 8601 or unix seconds; write it as 2026-01-31T12:00:00Z"
+            raise Fault("time", row["time"], advice)
+        try:
+            address = parse_address(row["address"])
+        except ValueError as error:
+            raise Fault("address", row["address"], f"{error}") from None
+        if row["action"] not in set(Action):
+            raise Fault("action", row["action"], f"is no action; write one of {', '.join(Action)}")
+        asset, action = self._asset(row), Action(row["action"])
+        event = Event(
+            id=row.get("id", ""),
+            action=action,
+            asset_id=asset.id,
+            address=address,
+            at=instant(second),
+            amount=_amount(row, asset),
+            usd=_number(row, "usd_exact", "usd")[1],
+            price=_number(row, "price_exact", "price")[1],
+            account_index=_index(row.get("account_index", "")),
+            contract=row.get("contract", ""),
+            destination=row.get("destination") or None,
+            tx_hash=row.get("tx_hash", ""),
+            leg=_leg(row.get("leg", "")) if action is Action.LIQUIDATE else None,
+        )
+        return None if event.is_lending and event.amount is None else event
+
+    def _asset(self, row: Mapping[str, str]) -> Asset:
+        column = _first(row, "asset_id", "symbol")
+        code, fault = self.names.named(row[column])
+        if code is None:
+            raise Fault(column, row[column], fault)
+        return self.assets[self.names.ids[code]]
+
+
+def _text(name: str) -> pl.Expr:
+    """A column without spaces around, and empty where there is no value."""
+    text = pl.col(name).fill_null("").str.strip_chars()
+    return pl.when(text.str.to_lowercase().is_in(NO_VALUE)).then(pl.lit("")).otherwise(text).alias(name)
+
+
+def _first(row: Mapping[str, str], *columns: str) -> str:
+    """The first of the columns that has a value, or else that is there."""
+    there = [name for name in columns if name in row] or [columns[0]]
+    return next((name for name in there if row.get(name)), there[0])
+
+
+def _leg(text: str) -> Leg:
+    if text not in ("", *Leg):
+        raise Fault("leg", text, f"is no leg of a liquidation; write {' or '.join(Leg)}")
+    return Leg(text or Leg.DEBT)
+
+
+def _index(text: str) -> int | None:
+    if not re.fullmatch("[0-9]{0,9}", text):
+        raise Fault("account_index", text, "is not a whole number; write one")
+    return int(text) if text else None
+
+
+def _amount(row: Mapping[str, str], asset: Asset) -> int | None:
+    """The amount in denom units."""
+    column, number = _number(row, "amount_denom", "units")
+    if number is None:
+        return None
+    if not asset.is_described:
+        raise Fault(column, row[column], f"needs the decimals of {asset.symbol}, which nobody has stated; say --assets")
+    decimals = 0 if column == "amount_denom" else asset.decimals_denom
+    amount = EXACT.scaleb(number, decimals)
+    if amount != EXACT.to_integral_value(amount):
+        raise Fault(column, row[column], f"has more than {decimals} decimals, and {asset.symbol} has not")
+    if amount >= AMOUNT_LIMIT:
+        raise Fault(column, row[column], "is not below 2^256 denom units; correct it")
+    return int(amount)
+
+
+def _number(row: Mapping[str, str], *columns: str) -> tuple[str, Decimal | None]:
+    """The first of the columns that has a number, and that. Numbers of USD are below 10^20."""
+    column = _first(row, *columns)
+    text = row.get(column, "")
+    if not text:
+        return column, None
+    if len(text) > _DIGITS or not _NUMBER.fullmatch(text):
+        raise Fault(column, text, "is not a plain decimal without a sign; a recipe makes it one")
+    number = Decimal(text)
+    if number >= LIMIT and not column.startswith(("amount", "units")):
+        raise Fault(column, text, "is not below 10^20; correct the value")
+    return column, number

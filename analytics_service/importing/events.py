@@ -1,0 +1,199 @@
+"""Events of files in the store: their identity, their values, and the sums of loans and liquidations.
+
+Sums are those of all events, so they are made anew from the first event of the import on. They go on from imported
+values, which stay as they are.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter
+from analytics_service.errors import ImportRefused, OutOfRange
+from analytics_service.importing.assets import listed_assets, registered_assets
+from analytics_service.importing.event_rows import EventReader, EventRow, Fault, open_events
+from analytics_service.importing.names import AssetNames
+from analytics_service.importing.publishing import names_of, number_of, resumable, retries
+from analytics_service.market.assets import Asset
+from analytics_service.market.events import Event
+from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.values import quantized_below_limit, rounded, usd_value
+from analytics_service.store import ledger, rewrite
+from analytics_service.store.datasets.assets import ASSETS, changed_assets
+from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.known_events import (
+    EventChanges,
+    KnownEvent,
+    compare_filed,
+    content_id,
+    read_of,
+    respelled,
+)
+from analytics_service.store.datasets.observations import OBSERVATIONS, read_prices_at
+from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, settled_before
+from analytics_service.store.ledger import Run, new_version, read_state
+from analytics_service.store.ownership import claim, read_claim
+from analytics_service.store.rewrite import staging
+
+FAMILY = "loans"
+
+
+@dataclass(frozen=True, slots=True)
+class EventRequest:
+    """Files of events; `separator` is that of CSV, `assets` a file that describes assets."""
+
+    files: Sequence[Path]
+    assets: Path | None = None
+    separator: str = ","
+    skip_invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedEvents:
+    """The events of files, each once, with their values, and the new assets among theirs. `known` counts rows whose
+    event the store or an earlier row has; `reader` has counted the others."""
+
+    files: Sequence[Path]
+    events: Sequence[Event]
+    new: Sequence[Asset]
+    symbols: Mapping[str, str]
+    known: int
+    reader: EventReader
+
+    def write(self, store: Store) -> None:
+        """Write the events, all at once. StoreUnavailable when ClickHouse stays away; then the same import may be
+        repeated."""
+        _publish(store, self)
+
+
+def load_events(store: Store | None, request: EventRequest, at: datetime, reporter: Reporter) -> LoadedEvents:
+    """Read all files; None means an empty store, `at` is the present instant.
+
+    SourceRefused when the store holds simulated data (rule 8.7); ImportRefused when a file or a row differs from the
+    shape, no event is left, or an id has two contents.
+    """
+    registered = registered_assets(store)
+    listed = {asset.id: asset for asset in listed_assets(request.assets, registered)}
+    described = {asset_id: asset for asset_id, asset in registered.items() if asset.is_described}
+    assets = {**registered, **listed, **described}
+    names = AssetNames(listed.values(), registered.values(), add_new=False, cure="describe it with --assets")
+    reader = EventReader(names, assets, at, request.skip_invalid)
+    rows: list[EventRow] = []
+    for table in [open_events(path, request.separator) for path in request.files]:
+        reporter.stage(f"Reading {table.path.name}", table.size)
+        rows += _with_ids([*reader.rows(table, reporter.advance)])
+    rows = _valued_rows(rows, store, reader)
+    if not rows:
+        raise ImportRefused("\n".join([f"{request.files[0]}: there are no events to import.", *reader.rejections]))
+    stored = read_of(store, [row.event for row in rows]) if store is not None else []
+    events = _distinct(rows, stored)
+    used = {event.asset_id for event in events}
+    new = [asset for asset in listed.values() if asset.id in used and asset.id not in described]
+    symbols = {asset_id: assets[asset_id].symbol for asset_id in used}
+    known = len(rows) - len(compare_filed(stored, events).new)
+    return LoadedEvents(request.files, events, new, symbols, known, reader)
+
+
+def _with_ids(rows: Sequence[EventRow]) -> list[EventRow]:
+    """The rows of a file; those without an id get one of their content. Rows that are alike in everything are events of
+    their own."""
+    seen: Counter[str] = Counter()
+    return [row if row.event.id else replace(row, event=_named(row.event, seen)) for row in rows]
+
+
+def _named(event: Event, seen: Counter[str]) -> Event:
+    identity = content_id(event)
+    seen[identity] += 1
+    return replace(event, id=identity if seen[identity] == 1 else f"{identity};{seen[identity]}")
+
+
+def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventReader) -> list[EventRow]:
+    """The rows with prices and USD values. Those worth more than can be stored are rejected."""
+    seconds: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        seconds[row.event.asset_id].add(unix_second(row.event.at))
+    prices = {asset_id: read_prices_at(store, asset_id, [*at]) for asset_id, at in seconds.items()} if store else {}
+    valued = []
+    for row in rows:
+        asset_id, second = row.event.asset_id, unix_second(row.event.at)
+        try:
+            event = _valued(row.event, prices.get(asset_id, {}).get(second), reader.assets[asset_id])
+            valued.append(replace(row, event=event))
+        except Fault as fault:
+            reader.reject(row.table, row.line, fault)
+    return valued
+
+
+def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
+    """The event with its price and USD value: as the file says, or else by the price of its time, if there is one."""
+    price = price if event.price is None else event.price
+    if event.usd is not None or price is None or event.amount is None:
+        return replace(event, price=price)
+    usd = usd_value(event.amount, asset.decimals_denom, price)
+    stored = quantized_below_limit(usd)
+    if stored is None:
+        advice = f"USD, at a price of {rounded(price):f}, are not below 10^20; correct the amount or the price"
+        raise Fault("usd", f"{usd:.3E}", advice)
+    return replace(event, price=price, usd=stored)
+
+
+def _distinct(rows: Sequence[EventRow], stored: Sequence[KnownEvent]) -> list[Event]:
+    """One event of each id. ImportRefused if an id stands for different events, in the files or the store; there its
+    time may be another, and so may what it was worth, which depends on what prices were known."""
+    distinct: dict[str, EventRow] = {}
+    for row in rows:
+        first = distinct.setdefault(row.event.id, row).event
+        if first != respelled(row.event, first):
+            raise _two_events(row, first)
+    for known in (known.event for known in stored):
+        found = distinct.get(known.id)
+        if found and content_id(respelled(found.event, known)) != content_id(replace(known, at=found.event.at)):
+            raise _two_events(found, known)
+    return [row.event for row in distinct.values()]
+
+
+def _two_events(row: EventRow, other: Event) -> ImportRefused:
+    tx = f" in {other.tx_hash[:20]}" if other.tx_hash else ""
+    advice = (
+        f"is the id of another event, {other.action} of {other.amount} at {shown(other.at)}{tx}; write ids that tell "
+        "all events apart, or leave the column out"
+    )
+    return row.table.refused(row.line, "id", row.event.id, advice)
+
+
+@resumable()
+def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | None] = time.sleep) -> None:
+    """Write events, with everything that follows from them, and new assets: all at once, or nothing."""
+    retry, events, files = retries(wait), loaded.events, loaded.files
+    version = retry(lambda: new_version(store))
+    retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
+    with staging(store, FAMILY, version, retry, what="import", expected=len(events)) as staged:
+        seconds = [unix_second(event.at) for event in events]
+        head = retry(lambda: read_state(store, FAMILY))
+        first, last = min(seconds), max(*seconds, head.at if head else 0)
+        changes = compare_filed(retry(lambda: read_of(store, events)), events)
+        sums = retry(lambda: _sums(store, changes, first))
+        definitions = retry(lambda: changed_assets(store, loaded.new))
+        run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
+        for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes.frame(), ASSETS: definitions}.items():
+            retry(lambda table=table, rows=rows: staged.insert(table, versioned(rows, version)))  # type: ignore[misc]
+        retry(lambda: staged.remove(sums.removed))
+        rewrite.publish(store, staged, [run], retry)
+
+
+def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
+    """What changes in sums from the first event of an import, or the first that it moves. ImportRefused says by how
+    much one would fall, or that it would be too large."""
+    first = min([first, *changes.seconds])
+    ticks = {first: TOTALS}
+    since = settled_before(store, first)
+    try:
+        return changed_sums(store, since, changes.summed, without=changes.unsummed, ticks=ticks, refused=ImportRefused)
+    except OutOfRange as error:
+        raise ImportRefused(f"Sums of the events cannot be stored: {error} Correct the events' values.") from error

@@ -1,0 +1,100 @@
+"""Files to import: found by name, folder or glob, and unpacked."""
+
+import glob
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_DAMAGES = (OSError, EOFError, ValueError, zlib.error, zstd.ZstdError, pl.exceptions.PolarsError)
+
+
+def find_files(names: Sequence[str]) -> list[Path]:
+    """The files of names, in the order of the names: files, folders with all folders in them, or globs, these in
+    alphabetic order. Hidden files, and unfinished ones of killed commands, are left out of folders and globs.
+
+    ImportRefused when a name stands for nothing, or a file is named twice.
+    """
+    paths: list[Path] = []
+    for name in names:
+        path = Path(name)
+        with readable(path):
+            if path.is_dir():
+                paths += _visible(path.rglob("*"), f"The folder {name} has no files.")
+            elif glob.has_magic(name) and not path.exists():
+                paths += _visible(_matches(name), f"No file matches {name}.")
+            else:
+                paths.append(path)
+    resolved = [path.resolve() for path in paths]
+    for number, path in enumerate(paths):
+        if resolved[number] in resolved[:number]:
+            raise ImportRefused(f"{path} is given twice. Name each file once.")
+    return paths
+
+
+def _matches(pattern: str) -> Iterator[Path]:
+    root = Path(Path(pattern).anchor)
+    return root.glob(str(Path(pattern).relative_to(root)))
+
+
+def _visible(paths: Iterator[Path], refusal: str) -> list[Path]:
+    visible = [
+        path for path in sorted(paths) if path.is_file() and not path.name.startswith(".") and path.suffix != ".part"
+    ]
+    if not visible:
+        raise ImportRefused(refusal)
+    return visible
+
+
+def file_state(path: Path) -> tuple[int, int, int, int]:
+    """A value that changes when a file is written to or replaced. ImportRefused when it is missing or empty, or when
+    its name is not UTF-8, which neither the ledger nor Polars accepts."""
+    if not str(path.name).isprintable():
+        raise ImportRefused(f"The name of the file {path.name!r} is not UTF-8 or not printable. Rename it.")
+    if not path.is_file():
+        raise ImportRefused(f"{path} is not a file. Check the name.")
+    with readable(path):
+        status = path.stat()
+    if not status.st_size:
+        raise ImportRefused(f"{path} is empty.")
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The file itself, whose position is the progress, and its content, unpacked if it is gzip or zstd. ImportRefused
+    when it is damaged."""
+    with readable(path), path.open("rb") as raw:
+        start = raw.read(4)
+        raw.seek(0)
+        if start.startswith(_GZIP):
+            with gzip.open(raw) as content:
+                yield raw, cast(IO[bytes], content)
+        elif start == _ZSTD:
+            with zstd.open(raw) as content:
+                yield raw, cast(IO[bytes], content)
+        else:
+            yield raw, raw
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """ImportRefused in place of the errors of a file that is damaged or cannot be read."""
+    try:
+        yield
+    except (*_DAMAGES, pl.exceptions.PanicException) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise ImportRefused(f"{path} cannot be read: {reason}. It may be damaged or incomplete.") from error

@@ -1,0 +1,199 @@
+"""Reads files of one history: the good rows, merged, and the assets that they bring.
+
+A file that differs from the shape is refused by the first row that does, with the column, the value and what to do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+import polars as pl
+
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.retries import Reporter
+from analytics_service.errors import ImportRefused
+from analytics_service.importing.assets import differ, listed_assets, notes_on_symbols, registered_assets
+from analytics_service.importing.merging import merged
+from analytics_service.importing.monotonic import require_rising
+from analytics_service.importing.names import AssetNames
+from analytics_service.importing.reading import cite
+from analytics_service.importing.rows import SHOWN, HistoryRequest, ReadFile, open_file, read_rows
+from analytics_service.importing.stamps import (
+    LEAST,
+    candles,
+    last_seconds,
+    least_bucket,
+    least_interval,
+    shifted,
+)
+from analytics_service.importing.times import TimeStyle
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.store.datasets.histories import PRICES
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The result of an import, or of trying it, in rows: read = written + replaced + rejected + empty, but of candles.
+
+    `written` counts rows whose asset and second were not in the store, `replaced` those that replaced a row in the
+    store or an earlier row of the import. `observations` are as in the ledger. `rejections` say what is wrong with the
+    first bad rows. `kept` are the assets whose description in the assets file differs from the store's, which is kept.
+    """
+
+    read: int
+    written: int
+    replaced: int
+    rejected: int
+    observations: int
+    empty: int = 0
+    rejections: tuple[str, ...] = ()
+    kept: tuple[Asset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The content of files: merged rows, the assets that they bring, and those that keep the store's description
+    although the assets file has a different one. `symbols` are those of the rows' assets, by id, `notes` say what may
+    not be meant, and `offered` counts the rows before they were merged, four for each candle."""
+
+    request: HistoryRequest
+    files: Sequence[ReadFile]
+    rows: pl.DataFrame
+    new: Sequence[Asset]
+    kept: Sequence[Asset]
+    symbols: Mapping[str, str]
+    notes: Sequence[str]
+    offered: int
+
+    def summary(self, already_stored: int) -> Summary:
+        """The summary, given the number of rows that the store already had."""
+        read, empty, rejected = (
+            sum(getattr(file, name) for file in self.files) for name in ("read", "empty", "rejected")
+        )
+        written = self.rows.height - already_stored
+        first = islice((text for file in self.files for text in file.rejections), SHOWN)
+        kept = tuple(self.kept)
+        return Summary(read, written, self.offered - written, rejected, self.rows.height, empty, tuple(first), kept)
+
+
+def load_history(store: Store | None, request: HistoryRequest, at: datetime, reporter: Reporter) -> Loaded:
+    """Read all files; None means an empty store. `at` is the present instant: observations more than a day later are
+    refused. Nothing is written.
+
+    SourceRefused when the store holds simulated data (rule 8.7); ImportRefused when a file differs from the shape, two
+    rows disagree, no row is left, a cumulative history would fall, or an asset has ended.
+    """
+    history, registered = request.history, registered_assets(store)
+    listed = listed_assets(request.assets, registered)
+    names = AssetNames(listed, registered.values(), add_new=request.new_assets, pairs=history is PRICES)
+    files = [open_file(path, request, at) for path in request.files]
+    for file in files:
+        reporter.stage(f"Reading {file.table.path.name}", file.table.size)
+        for rows, size in file.table.batches(file.layout.columns):
+            read_rows(file, rows, names)
+            reporter.advance(size)
+        _place(file)
+    offered = sum(block.height for file in files for block in file.good)
+    if not offered:
+        _refuse_nothing(files)
+    rows, conflict = merged(_with_ids(files, names.ids), last_wins=request.last_wins)
+    if conflict is not None:
+        raise _disagreement(files, conflict)
+    _require_going_on(rows, registered)
+    require_rising(store, history, rows)
+    return _loaded(request, files, rows, offered, (registered, listed, names))
+
+
+def _loaded(
+    request: HistoryRequest,
+    files: Sequence[ReadFile],
+    rows: pl.DataFrame,
+    offered: int,
+    assets: tuple[Mapping[str, Asset], Sequence[Asset], AssetNames],
+) -> Loaded:
+    registered, listed, names = assets
+    used = set(rows["asset"].unique())
+    described = {asset.id for asset in registered.values() if asset.is_described}
+    new = [asset for asset in listed if asset.id not in described and asset.id in used]
+    new += [asset for asset in names.new.values() if asset.id in used]
+    kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
+    symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
+    return Loaded(request, files, rows, new, kept, symbols, notes_on_symbols(new, registered.values()), offered)
+
+
+def _place(file: ReadFile) -> None:
+    """Put the rows of a file at the seconds from which their values hold. ImportRefused if that is open."""
+    request = file.request
+    stamp, interval = request.stamps.stamp or ("begin" if file.layout.page else None), request.stamps.interval
+    path, is_candles = file.table.path, request.choice.candles
+    if file.layout.is_candle and file.style in (TimeStyle.CLOCK, TimeStyle.NUMBER) and stamp is None:
+        raise ImportRefused(
+            f"{path}: a time beside open, high and close may name the beginning of its interval, whose close is known "
+            "later, or the end. Say --stamp begin or --stamp end."
+        )
+    is_needed = stamp == "begin" or (stamp == "end" and is_candles)
+    if interval and not is_needed:
+        raise ImportRefused(f"{path}: an interval changes nothing here. Say --stamp begin, or leave out --interval.")
+    if is_needed and interval is None and any(rows.height for rows in file.good):
+        begins = pl.concat([rows.select("asset", "begin") for rows in file.good])
+        interval = least_bucket(file.buckets) if file.layout.page else least_interval(begins, file.times.zone)
+        if interval is None:
+            raise ImportRefused(
+                f"{path} has one time of each asset. Say how long an interval is, such as --interval 1d."
+            )
+    now, zone = unix_second(file.at), file.times.zone
+    for number, rows in enumerate(file.good):
+        if interval and stamp == "begin":
+            rows = rows.with_columns(observed_at=last_seconds(rows["begin"], interval, zone, now))
+        elif interval:
+            ends = rows["observed_at"].cast(pl.Int64) + 1
+            rows = rows.with_columns(begin=shifted(ends, f"-{interval}", zone).cast(pl.UInt32))
+        if is_candles and (rows["observed_at"].cast(pl.Int64) - rows["begin"] < LEAST - 1).any():
+            raise ImportRefused(f"{path} has candles of less than {LEAST} seconds. Leave out --candles.")
+        file.good[number] = (candles(rows) if is_candles else rows).drop("begin", strict=False)
+
+
+def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> list[pl.DataFrame]:
+    """The rows of files, with ids in place of the codes of assets, and the number of the file if there are several."""
+    dtype, codes = pl.Enum(sorted(ids)), pl.Series(range(len(ids)), dtype=pl.UInt32)
+    named = pl.col("asset").replace_strict(codes, pl.Series(ids, dtype=dtype), return_dtype=dtype)
+    blocks = []
+    for number, file in enumerate(files):
+        while file.good:
+            blocks.append(file.good.pop(0).with_columns(named, pl.lit(number, pl.UInt16).alias("file")))
+    return blocks
+
+
+def _disagreement(files: Sequence[ReadFile], conflict: pl.DataFrame) -> ImportRefused:
+    places = [
+        f"{cite(files[row['file']].table.path, files[row['file']].table.label, row['line'], None, None)} {row['value']}"
+        for row in conflict.iter_rows(named=True)
+    ]
+    asset, second = conflict["asset"][0] or "the sum", conflict["observed_at"][0]
+    return ImportRefused(
+        f"Two rows have different values of {asset} at {shown(instant(second))}: {' and '.join(places)}. Leave out "
+        "what is not meant, or say --last-wins to take the later."
+    )
+
+
+def _refuse_nothing(files: Sequence[ReadFile]) -> None:
+    """ImportRefused: no row is left to import."""
+    name = f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}"
+    if rejected := sum(file.rejected for file in files):
+        first = next(text for file in files for text in file.rejections)
+        raise ImportRefused(f"{name}: all {rejected:,} rows with a value are bad. {first}")
+    raise ImportRefused(f"{name}: there are no rows with a value.")
+
+
+def _require_going_on(rows: pl.DataFrame, registered: Mapping[str, Asset]) -> None:
+    """ImportRefused when an asset has ended before one of its rows, which nobody would be shown."""
+    for asset_id, last in rows.group_by("asset").agg(pl.col("observed_at").max()).iter_rows():
+        asset = registered.get(asset_id)
+        if asset and asset.ended_at and last > unix_second(asset.ended_at):
+            raise ImportRefused(
+                f"{asset.symbol} ({asset_id}) ended at {shown(asset.ended_at)}, and there are values up to "
+                f"{shown(instant(last))}. `analytics-service assets end '{asset_id}' --undo` takes the end back; or "
+                "leave these values out."
+            )

@@ -1,0 +1,128 @@
+"""Assets by the names that files use: ids, addresses, and symbols in any case."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from analytics_service.importing.assets import asset_fault
+from analytics_service.importing.money import base_of, pair_fault
+from analytics_service.market.assets import Asset, AssetGroup, by_symbol, id_key, split_id, unknown_asset
+from analytics_service.market.sums import TOTAL
+
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
+_CURE = "say --new-assets to add it, or describe it with --assets"
+
+
+class Named(NamedTuple):
+    """What a name stands for: the code of an asset, or why there is none."""
+
+    code: int | None
+    fault: str = ""
+
+
+class AssetNames:
+    """The assets that names stand for. Each has a code, in the order in which it was first named.
+
+    `listed` are the assets of the assets file, whose symbols come before those of the `registered` ones of the store.
+    With `add_new` another name makes the asset `native;<symbol>`, unless it is an id or an address. With `pairs`,
+    BTC/USD is BTC. `cure` says what to do about a name of no asset.
+    """
+
+    def __init__(
+        self,
+        listed: Iterable[Asset],
+        registered: Iterable[Asset],
+        *,
+        add_new: bool,
+        pairs: bool = False,
+        cure: str = _CURE,
+    ) -> None:
+        self.ids: list[str] = []
+        """The ids by code."""
+        self.new: dict[str, Asset] = {}
+        """The assets that were made, by id."""
+        self._add_new, self._pairs, self._cure = add_new, pairs, cure
+        self._codes: dict[str, int] = {}
+        self._named: dict[tuple[str, str], Named] = {}
+        self._keys: dict[str, str] = {}
+        self._symbols: dict[str, dict[str, list[str]]] = {}
+        known, described = list(registered), list(listed)
+        # For symbols that no present asset has.
+        self._former = by_symbol(known)
+        for asset in known:
+            self._know(asset)
+        for asset in described:
+            self._symbols.pop(asset.symbol.casefold(), None)
+        for asset in described:
+            self._know(asset)
+
+    def _know(self, asset: Asset) -> None:
+        # A store may have an asset in two cases; then each is meant by its own id.
+        self._keys[asset.id] = asset.id
+        self._keys.setdefault(id_key(asset.id), asset.id)
+        if not asset.ended_at:
+            ids = self._symbols.setdefault(asset.symbol.casefold(), {}).setdefault(asset.symbol, [])
+            if asset.id not in ids:
+                ids.append(asset.id)
+
+    def named(self, name: str, symbol: str = "") -> Named:
+        """What a name stands for; `symbol` is that beside an id."""
+        key = name, symbol
+        if key not in self._named:
+            found = self._resolved(name.strip(), symbol.strip())
+            self._named[key] = Named(self.code_of(found)) if isinstance(found, str) else found
+        return self._named[key]
+
+    def code_of(self, asset_id: str) -> int:
+        """The code of an asset's id; the empty id stands for the sum over all assets."""
+        if asset_id not in self._codes:
+            self._codes[asset_id] = len(self.ids)
+            self.ids.append(asset_id)
+        return self._codes[asset_id]
+
+    @property
+    def total(self) -> int:
+        """The code of the sum over all assets."""
+        return self.code_of(TOTAL)
+
+    def _resolved(self, name: str, symbol: str) -> str | Named:
+        """The id of the asset, or why there is none."""
+        if not name:
+            return Named(None, "is empty; name the asset")
+        ids = self._known(name)
+        if len(ids) == 1:
+            return ids[0]
+        if ids:
+            return Named(None, f"is the symbol of several assets; write one of their ids: {', '.join(sorted(ids))}")
+        if self._pairs and (base := base_of(name)):
+            return self._resolved(base, base if symbol == name else symbol)
+        if self._pairs and (fault := pair_fault(name)):
+            return Named(None, fault)
+        if not self._add_new:
+            return Named(None, f"is an unknown asset; {self._cure}")
+        return self._made(name, symbol)
+
+    def _known(self, name: str) -> list[str]:
+        for asset_id in (name, f"{AssetGroup.TOKEN};{name}"):
+            known = self._keys.get(asset_id) or self._keys.get(id_key(asset_id))
+            if known:
+                return [known]
+        spellings = self._symbols.get(name.casefold(), {})
+        ids = spellings.get(name) or [asset_id for same in spellings.values() for asset_id in same]
+        return ids or list(self._former.get(name.casefold(), []))
+
+    def _made(self, name: str, symbol: str) -> str | Named:
+        """The new asset that a name, and perhaps a symbol, make, whose decimals nobody stated."""
+        try:
+            split_id(name)
+            asset = unknown_asset(name)
+        except ValueError:
+            group = AssetGroup.TOKEN if _ADDRESS.fullmatch(name) else AssetGroup.NATIVE
+            asset = unknown_asset(f"{group};{name}")
+        symbol = symbol or asset.symbol
+        if fault := asset_fault(symbol, asset.group_key, "0"):
+            return Named(None, f"can be no asset: {fault}")
+        self.new[asset.id] = replace(asset, name=symbol, symbol=symbol, symbol_denom="")
+        self._know(self.new[asset.id])
+        return asset.id

@@ -1,0 +1,208 @@
+"""The rows of a file of one history: which are good, and what is wrong with the others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from analytics_service.importing.columns import ColumnChoice, Layout, lay_out
+from analytics_service.importing.money import DOLLARS, pair_fault
+from analytics_service.importing.names import AssetNames
+from analytics_service.importing.reading import Table, open_table
+from analytics_service.importing.stamps import Stamps
+from analytics_service.importing.times import TimeRules, TimeStyle, explain_time, last_second, parse_times
+from analytics_service.importing.values import (
+    ValueRules,
+    explain_value,
+    is_missing,
+    may_be_percent,
+    parse_values,
+    rules_of,
+    valid_values,
+)
+from analytics_service.market.kinds import DECIMAL
+from analytics_service.store.datasets.histories import PRICES, History
+
+SHOWN = 5
+"""How many bad rows of a file a report names."""
+# The column of assets of a wide file.
+_WIDE = "the names of columns"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """Files of a history to import, and what the caller says about them.
+
+    `assets` is an assets file. With `new_assets`, assets that neither it nor the store has are made. With `last_wins`
+    the later of two rows that disagree counts. With `skip_invalid` the good rows are imported even if others are bad.
+    """
+
+    history: History
+    files: Sequence[Path]
+    choice: ColumnChoice = field(default_factory=ColumnChoice)
+    times: TimeRules = field(default_factory=TimeRules)
+    stamps: Stamps = field(default_factory=Stamps)
+    separator: str = ","
+    comma: bool = False
+    percent: bool = False
+    assets: Path | None = None
+    new_assets: bool = False
+    last_wins: bool = False
+    skip_invalid: bool = False
+
+
+@dataclass(slots=True)
+class ReadFile:
+    """A file of which rows are read: the good ones as asset code, observed_at, values, line and what else matters; the
+    numbers of rows that were read, of those without a value and of bad ones, with what is wrong with the first; the
+    style of its times; the first row and value of each column that must name one asset; and the starts of the buckets
+    of a page, of which some are empty."""
+
+    table: Table
+    layout: Layout
+    request: HistoryRequest
+    at: datetime
+    times: TimeRules
+    values: ValueRules
+    good: list[pl.DataFrame] = field(default_factory=list)
+    read: int = 0
+    empty: int = 0
+    rejected: int = 0
+    rejections: list[str] = field(default_factory=list)
+    style: TimeStyle | None = None
+    same: dict[str, tuple[int, str]] = field(default_factory=dict)
+    buckets: set[int] = field(default_factory=set)
+
+
+def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
+    """A file with its layout; `at` is the present instant. ImportRefused when its columns differ from the shape."""
+    table = open_table(path, request.separator)
+    layout = lay_out(table, request.history, request.choice, percent=request.percent)
+    if layout.time in table.rounded:
+        raise table.refused(None, layout.time, None, "has 32-bit floats, in which times are rounded; write integers")
+    if layout.own:
+        return ReadFile(table, layout, request, at, TimeRules(), ValueRules())
+    values = rules_of(request.history, comma=request.comma, percent=request.percent)
+    return ReadFile(table, layout, request, at, request.times, values)
+
+
+def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
+    """Add the good rows of a batch to the file. ImportRefused for the first bad one, unless these may be skipped."""
+    layout, request = file.layout, file.request
+    if layout.history is not None:
+        rows = rows.filter(pl.col(layout.history) == request.history.name)
+    _require_one_asset(file, rows)
+    if layout.wide:
+        rows = rows.unpivot(layout.wide, index=["line", layout.time], variable_name=_WIDE, value_name="value")
+    parsed = parse_times(rows[layout.time], file.times).with_columns(
+        rows["line"],
+        _codes(file, rows, names).alias("asset"),
+        *(parse_values(rows[column], file.values).alias(name) for name, column in layout.values.items()),
+    )
+    if layout.page:
+        file.buckets.update(parsed["second"].drop_nulls())
+    if file.style is None and parsed["style"].count():
+        file.style = TimeStyle(parsed["style"].drop_nulls()[0])
+    is_good = _is_good(file, parsed)
+    file.read += rows.height
+    if not is_good.all():
+        _sort_out(file, rows.filter(~is_good), parsed.filter(~is_good), names)
+        parsed = parsed.filter(is_good)
+    others = ["begin"] if request.stamps.stamp or layout.page or request.choice.candles else []
+    others += ["tick"] if (parsed["tick"] != 0).any() else []
+    seconds = [pl.col(name).cast(pl.UInt32) for name in ("asset", *others)]
+    file.good.append(
+        parsed.select(*seconds, pl.col("second").cast(pl.UInt32).alias("observed_at"), *layout.values, "line")
+    )
+
+
+def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series | pl.Expr:
+    """The code of the asset of each row; null for a name of none. ImportRefused if the name for all rows is of none."""
+    layout = file.layout
+    column = _WIDE if layout.wide else layout.asset
+    if column is None:
+        code, fault = (names.total, "") if layout.named is None else names.named(layout.named)
+        if fault:
+            raise file.table.refused(None, None, layout.named, fault)
+        return pl.lit(code, pl.UInt32)
+    keys = [column, layout.symbol] if layout.symbol else [column]
+    distinct = rows.select(pl.col(keys).fill_null("")).unique(subset=[column], maintain_order=True)
+    codes = [
+        names.total if layout.own and not name.strip() else names.named(name, *symbol).code
+        for name, *symbol in distinct.iter_rows()
+    ]
+    codes_of = pl.Series(codes, dtype=pl.UInt32)
+    return rows[column].fill_null("").replace_strict(distinct[column], codes_of, return_dtype=pl.UInt32)
+
+
+def _is_good(file: ReadFile, parsed: pl.DataFrame) -> pl.Series:
+    """Whether each row has a time in the file's style, an asset, and valid values."""
+    checks = [
+        pl.col("second").is_between(0, last_second(file.at)),
+        pl.col("style") == str(file.style),
+        pl.col("asset").is_not_null(),
+        *(valid_values(file.request.history, file.values, name) for name in file.layout.values),
+    ]
+    if "open" in file.layout.values:
+        checks += [pl.col(name).is_between("low", "high") for name in ("open", "value")]
+    return parsed.select(pl.all_horizontal(checks).fill_null(value=False)).to_series()
+
+
+def _sort_out(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: AssetNames) -> None:
+    """Count rows without a value and bad rows. ImportRefused for the first bad one, unless these may be skipped."""
+    layout = file.layout
+    is_empty = pl.all_horizontal(map(is_missing, layout.values.values())) & parsed["second"].is_not_null()
+    if layout.count is not None:
+        is_empty |= pl.col(layout.count) == "0"
+    empty = rows.select(is_empty).to_series()
+    file.empty += int(empty.sum())
+    file.rejected += rows.height - int(empty.sum())
+    bad = rows.with_row_index("number").filter(~empty).sort("line", maintain_order=True)
+    for row in bad.head(SHOWN - len(file.rejections)).iter_rows(named=True):
+        column, advice = _explain(file, row, parsed.row(row["number"], named=True), names)
+        title = row[_WIDE] if layout.wide and column != layout.time else column
+        refusal = file.table.refused(row["line"], title, row[column], advice)
+        if not file.request.skip_invalid:
+            raise refusal
+        file.rejections.append(str(refusal))
+
+
+def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], names: AssetNames) -> tuple[str, str]:
+    """The column that makes a row a bad one, and what to do."""
+    layout, history, second = file.layout, file.request.history, parsed["second"]
+    if second is None or not 0 <= second <= last_second(file.at):
+        return layout.time, explain_time(row[layout.time], file.times, file.at)
+    if parsed["style"] != file.style:
+        return layout.time, f"is a {parsed['style']}, and rows before have a {file.style}; write all times alike"
+    if parsed["asset"] is None:
+        column = _WIDE if layout.wide else layout.asset or ""
+        return column, names.named(row[column] or "").fault
+    for name, column in layout.values.items():
+        valid = pl.DataFrame({name: [parsed[name]]}, {name: DECIMAL})
+        if not valid.select(valid_values(history, file.values, name)).item():
+            return column, explain_value(row[column], history, file.values)
+    which = "value" if parsed["low"] <= parsed["open"] <= parsed["high"] else "open"
+    return layout.values[which], "lies outside of low to high; name the columns of the candle in their order"
+
+
+def _require_one_asset(file: ReadFile, rows: pl.DataFrame) -> None:
+    """ImportRefused if rows that are to be of one asset name several, or prices are not in USD."""
+    table, history = file.table, file.request.history
+    for column in file.layout.quotes if not may_be_percent(history) else ():
+        foreign = rows.filter(~pl.col(column).str.strip_chars().str.to_lowercase().is_in(["", *DOLLARS]))
+        if foreign.height:
+            raise table.refused(foreign["line"][0], column, foreign[column][0], "is not USD; convert the values")
+    for column in file.layout.same:
+        texts = rows.select("line", column).drop_nulls()
+        if not texts.height:
+            continue
+        line, first = file.same.setdefault(column, texts.row(0))
+        others = texts.filter(pl.col(column) != first)
+        if others.height:
+            advice = f"is another asset than {first[:40]!r} in {table.label} {line}; say --asset-column {column}"
+            raise table.refused(others["line"][0], column, others[column][0], advice)
+        if history is PRICES and (fault := pair_fault(first)):
+            raise table.refused(line, column, first, fault)

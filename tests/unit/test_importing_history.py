@@ -1,0 +1,362 @@
+"""Files of the stated shape become exact rows; what differs is refused in a sentence that says what to do."""
+
+# A case is a line, so that the tables can be read.
+# ruff: noqa: E501
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from analytics_service.errors import ImportRefused
+from analytics_service.importing.reading import RECIPES
+from analytics_service.importing.stamps import parse_interval
+from analytics_service.importing.times import parse_format
+from analytics_service.importing.values import ValueRules, parse_values
+from analytics_service.store.datasets import histories
+from tests.unit.history_files import AT, loaded, rows_of, written
+
+HEAD = "time,asset,value\n"
+DAY1, DAY2 = "2024-01-01 23:59:59", "2024-01-02 23:59:59"
+D, EXACT = Decimal, Context(prec=400, rounding=ROUND_HALF_EVEN)
+
+
+def case(id: str, text: str, rows: list[tuple[str, str, str]], **options: Any) -> Any:
+    return pytest.param(text, options, [(asset, time, D(value)) for asset, time, value in rows], id=id)
+
+
+def one(id: str, time: str, stored: str, **options: Any) -> Any:
+    """A file of one time."""
+    return case(id, f"{HEAD}{time},A,1\n", [("A", stored, "1")], **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "rows"),
+    [
+        # Times.
+        one("seconds", "1704067200", "2024-01-01 00:00:00"),
+        one("seconds with a fraction", "1704067200.9", "2024-01-01 00:00:00"),
+        one("small seconds", "99", "1970-01-01 00:01:39", unit="s"),
+        one("milliseconds", "1704067200999", "2024-01-01 00:00:00", unit="ms"),
+        one("microseconds", "1704067200000001", "2024-01-01 00:00:00", unit="us"),
+        one("nanoseconds", "1704067200999999999", "2024-01-01 00:00:00", unit="ns"),
+        one("iso", "2024-01-01T12:34:56Z", "2024-01-01 12:34:56"),
+        one("iso with a space, without seconds", "2024-01-01 12:34", "2024-01-01 12:34:00"),
+        one("iso with an offset", "2024-01-01T12:34:56.789+05:30", "2024-01-01 07:04:56"),
+        one("iso with a short offset", "2024-01-01 00:00:00-03", "2024-01-01 03:00:00"),
+        one("iso in a zone", "2024-07-01 12:00:00", "2024-07-01 16:00:00", zone="America/New_York"),
+        one("date", "2024-01-01", DAY1),
+        one("date in a zone", "2024-01-01", "2024-01-02 04:59:59", zone="America/New_York"),
+        # Clocks went forward that day, and it began at 01:00.
+        one("date without midnight", "2026-09-06", "2026-09-07 02:59:59", zone="America/Santiago"),
+        one("strptime", "02.01.2024", DAY2, format=parse_format("%d.%m.%Y")),
+        one("strptime with a clock", "01/02/24 05:06 PM", "2024-01-02 17:06:00", format=parse_format("%m/%d/%y %I:%M %p")),
+        one("strptime with a fraction", "2024-01-02 00:00:07.5 UTC", "2024-01-02 00:00:07", format=parse_format("%Y-%m-%d %H:%M:%S.%f UTC")),
+        one("strptime with an offset", "2024-01-02 00:00 +0100", "2024-01-01 23:00:00", format=parse_format("%Y-%m-%d %H:%M %z")),
+        # Values.
+        case("values", f"{HEAD}2024-01-01,A, 1.50 \n2024-01-02,A,1e-7\n", [("A", DAY1, "1.5"), ("A", DAY2, "1e-7")]),
+        case("no values", f"{HEAD}2024-01-01,A,1\n2024-01-02,A,\n2024-01-02,A,\\N\n2024-01-03,A,n/a\n2024-01-04,A,.\n2024-01-04,A,NaN\n2024-01-04,A,Null\n", [("A", DAY1, "1")]),
+        case("decimal commas", 'time;asset;value\n2024-01-01;A;1234,5\n', [("A", DAY1, "1234.5")], separator=";", comma=True),
+        case("percent", f"{HEAD}2024-01-01,A,150\n2024-01-02,A,0.0000000000000001\n", [("A", DAY1, "1.5"), ("A", DAY2, "1e-18")], percent=True, history=histories.LEND_RATES),
+        case("fractions", f"{HEAD}2024-01-01,A,0.05\n2024-01-02,A,-0.5\n", [("A", DAY1, "0.05"), ("A", DAY2, "-0.5")], history=histories.LEND_RATES),
+        # Columns and assets.
+        case("names in another case", "Time,ASSET,Value\n2024-01-01,A,1\n", [("A", DAY1, "1")]),
+        case("named columns", "t,sym,p\n2024-01-01,A,1\n", [("A", DAY1, "1")], time="t", asset_column="sym", value="p"),
+        case("one asset", "time,value\n2024-01-01,1\n", [("A", DAY1, "1")], asset="A"),
+        case("one asset beside its symbol", "time,symbol,value\n2024-01-01,A,1\n", [("A", DAY1, "1")], asset="A"),
+        case("wide", "time,A,B\n2024-01-01,1,2\n2024-01-02,3,\n", [("A", DAY1, "1"), ("A", DAY2, "3"), ("B", DAY1, "2")], wide=True),
+        case("pairs in USD", f"{HEAD}2024-01-01,A/USDT,1\n2024-01-01,B-USD,2\n", [("A", DAY1, "1"), ("B", DAY1, "2")]),
+        case("symbols that are no pairs", f"{HEAD}2024-01-01,sUSD,1\n2024-01-01,UNI-V2,2\n", [("UNI-V2", DAY1, "2"), ("sUSD", DAY1, "1")]),
+        case("an address", f"{HEAD}2024-01-01,0x{'a' * 40},1\n", [("0x" + "a" * 40, DAY1, "1")]),
+        case("a sum over all", "time,value\n2024-01-01,1\n", [("", DAY1, "1")], history=histories.NET_TVL),
+        # Rows of one second.
+        case("the latest of a second", f"{HEAD}2024-01-01T00:00:00.900Z,A,3\n2024-01-01T00:00:00.500Z,A,2\n2024-01-01T00:00:00.1Z,A,1\n", [("A", "2024-01-01 00:00:00", "3")]),
+        case("equal rows", f"{HEAD}2024-01-01,A,1\n2024-01-01,A,1.0\n", [("A", DAY1, "1")]),
+        case("the last wins", f"{HEAD}2024-01-01,A,1\n2024-01-01,A,2\n", [("A", DAY1, "2")], last_wins=True),
+        # Stamps.
+        case("end", f"{HEAD}2024-01-01T01:00:00Z,A,1\n2024-01-01T02:00:00Z,A,2\n", [("A", "2024-01-01 01:00:00", "1"), ("A", "2024-01-01 02:00:00", "2")], stamp="end"),
+        case("begin", f"{HEAD}2024-01-01T01:00:00Z,A,1\n2024-01-01T02:00:00Z,A,2\n", [("A", "2024-01-01 01:59:59", "1"), ("A", "2024-01-01 02:59:59", "2")], stamp="begin"),
+        case("begin and interval", f"{HEAD}2024-01-01T01:00:00Z,A,1\n", [("A", "2024-01-01 01:14:59", "1")], stamp="begin", interval=parse_interval("15min")),
+        # January has 31 days, February 29.
+        case("months", f"{HEAD}2024-01-01,A,1\n2024-02-01,A,2\n", [("A", "2024-01-31 23:59:59", "1"), ("A", "2024-02-29 23:59:59", "2")], stamp="begin"),
+        # Clocks went forward on 2024-03-10, so that day of New York had 23 hours.
+        case("days of a zone", f"{HEAD}2024-03-10 00:00,A,1\n2024-03-11 00:00,A,2\n", [("A", "2024-03-11 03:59:59", "1"), ("A", "2024-03-12 03:59:59", "2")], stamp="begin", zone="America/New_York"),
+        case("an interval that is not over", f"{HEAD}2026-09-30T23:00Z,A,1\n", [("A", "2026-10-01 00:00:00", "1")], stamp="begin", interval="1d"),
+        case("closes of dates", "time,asset,open,high,low,close\n2024-01-01,A,100,120,90,110\n", [("A", DAY1, "110")], value="close"),
+        # Own files.
+        case("an own page", "t,time,asset_id,symbol,v\n1704067200,2024-01-01T00:00:00Z,native;A,A,1\n1704070800,,native;A,A,\n", [("A", "2024-01-01 00:59:59", "1")]),
+        # Days of New York as the service writes them around the day of 23 hours: no bucket reaches into the next.
+        case("own days", "t,v\n1709960400,1\n1710046800,2\n1710129600,3\n", [("", "2024-03-10 03:59:59", "1"), ("", "2024-03-11 03:59:59", "2"), ("", "2024-03-12 02:59:59", "3")], history=histories.NET_TVL),
+        case("an own page of JSON", '{"data": {"series": [{"asset": {"id": "native;A"}, "symbol": "A", "points": [{"t": 1704067200, "v": "1"}, {"t": 1704067260, "v": null}]}]}}', [("A", "2024-01-01 00:00:59", "1")]),
+        case("an own page in columns", '{"data": {"t": [1704067200, 1704067260], "series": [{"asset": "native;A", "symbol": "A", "v": ["1", "2"]}]}}', [("A", "2024-01-01 00:00:59", "1"), ("A", "2024-01-01 00:01:59", "2")]),
+        case("an own view", "asset_id,symbol,observed_at,apr,value_exact\nnative;A,A,2024-01-01 00:00:00,1.1,1.100000000000000001\n", [("A", "2024-01-01 00:00:00", "1.100000000000000001")], history=histories.LEND_RATES),
+        case("own totals", "history,observed_at,usd\ntvl,2024-01-01 00:00:00,5\nnet_tvl,2024-01-01 00:00:00,4\n", [("", "2024-01-01 00:00:00", "4")], history=histories.NET_TVL),
+    ],
+)  # fmt: skip
+def test_files_of_the_shape_are_read_exactly(
+    tmp_path: Path, text: str, options: dict[str, Any], rows: list[tuple[str, str, Decimal]]
+) -> None:
+    assert rows_of(loaded(written(tmp_path, text), **options)) == rows
+
+
+def refused(text: str, sentence: str, **options: Any) -> Any:
+    return pytest.param(text, options, sentence, id=sentence[:60])
+
+
+def refused_time(time: str, sentence: str, **options: Any) -> Any:
+    return refused(f"{HEAD}{time},A,1\n", f", line 2, column time: {time!r} {sentence}.", **options)
+
+
+def refused_value(value: str, sentence: str, **options: Any) -> Any:
+    return refused(
+        f"{HEAD}2024-01-01,A,1\n2024-01-02,A,{value}\n", f", line 3, column value: {value!r} {sentence}.", **options
+    )
+
+
+def refused_asset(asset: str, sentence: str, **options: Any) -> Any:
+    return refused(f"{HEAD}2024-01-01,{asset},1\n", f", line 2, column asset: {asset!r} {sentence}.", **options)
+
+
+OHLC = "time,asset,open,high,low,close\n"
+NO_ISO = "is not ISO 8601, such as 2026-01-31T12:00:00Z; say --time-format, or see the recipes"
+SMALL = "is no unix time in seconds of after 1973; say --time-format %Y%m%d for dates, or name its --time-unit"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        # Times.
+        refused_time("yesterday", NO_ISO),
+        refused_time("01/02/2024", NO_ISO),
+        refused_time("2024-02-30", NO_ISO),
+        refused_time("20240131T000000", NO_ISO),
+        refused_time("2024-01-01T00:00:00 EST", NO_ISO),
+        refused_time("20240131", SMALL),
+        refused_time("45292", SMALL),
+        refused_time("1704067200000", "is not a unix time in seconds; name its unit, such as --time-unit ms"),
+        refused_time("1704067200", "is not a unix time in ms of after 1973; name the unit of all times", unit="ms"),
+        refused_time("2026-10-03", "is later than 2026-10-01T00:00:00Z; leave it out"),
+        refused_time("1969-12-30", "is before 1970; leave it out"),
+        refused_time("06/13/2018", "is not of the format %d/%m/%Y, or its zone has it twice or never; write it otherwise", format="%d/%m/%Y"),
+        refused_time("2024-11-03 01:30:00", "is in America/New_York twice, at 2024-11-03T05:30:00Z and 2024-11-03T06:30:00Z; write it with an offset", zone="America/New_York"),
+        refused_time("2024-03-10 02:30:00", "is never in America/New_York, where clocks go forward; write it with an offset", zone="America/New_York"),
+        refused_time("2011-12-30", "is never in Pacific/Apia, where clocks go forward; write it with an offset", zone="Pacific/Apia"),
+        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02 00:00,A,1\n", ", line 3, column time: '2024-01-02 00:00' is a time, and rows before have a date; write all times alike."),
+        refused(f"{HEAD},A,1\n", ", line 2, column time: is empty; write a time."),
+        # Values.
+        refused_value("1.5x", "is not a plain decimal; a recipe turns the file into the shape"),
+        refused_value("-", "is not a plain decimal; a recipe turns the file into the shape"),
+        refused('time,asset,value\n2024-01-01,A,"1,5"\n', ", line 2, column value: '1,5' is not a plain decimal; say --decimal , if a comma separates decimals; else a recipe turns the file into the shape."),
+        refused_value("1.234", "is not a plain decimal, with a comma before decimals; a recipe turns the file into the shape", comma=True),
+        refused_value("-1", "is below 0, and values of price are not; correct the value"),
+        refused_value("123456789012345678901", "is not below 10^20; correct the value"),
+        refused_value("5", "is above 1, which is 100 %; say --percent if the values are in percent", history=histories.LEND_RATES),
+        refused_value("10001", "is above 10000 percent; correct the value", history=histories.LEND_RATES, percent=True),
+        refused_value("-1.1", "is below -1, and values of lend-rate are not; correct the value", history=histories.LEND_RATES),
+        refused("time,asset,apyBase\n2024-01-01,A,0.03\n", ", column apyBase: may be in percent; say --percent, or rename the column if its values are fractions.", history=histories.LEND_RATES, value="apyBase"),
+        # Money.
+        refused("time,asset,price_eur\n2024-01-01,A,1\n", ", column price_eur: the name says EUR, and values are in USD; convert them.", value="price_eur"),
+        refused("time,asset,price_eth\n2024-01-01,A,1\n", ", column price_eth: the name says ETH, and values are in USD; convert them.", value="price_eth"),
+        refused("time,asset,value,currency\n2024-01-01,A,1,USD\n2024-01-02,A,1,CHF\n", ", line 3, column currency: 'CHF' is not USD; convert the values."),
+        refused_asset("BTC/EUR", "is BTC in EUR, and prices are in USD; convert them, or describe such an asset with --assets"),
+        refused_asset("BTCEUR", "may be BTC in EUR; convert prices to USD, or describe such an asset with --assets"),
+        refused_asset("KLNUSDT", "may be KLN in USDT; name the asset KLN, or describe such an asset with --assets"),
+        refused("time,value\n2024-01-01,1\n", ": 'btc-eur' is btc in eur, and prices are in USD; convert them, or describe such an asset with --assets.", asset="btc-eur"),
+        # Columns and assets.
+        refused("time,asset,price\n2024-01-01,A,1\n", f" has no column 'value', or several; it has 'time, asset, price'. Name the column with --value; for files without a header there are recipes: {RECIPES}."),
+        refused("time,value\n2024-01-01,1\n", f" has no column 'asset', or several; it has 'time, value'. Name the column with --asset-column, or say --asset SYMBOL; for files without a header there are recipes: {RECIPES}."),
+        refused("time,asset,value,value\n2024-01-01,A,1,2\n", f" has no column 'value', or several; it has 'time, asset, value, value'. Name the column with --value; for files without a header there are recipes: {RECIPES}."),
+        refused_asset("A", "is an unknown asset; say --new-assets to add it, or describe it with --assets", new_assets=False),
+        refused_asset("=A", "can be no asset: the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"),
+        refused("time,pair,value\n2024-01-01,A,1\n2024-01-02,B,1\n", ", line 3, column pair: 'B' is another asset than 'A' in line 2; say --asset-column pair.", asset="A"),
+        # Rows that disagree.
+        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02,A,1\n2024-01-01,A,2\n", "Two rows have different values of native;A at 2024-01-01T23:59:59Z: {0}, line 2: 1.000000000000000000 and {0}, line 4: 2.000000000000000000. Leave out what is not meant, or say --last-wins to take the later."),
+        # Stamps and candles.
+        refused(f"{OHLC}2024-01-01T00:00Z,A,100,120,90,110\n", ": a time beside open, high and close may name the beginning of its interval, whose close is known later, or the end. Say --stamp begin or --stamp end.", value="close"),
+        refused(f"{HEAD}2024-01-01T00:00Z,A,1\n", " has one time of each asset. Say how long an interval is, such as --interval 1d.", stamp="begin"),
+        refused(f"{HEAD}2024-01-01T00:00Z,A,1\n", ": an interval changes nothing here. Say --stamp begin, or leave out --interval.", interval="1h"),
+        refused(f"{OHLC}2024-01-01,A,89,120,90,110\n", ", line 2, column open: '89' lies outside of low to high; name the columns of the candle in their order.", candles=True),
+        refused(f"{OHLC}2024-01-01,A,100,120,90,121\n", ", line 2, column close: '121' lies outside of low to high; name the columns of the candle in their order.", candles=True),
+        refused(f"{OHLC}2024-01-01T00:00Z,A,100,120,90,110\n", " has candles of less than 4 seconds. Leave out --candles.", candles=True, stamp="begin", interval="3s"),
+        refused(f"{HEAD}2024-01-01,A,1\n", " has not all of the columns open, high and low. Leave out --candles.", candles=True, value="value"),
+        # Nothing.
+        refused(f"{HEAD}2024-01-01,A,null\n", ": there are no rows with a value."),
+        refused("[]", " has no rows. A recipe may turn the file into the shape: " + RECIPES + "."),
+        refused("{}", " has no rows. A recipe may turn the file into the shape: " + RECIPES + "."),
+    ],
+)  # fmt: skip
+def test_what_differs_is_refused_with_what_to_do(
+    tmp_path: Path, text: str, options: dict[str, Any], sentence: str
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ImportRefused) as refusal:
+        loaded(path, **options)
+    assert str(refusal.value) == (sentence if "{0}" in sentence or sentence[0] == "T" else f"{path}{sentence}").format(
+        path
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "length"),
+    [
+        ({"time": "date"}, 86_400),
+        ({"stamp": "begin", "interval": "1m"}, 60),
+        ({"time": "end", "stamp": "end", "interval": "1m"}, 60),
+    ],
+)
+def test_a_candle_is_four_observations(tmp_path: Path, options: dict[str, Any], length: int) -> None:
+    """At its first second, after a third, after two thirds, and at its last second."""
+    text = "date,time,end,Open,High,Low,Close\n2024-01-01,1704067200,1704067259.999,1,9,0.5,2\n"
+    content = loaded(written(tmp_path, text), candles=True, asset="A", **options)
+    expected = [(0, D(1)), (length // 3, D(9)), (length * 2 // 3, D("0.5")), (length - 1, D(2))]
+    assert [(second - 1_704_067_200, value) for _, second, value in content.rows.iter_rows()] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "symbol"),
+    [
+        ("BTC-1d-2024.csv", "SYMBOL-1d*.csv", "BTC"),
+        ("symbol=BTC/part-0.csv", "symbol=SYMBOL/*.csv", "BTC"),
+        ("BTCUSDT.csv", "SYMBOLUSDT.csv", "BTC"),
+        ("btc-usd.csv", "SYMBOL.csv", "btc"),
+    ],
+)
+def test_the_symbol_may_be_in_the_name_of_a_file(tmp_path: Path, name: str, pattern: str, symbol: str) -> None:
+    content = loaded(written(tmp_path, "time,value\n2024-01-01,1\n", name), symbol_from=pattern)
+    assert rows_of(content) == [(symbol, DAY1, D(1))]
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "message"),
+    [
+        ("a-b-c.csv", "SYMBOL-*.csv", "may say a or a-b by --symbol-from"),
+        ("abc.csv", "SYMBOL-*.csv", "does not fit by --symbol-from"),
+        ("KLNUSDT.csv", "SYMBOL.csv", "'KLNUSDT' may be KLN in USDT; name the asset KLN"),
+        ("btc-eur.csv", "btc-SYMBOL.csv", "name of .*btc-eur.csv says EUR, and values are in USD"),
+    ],
+)
+def test_a_name_that_does_not_say_one_asset_in_usd_is_refused(
+    tmp_path: Path, name: str, pattern: str, message: str
+) -> None:
+    with pytest.raises(ImportRefused, match=message):
+        loaded(written(tmp_path, "time,value\n2024-01-01,1\n", name), symbol_from=pattern)
+
+
+def test_bad_rows_are_counted_and_the_first_are_shown_if_they_may_be_left_out(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, HEAD + "2024-01-01,A,1\n" + "".join(f"2024-01-02,A,bad{n}\n" for n in range(7)) + "2024-01-03,A,\n"
+    )
+    summary = loaded(path, skip_invalid=True).summary(0)
+    assert (summary.read, summary.written, summary.rejected, summary.empty) == (9, 1, 7, 1)
+    assert [text.partition(" is ")[0] for text in summary.rejections] == [
+        f"{path}, line {n + 3}, column value: 'bad{n}'" for n in range(5)
+    ]
+    with pytest.raises(ImportRefused, match=r"all 1 rows with a value are bad. .*line 2, column value: 'bad'"):
+        loaded(written(tmp_path, f"{HEAD}2024-01-01,A,bad\n"), skip_invalid=True)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "ndjson", "json"])
+def test_typed_files_are_read_as_text_files_are(tmp_path: Path, suffix: str) -> None:
+    """Binary floats are what their shortest text says; dates with a type are dates."""
+    frame = pl.DataFrame({"time": ["2024-01-01", "2024-01-02"], "asset": ["A", "A"], "value": [0.1, 1e-7]})
+    typed = frame if "json" in suffix else frame.with_columns(pl.col("time").str.to_date())
+    path = tmp_path / f"file.{suffix}"
+    {"parquet": typed.write_parquet, "arrow": typed.write_ipc, "ndjson": typed.write_ndjson, "json": typed.write_json}[
+        suffix
+    ](path)
+    assert rows_of(loaded(path)) == [("A", DAY1, D("0.1")), ("A", DAY2, D("1e-7"))]
+
+
+def test_times_that_a_type_has_rounded_are_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"time": [1704067200.0], "value": [1.0]}, {"time": pl.Float32, "value": pl.Float64}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    with pytest.raises(ImportRefused, match="column time: has 32-bit floats, in which times are rounded"):
+        loaded(tmp_path / "a.parquet", asset="A")
+
+
+def test_the_later_file_wins_and_a_disagreement_names_both(tmp_path: Path) -> None:
+    files = [written(tmp_path, f"{HEAD}2024-01-01,A,{n}\n", f"{n}.csv") for n in (2, 1)]
+    assert rows_of(loaded(*files, last_wins=True)) == [("A", DAY1, D(1))]
+    with pytest.raises(ImportRefused, match=r"2\.csv, line 2: 2\.0+ and .*1\.csv, line 2: 1\.0+\. Leave out"):
+        loaded(*files)
+
+
+def stored(text: str, exponent: int = 0) -> Decimal | None:
+    """The number with 18 decimals, half to even; None if that is not below 10^20. The oracle is Decimal."""
+    value = Decimal(text).scaleb(exponent, EXACT).quantize(Decimal("1e-18"), context=EXACT)
+    return value if value.copy_abs() < 10**20 else None
+
+
+@given(
+    st.sampled_from(["", "-", "+"]),
+    st.text("0123456789", max_size=22),
+    st.text("0123456789", max_size=40),
+    st.integers(-60, 25) | st.none(),
+    st.booleans(),
+)
+@example("", "99999999999999999999", "9999999999999999995", None, False)
+@example("", "0", "0000000000000000005000000000000000000000000001", None, False)
+@example("-", "0", "0000000000000000015", None, False)
+@example("", "1", "5", -18, True)
+def test_any_number_is_rounded_once_and_half_to_even(
+    sign: str, whole: str, decimals: str, exponent: int | None, percent: bool
+) -> None:
+    text = f"{sign}{whole or 0}.{decimals}" + ("" if exponent is None else f"e{exponent}")
+    expected = stored(text, -2 if percent else 0)
+    assert parse_values(pl.Series([text]), ValueRules(percent=percent)).item() == expected
+    assert parse_values(pl.Series([text.replace(".", ",")]), ValueRules(comma=True, percent=percent)).item() == expected
+
+
+TOKENS = [
+    "1704067200",
+    "1704067200000",
+    "2024-01-01",
+    "01/02/2024",
+    "ETH",
+    "0.5",
+    "1,5",
+    "5%",
+    "1e400",
+    "-1",
+    '"',
+    "=x",
+]
+FIELDS = st.sampled_from(["", "\0", "é", *TOKENS]) | st.text(max_size=6)
+
+
+@given(
+    st.lists(st.sampled_from(["time", "asset", "value", "t", "v", "", "ETH"]), max_size=5),
+    st.lists(st.lists(FIELDS, max_size=5), max_size=6),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_any_text_is_imported_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, header: list[str], rows: list[list[str]], end: str, wide: bool, skip: bool
+) -> None:
+    text = end.join(",".join(row) for row in [header, *rows]) + end
+    path = written(tmp_path_factory.mktemp("any"), text.encode("utf-8", "surrogatepass"))
+    try:
+        content = loaded(path, wide=wide, skip_invalid=skip)
+    except ImportRefused:
+        return
+    assert all(
+        0 <= second < AT.timestamp() + 86_400 and 0 <= value < 10**20 for _, second, value in content.rows.iter_rows()
+    )
+
+
+def test_an_interval_has_a_number_and_a_unit() -> None:
+    for text in ("0h", "1", "h", "1y", "-1h", "1.5h"):
+        with pytest.raises(ValueError, match="must be a whole number followed by s, min, h, d, w or mo"):
+            parse_interval(text)
+
+
+@pytest.mark.parametrize("text", ["%Y-%m", "%H:%M", "none", "%Q"])
+def test_a_format_names_a_day(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a format of strptime that names a day"):
+        parse_format(text)
