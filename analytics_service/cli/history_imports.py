@@ -120,9 +120,8 @@ def _request(history: History, options: Mapping[str, Any]) -> HistoryRequest:
 
 def _spans(rows: pl.DataFrame) -> dict[str, tuple[int, int]]:
     """The first and the last unix second of imported rows by asset."""
-    by_asset = rows.group_by(pl.col("asset").cast(pl.String))
-    spans = by_asset.agg(pl.min("observed_at"), last=pl.max("observed_at"))
-    return {asset: (first, last) for asset, first, last in spans.iter_rows()}
+    spans = rows.group_by("asset").agg(pl.min("observed_at"), last=pl.max("observed_at"))
+    return {str(asset): (first, last) for asset, first, last in spans.iter_rows()}
 
 
 def _understood(content: Loaded) -> Iterator[str]:

@@ -15,6 +15,8 @@ from analytics_service.store.datasets.histories import TOTALS, History
 
 # Names of columns that name assets: beside --asset, they must name one.
 _ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
+# The column of values of a wide file, once each row has one.
+WIDE_VALUE = "the values of columns"
 _TOTALS, _VIEW, _EXACT = ("history", "observed_at", "usd"), ("asset_id", "symbol", "observed_at"), "value_exact"
 _PAGES = [
     (*time, *asset, *values)
@@ -90,7 +92,9 @@ def lay_out(table: Table, history: History, choice: ColumnChoice, *, percent: bo
         )
     if choice.wide:
         wide = [column for column in table.columns if column != time and column.strip()]
-        return Layout(time, {"value": "value"}, wide=wide)
+        if len(set(wide)) < len(wide) or not wide:
+            raise ImportRefused(f"{table.path} has no column but the time, or two of one name. Name each asset once.")
+        return Layout(time, {"value": WIDE_VALUE}, wide=wide)
     value = _required(table, choice.value or ("close" if choice.candles else "value"), "--value")
     _require_unit(table, history, value, percent=percent)
     candle = {name: column for name in CANDLE if (column := table.column(name)) and column != value}

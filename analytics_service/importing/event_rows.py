@@ -28,6 +28,7 @@ COLUMNS = (
 )
 # A file needs a column of each group. The first that has a value counts.
 _REQUIRED = (("time",), ("action",), ("address",), ("asset_id", "symbol"), ("amount_denom", "units"))
+_ACTIONS = {action.value: action for action in Action}
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 # An amount below 2^256, with the most decimals that an asset may have, is shorter.
 _DIGITS = 160
@@ -40,7 +41,7 @@ class Fault(Exception):
         super().__init__(column, value, advice)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EventRow:
     """An event, and the line of a file that it stands in."""
 
@@ -117,9 +118,10 @@ class EventReader:
             address = parse_address(row["address"])
         except ValueError as error:
             raise Fault("address", row["address"], f"{error}") from None
-        if row["action"] not in set(Action):
+        action = _ACTIONS.get(row["action"])
+        if action is None:
             raise Fault("action", row["action"], f"is no action; write one of {', '.join(Action)}")
-        asset, action = self._asset(row), Action(row["action"])
+        asset = self._asset(row)
         event = Event(
             id=row.get("id", ""),
             action=action,

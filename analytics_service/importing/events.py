@@ -87,7 +87,9 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
     rows: list[EventRow] = []
     for table in [open_events(path, request.separator) for path in request.files]:
         reporter.stage(f"Reading {table.path.name}", table.size)
-        rows += _with_ids([*reader.rows(table, reporter.advance)])
+        of_file = [*reader.rows(table, reporter.advance)]
+        _set_ids(of_file)
+        rows += of_file
     rows = _valued_rows(rows, store, reader)
     if not rows:
         raise ImportRefused("\n".join([f"{request.files[0]}: there are no events to import.", *reader.rejections]))
@@ -100,17 +102,16 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
     return LoadedEvents(request.files, events, new, symbols, known, reader)
 
 
-def _with_ids(rows: Sequence[EventRow]) -> list[EventRow]:
-    """The rows of a file; those without an id get one of their content. Rows that are alike in everything are events of
-    their own."""
+def _set_ids(rows: Sequence[EventRow]) -> None:
+    """Give events of a file without an id one of their content. Rows that are alike in everything are events of their
+    own."""
     seen: Counter[str] = Counter()
-    return [row if row.event.id else replace(row, event=_named(row.event, seen)) for row in rows]
-
-
-def _named(event: Event, seen: Counter[str]) -> Event:
-    identity = content_id(event)
-    seen[identity] += 1
-    return replace(event, id=identity if seen[identity] == 1 else f"{identity};{seen[identity]}")
+    for row in rows:
+        if not row.event.id:
+            identity = content_id(row.event)
+            seen[identity] += 1
+            number = seen[identity]
+            row.event = replace(row.event, id=identity if number == 1 else f"{identity};{number}")
 
 
 def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventReader) -> list[EventRow]:
@@ -123,8 +124,8 @@ def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventRea
     for row in rows:
         asset_id, second = row.event.asset_id, unix_second(row.event.at)
         try:
-            event = _valued(row.event, prices.get(asset_id, {}).get(second), reader.assets[asset_id])
-            valued.append(replace(row, event=event))
+            row.event = _valued(row.event, prices.get(asset_id, {}).get(second), reader.assets[asset_id])
+            valued.append(row)
         except Fault as fault:
             reader.reject(row.table, row.line, fault)
     return valued

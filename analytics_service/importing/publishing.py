@@ -32,7 +32,7 @@ from analytics_service.store.ownership import claim, read_claim
 from analytics_service.store.rewrite import Staging, staging
 from analytics_service.store.schema import TABLES
 
-_BATCH_ROWS = 500_000
+_BATCH_ROWS = 250_000
 # ClickHouse inserts a batch on a single core.
 _WRITERS = 2
 # For each batch the store is asked for known instants; this bounds the answer if few rows span a long time.

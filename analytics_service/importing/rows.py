@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.importing.columns import ColumnChoice, Layout, lay_out
+from analytics_service.importing.columns import WIDE_VALUE, ColumnChoice, Layout, lay_out
 from analytics_service.importing.money import DOLLARS, pair_fault
 from analytics_service.importing.names import AssetNames
 from analytics_service.importing.reading import Table, open_table
@@ -96,7 +96,7 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
         rows = rows.filter(pl.col(layout.history) == request.history.name)
     _require_one_asset(file, rows)
     if layout.wide:
-        rows = rows.unpivot(layout.wide, index=["line", layout.time], variable_name=_WIDE, value_name="value")
+        rows = rows.unpivot(layout.wide, index=["line", layout.time], variable_name=_WIDE, value_name=WIDE_VALUE)
     parsed = parse_times(rows[layout.time], file.times).with_columns(
         rows["line"],
         _codes(file, rows, names).alias("asset"),

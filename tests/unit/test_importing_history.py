@@ -69,6 +69,7 @@ def one(id: str, time: str, stored: str, **options: Any) -> Any:
         case("one asset", "time,value\n2024-01-01,1\n", [("A", DAY1, "1")], asset="A"),
         case("one asset beside its symbol", "time,symbol,value\n2024-01-01,A,1\n", [("A", DAY1, "1")], asset="A"),
         case("wide", "time,A,B\n2024-01-01,1,2\n2024-01-02,3,\n", [("A", DAY1, "1"), ("A", DAY2, "3"), ("B", DAY1, "2")], wide=True),
+        case("wide with an asset named as a column", "time,value\n2024-01-01,1\n", [("value", DAY1, "1")], wide=True),
         case("pairs in USD", f"{HEAD}2024-01-01,A/USDT,1\n2024-01-01,B-USD,2\n", [("A", DAY1, "1"), ("B", DAY1, "2")]),
         case("symbols that are no pairs", f"{HEAD}2024-01-01,sUSD,1\n2024-01-01,UNI-V2,2\n", [("UNI-V2", DAY1, "2"), ("sUSD", DAY1, "1")]),
         case("an address", f"{HEAD}2024-01-01,0x{'a' * 40},1\n", [("0x" + "a" * 40, DAY1, "1")]),
@@ -173,6 +174,7 @@ SMALL = "is no unix time in seconds of after 1973; say --time-format %Y%m%d for 
         refused_asset("A", "is an unknown asset; say --new-assets to add it, or describe it with --assets", new_assets=False),
         refused_asset("=A", "can be no asset: the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"),
         refused("time,pair,value\n2024-01-01,A,1\n2024-01-02,B,1\n", ", line 3, column pair: 'B' is another asset than 'A' in line 2; say --asset-column pair.", asset="A"),
+        refused("time\n2024-01-01\n", " has no column but the time, or two of one name. Name each asset once.", wide=True),
         # Rows that disagree.
         refused(f"{HEAD}2024-01-01,A,1\n2024-01-02,A,1\n2024-01-01,A,2\n", "Two rows have different values of native;A at 2024-01-01T23:59:59Z: {0}, line 2: 1.000000000000000000 and {0}, line 4: 2.000000000000000000. Leave out what is not meant, or say --last-wins to take the later."),
         # Stamps and candles.
@@ -339,6 +341,7 @@ FIELDS = st.sampled_from(["", "\0", "é", *TOKENS]) | st.text(max_size=6)
 def test_any_text_is_imported_or_refused(
     tmp_path_factory: pytest.TempPathFactory, header: list[str], rows: list[list[str]], end: str, wide: bool, skip: bool
 ) -> None:
+    """Nothing else is raised, and what is read is in range."""
     text = end.join(",".join(row) for row in [header, *rows]) + end
     path = written(tmp_path_factory.mktemp("any"), text.encode("utf-8", "surrogatepass"))
     try:
