@@ -39,8 +39,9 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 # Bytes of a stream that are read at a time.
 _CHUNK = 2**18
-# Queries of requests that a process sends at once, and threads of a worker that never wait for queries.
-_AT_ONCE, _FREE_THREADS = 4, 8
+# Queries of requests that a process sends at once, and threads of a worker that never wait for these: for states of the
+# past, which wait for each other, for probes and for answers from memory.
+_AT_ONCE, _FREE_THREADS = 4, 80
 
 _INSERT = {
     # A batch of a long history touches many months.
@@ -277,10 +278,14 @@ class Store:
 
     def _lost_writes(self, operation: str) -> tuple[int, int]:
         """The process of the embedded server, and how many writes it has lost."""
+        server, lost = 0, 0
         with self._client(operation) as client:
-            lost = cast(int, client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False))
-            self._last_count = require_running(self._settings.data_dir).server, int(lost)
-            return self._last_count
+            # The count is of this process only if it runs before and after the query.
+            while server != (running := require_running(self._settings.data_dir).server):
+                count = client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False)
+                server, lost = running, int(cast(int, count))
+        self._last_count = server, lost
+        return self._last_count
 
     @contextmanager
     def _client(self, operation: str) -> Iterator[Client]:

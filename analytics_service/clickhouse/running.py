@@ -13,7 +13,7 @@ PASSWORD = "password"
 RESEARCHER_PASSWORD = "researcher-password"
 # How often a server could not write to a file, and went on as if it had (rule 9.5).
 LOST_WRITES = "SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
-_START = "Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
+_START = "Unless it is being restarted, start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
 # Bytes that ClickHouse keeps free for definitions; with what an INSERT reserves, DDL needs 64 MiB.
 KEPT_FREE = 63 * 2**20
 # The format of secrets.token_urlsafe(32).

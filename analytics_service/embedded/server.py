@@ -95,6 +95,8 @@ class EmbeddedServer(Program):
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
+        # Its answers must not be taken for those of the one before.
+        self._folder.announce(None)
         self._remove_cut_definitions()
         self._lost_at_start, self._lost = 0, None
         with self._output.open("wb") as output:

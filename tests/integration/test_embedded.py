@@ -10,6 +10,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -490,6 +491,16 @@ def test_the_service_may_use_engines_within_the_server_and_researchers_none(serv
             allowed = {engine for engine, body in answers.items() if not body.startswith("Code: 497.")}
             assert allowed == (own if user == "analytics" else set()), create
     assert asked(url, "DROP DATABASE x", "analytics", server.clickhouse_password) == (200, "")
+
+
+def test_reading_tables_of_the_system_makes_no_files(server: Settings, database: str) -> None:
+    """Two of them write the memory's map into /tmp before they answer, under a name that anybody can guess."""
+    names = researched(server, "SELECT name FROM system.tables WHERE database = 'system'")[1].split()
+    assert {"one", "parts", "query_log"} <= {*names}
+    answers = {name: researched(server, f"SELECT 1 FROM system.`{name}` LIMIT 1")[1] for name in names}
+    assert not [*Path(tempfile.gettempdir()).glob(f"*.{read_running(server.data_dir).server}.*")]
+    for name in ("databases", "tables", "columns", "functions", "settings", "processes", "parts", "query_log"):
+        assert answers[name] == "1\n"
 
 
 def researched(server: Settings, sql: str) -> tuple[int, str]:
