@@ -102,11 +102,14 @@ def create_app(
     answers = AnswerCache(settings.answer_memory * _MIB, instruments.memory("answers"))
     # Each takes seconds, and memory.
     large_pages = Line(4, most_waiting=4)
+    # Each takes half a second of a processor, and a dozen queries.
+    moments = Line(2, most_waiting=64)
     shared = Shared(
         Views(store, heads),
         answers,
         Schedule(current_intervals, clock),
         large_pages,
+        moments,
         ZoneInfo(settings.tz),
         settings.events_lateness,
     )

@@ -6,6 +6,7 @@ and removals out; if a job rewrites history meanwhile (rule 8.3), the backup beg
 """
 
 import json
+import os
 import secrets
 import tarfile
 import time
@@ -62,8 +63,11 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
     BackupRefused for a file that exists, and for a store that lacks tables. DiskFull without room; BackupFailed when
     the file cannot be written, or when history is rewritten during every attempt.
     """
-    if path.exists():
+    # A link to nowhere, too: the file would take its place.
+    if os.path.lexists(path):
         raise BackupRefused(f"{path} exists. Name another file.")
+    if not os.access(path.parent, os.W_OK):
+        raise BackupRefused(f"{path.parent} is no folder that this user may write to. Name a file in another one.")
     if lacking := missing(store):
         raise BackupRefused(missing_message(lacking))
     with in_turn(store, "all", None, ONCE, what=BACKUP, expected=0):

@@ -67,8 +67,8 @@ def remove_command(
     ptoken, positions, routes. Snapshots go with their observations; those of positions and loans only from --start to
     the newest.
 
-    Observations are first written into CSV files, which `import` takes back as they were. The service goes on
-    meanwhile, and shows all of it or nothing. Example:
+    Observations are first written into CSV files, which `import` takes back as they were; simulated data comes back by
+    the command that is printed. The service goes on meanwhile, and shows all of it or nothing. Example:
 
     \b
         analytics-service remove price --symbol ATOM --start 2026-03-01 --end 2026-03-02 --dry-run

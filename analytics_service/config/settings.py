@@ -14,8 +14,8 @@ from analytics_service.config import values
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
-# Threads of a worker. Those that wait cost little, and a hundred clients that wait for pages leave some for others.
-WORKER_THREADS = 128
+# Threads of a worker. Those that wait cost little, and hundreds of clients that wait for pages leave some for others.
+WORKER_THREADS = 256
 # Variables that Kubernetes sets for the services of a cluster. Their names may have the prefix of our settings.
 _SERVICE_LINK = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"

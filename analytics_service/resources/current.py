@@ -14,7 +14,8 @@ from analytics_service.history.grid import require_order
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
-from analytics_service.http.answer import success
+from analytics_service.http.answer import Answer, success
+from analytics_service.http.answers import CacheKey
 from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored, named_ids
 from analytics_service.market.instants import instant, shown
@@ -108,6 +109,10 @@ class Current(SnapshotPath):
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """The family of the definitions of assets, if the answer describes assets."""
         return (ASSETS_FAMILY,) if self._declared.describes_assets else ()
+
+    def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
+        with nullcontext() if arguments["moment"] is None else self._shared.moments.turn():
+            return super()._answer(key, arguments, resolved)
 
     def view(self, arguments: Arguments) -> View:
         """The current view, or the view of the moment. EntityNotFound if a family that the answer is made from had no

@@ -98,13 +98,14 @@ def file_headers(form: Format, *names: object) -> Headers:
 @dataclass(frozen=True, slots=True)
 class Shared:
     """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
-    history are made one after the other in `large_pages` (rule 2.13). Jobs may change what is made from events
-    for `events_lateness` seconds."""
+    history wait in `large_pages` (rule 2.13), and states of the past in `moments`, so that the newest state waits for
+    a few of them at most (rule 8.9). Jobs may change what is made from events for `events_lateness` seconds."""
 
     views: Views
     answers: AnswerCache
     schedule: Schedule
     large_pages: Line
+    moments: Line
     zone: ZoneInfo = ZoneInfo("UTC")
     events_lateness: int = 0
 

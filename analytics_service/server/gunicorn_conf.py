@@ -23,7 +23,14 @@ from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import keys_at_start
 from analytics_service.server.address import SOCKETS
-from analytics_service.server.metrics_folder import MEMORY, begin_metrics
+from analytics_service.server.metrics_folder import (  # noqa: F401 - gunicorn finds the hooks here
+    MEMORY,
+    begin_metrics,
+    child_exit,
+    on_exit,
+    post_fork,
+    pre_fork,
+)
 from analytics_service.server.warm import warm_for_a_while
 from analytics_service.supervisor import end_with_parent
 

@@ -1,7 +1,13 @@
 """What operators see of a running service, on a bind of its own."""
 
+import os
+import re
+import signal
+from pathlib import Path
+
+from tests.acceptance.bare import answers, gunicorn
 from tests.acceptance.conftest import Service
-from tests.processes import until
+from tests.processes import PATIENCE, children, free_port, until
 
 _COUNT = 'analytics_request_seconds_count{route="%s",status="%s"}'
 
@@ -43,3 +49,24 @@ def test_requests_that_cannot_be_read_are_counted(service: Service) -> None:
     before = service.metrics().get(name, 0)
     assert service.get("/" + "a" * 9000)[0] == 414
     assert service.metrics()[name] == before + 1
+
+
+def files_of(worker: int) -> set[Path]:
+    """The files that a worker writes its metrics to."""
+    return {Path(name) for name in re.findall(r"\S+\.db$", Path(f"/proc/{worker}/maps").read_text("ascii"), re.M)}
+
+
+def test_a_new_worker_goes_on_with_the_files_of_one_that_was_killed_and_none_outlive_gunicorn(tmp_path: Path) -> None:
+    port = free_port()
+    with gunicorn(tmp_path, port, ANALYTICS_METRICS_BIND=f"127.0.0.1:{free_port()}") as process:
+        until(lambda: answers(port))
+        (killed,) = children(process.pid)
+        until(lambda: files_of(killed))
+        files = files_of(killed)
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: children(process.pid) not in ({killed}, set()) and answers(port))
+        (other,) = children(process.pid)
+        until(lambda: files_of(other) == files)
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    assert not any(file.parent.exists() for file in files)

@@ -215,4 +215,4 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulat
 def shared_with_nobody() -> Shared:
     """A body needs nothing that paths share."""
     nothing: Any = None
-    return Shared(nothing, nothing, nothing, nothing)
+    return Shared(nothing, nothing, nothing, nothing, nothing)

@@ -87,7 +87,7 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, interval=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.path = kind(Shared(Views(self.ledger, self.heads), AnswerCache(bound), schedule, Line(1)))
+        self.path = kind(Shared(Views(self.ledger, self.heads), AnswerCache(bound), schedule, Line(1), Line(1)))
         app = falcon.App(middleware=Middleware())
         errors.install(app)
         app.add_route("/api/{address}", self.path)
