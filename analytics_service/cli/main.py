@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from functools import cache
 from importlib import import_module
@@ -85,7 +86,7 @@ def cli() -> None:
 def main() -> None:
     logs.begin(os.environ)
     signal.signal(signal.SIGTERM, terminate)
-    threading.excepthook = quiet_interrupt
+    threading.excepthook = sys.unraisablehook = quiet_interrupt
     # A shell may start a background process with Ctrl-C ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)

@@ -64,11 +64,15 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def quiet_interrupt(died: threading.ExceptHookArgs) -> None:
-    """A hook for threads that die. On Ctrl-C Polars raises KeyboardInterrupt in any thread that it runs in; the main
-    thread is told, too, and unwinds the command."""
-    if not issubclass(died.exc_type, KeyboardInterrupt):
+def quiet_interrupt(died: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
+    """A hook for threads that die, and for generators that are given up. On Ctrl-C Polars raises KeyboardInterrupt in
+    any of them; the main thread is told, too, and unwinds the command."""
+    if issubclass(died.exc_type, KeyboardInterrupt):
+        return
+    if isinstance(died, threading.ExceptHookArgs):
         threading.__excepthook__(died)
+    else:
+        sys.__unraisablehook__(died)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def lay_out(table: Table, history: History, choice: ColumnChoice, *, percent: bo
     if own is not None:
         return own
     asset = _symbol_of(table.path, choice.symbol_from) if choice.symbol_from else choice.asset
-    time = _required(table, choice.time or "time", "--time")
+    time = _required(table, "time" if choice.time is None else choice.time, "--time")
     if (money := file_money(table.path.stem)) and not may_be_percent(history):
         raise ImportRefused(
             f"The name of {table.path} says {money}, and values are in USD. Convert them, or rename it."
@@ -143,6 +143,10 @@ def _required(table: Table, name: str, option: str) -> str:
     column = table.column(name)
     if column is None:
         shown = ", ".join(table.columns)[:200]
+        if len(table.columns) == 1 and (mark := re.search(r"[,;|\t]", shown)):
+            raise ImportRefused(
+                f"{table.path} has one column, {shown!r}. Say --separator {mark[0]!r} if it is several."
+            )
         raise ImportRefused(
             f"{table.path} has no column {name!r}, or several; it has {shown!r}. Name the column with {option}; for "
             f"files without a header there are recipes: {RECIPES}."

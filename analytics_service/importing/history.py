@@ -148,6 +148,8 @@ def _place(file: ReadFile) -> None:
         if interval and stamp == "begin":
             rows = rows.with_columns(observed_at=last_seconds(rows["begin"], interval, zone, now))
         elif interval:
+            # The end of a candle on a full minute is the first second after it.
+            rows = rows.with_columns(observed_at=pl.col("observed_at") - (pl.col("observed_at") % 60 == 0))
             ends = rows["observed_at"].cast(pl.Int64) + 1
             rows = rows.with_columns(begin=shifted(ends, f"-{interval}", zone).cast(pl.UInt32))
         if is_candles and (rows["observed_at"].cast(pl.Int64) - rows["begin"] < LEAST - 1).any():

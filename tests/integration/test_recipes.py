@@ -146,6 +146,7 @@ CHAIN = "0x2222222222222222222222222222222222222222"
 # Files of each layout, by the file that their recipe's command imports, and what is then served.
 CASES: Mapping[str, tuple[Files, Values]] = {
     "fred.csv": ({"fred.csv": "observation_date,DEXUSEU\n2024-01-01,.\n2024-01-02,1.09\n"}, {"EUR": {DAY2: "1.09"}}),
+    "pandas.csv": ({"pandas.csv": ",close\n2024-01-02,1.5\n"}, {"PDX": {DAY2: "1.5"}}),
     "yahoo.csv": (
         {"yahoo.csv": "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,187.1,188.4,183.8,185.6,184.7,82488700\n"
                       "2024-01-03,null,null,null,null,null,null\n"},
@@ -204,7 +205,7 @@ CASES: Mapping[str, tuple[Files, Values]] = {
         {"kurse.csv": "sep=;\nDatum;Schlusskurs\n02.01.2024;1.234,56\n03.01.2024;1.240,00\n"},
         {"DAX": {DAY2 - HOUR: "1234.56", DAY3 - HOUR: "1240"}},
     ),
-    "plain.csv": ({"plain.csv": "time;value\n02.01.2024;1234,56\n"}, {"KRS": {DAY2: "1234.56"}}),
+    "de.csv": ({"de.csv": "Datum;asset;Kurs\n02.01.2024;KRS;1234,56\n"}, {"KRS": {DAY2: "1234.56"}}),
     "split.csv": ({"split.json": json.dumps(SPLIT)}, {"SPL": {JAN2: "2.25"}}),
     "lake.csv": (
         {"lake/symbol=LKA/a.csv": f"time,close\n{JAN1},3\n", "lake/symbol=LKB/a.csv": f"time,close\n{JAN1},4\n"},

@@ -208,11 +208,12 @@ def test_what_differs_is_refused_with_what_to_do(
         ({"time": "date"}, 86_400),
         ({"stamp": "begin", "interval": "1m"}, 60),
         ({"time": "end", "stamp": "end", "interval": "1m"}, 60),
+        ({"time": "next", "stamp": "end", "interval": "1m"}, 60),
     ],
 )
 def test_a_candle_is_four_observations(tmp_path: Path, options: dict[str, Any], length: int) -> None:
-    """At its first second, after a third, after two thirds, and at its last second."""
-    text = "date,time,end,Open,High,Low,Close\n2024-01-01,1704067200,1704067259.999,1,9,0.5,2\n"
+    """At its first second, after a third, after two thirds, and at its last second, however files name its end."""
+    text = "date,time,end,next,Open,High,Low,Close\n2024-01-01,1704067200,1704067259.999,1704067260,1,9,0.5,2\n"
     content = loaded(written(tmp_path, text), candles=True, asset="A", **options)
     expected = [(0, D(1)), (length // 3, D(9)), (length * 2 // 3, D("0.5")), (length - 1, D(2))]
     assert [(second - 1_704_067_200, value) for _, second, value in content.rows.iter_rows()] == expected
