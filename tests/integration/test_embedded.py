@@ -496,10 +496,17 @@ def test_the_service_may_use_engines_within_the_server_and_researchers_none(serv
 def test_reading_tables_of_the_system_makes_no_files(server: Settings, database: str) -> None:
     """Two of them write the memory's map into /tmp before they answer, under a name that anybody can guess."""
     names = researched(server, "SELECT name FROM system.tables WHERE database = 'system'")[1].split()
-    assert {"one", "parts", "query_log"} <= {*names}
-    answers = {name: researched(server, f"SELECT 1 FROM system.`{name}` LIMIT 1")[1] for name in names}
+    assert {"one", "parts"} <= {*names}
+    answers = dict[str, str]()
+    for name in names:
+        # Some take long on a busy server.
+        with suppress(TimeoutError):
+            answers[name] = researched(server, f"SELECT 1 FROM system.`{name}` LIMIT 1")[1]
+    running = "SELECT count() FROM system.processes WHERE user = 'researcher'"
+    until(lambda: researched(server, running)[1] == "1\n")
+    assert len(answers) > 0.9 * len(names)
     assert not [*Path(tempfile.gettempdir()).glob(f"*.{read_running(server.data_dir).server}.*")]
-    for name in ("databases", "tables", "columns", "functions", "settings", "processes", "parts", "query_log"):
+    for name in ("databases", "tables", "columns", "functions", "settings", "processes", "parts"):
         assert answers[name] == "1\n"
 
 

@@ -17,7 +17,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.history.formats import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
 from tests.integration.routes import HISTORY, LOANS, NOON, PRICES, Client, at, client_of, expect_error
-from tests.integration.test_rates import imported, rate_file
+from tests.integration.test_rates import imported
 
 CSV, ARROW, PARQUET = "text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
 MEDIA = {"csv": CSV, "arrow": ARROW, "parquet": PARQUET}
@@ -234,7 +234,7 @@ def test_assets_without_prices_have_the_symbols_of_their_definitions(
     settings: Settings, store: Store, tmp_path: Any
 ) -> None:
     """Definitions are shown with prices; a store of imported rates has none."""
-    imported(store, rate_file(tmp_path, f"{NOON},AAA,0xa,18,True,True,0.1,0.25,99"))
+    imported(store, tmp_path, f"{NOON},0xa,0.1")
     answer = get(
         client_of(settings, store), "/api/v1/markets/lend/rate-history", f"{HISTORY}&format=csv&limit=1&offset=24"
     )

@@ -100,7 +100,7 @@ def test_each_file_and_folder_that_a_statement_writes_is_synced_and_the_rest_may
         for file in unsynced:
             file.write_bytes(b"")
         os.kill(killed, signal.SIGKILL)
-        until(lambda: server_pid(settings) != killed)
+        until(lambda: (running := read_running(settings.data_dir)) is not None and running.server != killed)
     with clickhouse(Settings(data_dir=tmp_path / "data"), "pytest") as settings, client(settings) as own:
         assert unsynced
         assert contents(own) == whole

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
-from analytics_service.clickhouse.client import connect
+from analytics_service.clickhouse.client import connect, pools_for
 from analytics_service.clickhouse.cluster import Layout
 from analytics_service.clickhouse.columns import SnapshotTable
 from analytics_service.clickhouse.connection import Store
@@ -328,6 +328,7 @@ def test_no_statement_inserts_asynchronously(settings: Settings) -> None:
     sql = "SELECT getSetting('async_insert')"
     with clickhouse.client(replace(settings, clickhouse_database="default")) as own:
         assert own.command(sql) == "true"
-    service, _ = connect(settings)
+    pools = pools_for(settings)
+    service, _ = connect(settings, pools)
     assert service.command(sql, use_database=False) == "false"
-    service.close_connections()
+    pools.clear()
