@@ -16,7 +16,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.supervisor import Child, start_python
 
 SERVICE = "analytics_service.wsgi:app"
-_READY_SECONDS = 60
+_READY_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
