@@ -130,7 +130,9 @@ class Line(Gate):
         if not waits_in_line():
             yield
             return
-        if not self._enters_at_once():
+        with self._lock:
+            enters = self._takes_free()
+        if not enters:
             with self.place():
                 self._wait()
         try:
@@ -154,10 +156,6 @@ class Line(Gate):
     def refusal(self) -> Busy | StoreUnavailable:
         """The error of a thread whose time is over."""
         return StoreUnavailable(self.cause) if self.cause else Busy()
-
-    def _enters_at_once(self) -> bool:
-        with self._lock:
-            return self._takes_free()
 
     def _takes_free(self) -> bool:
         """Whether a turn was free, and is taken. StoreUnavailable while the line is closed."""
@@ -263,21 +261,18 @@ def _result(future: Future[_T]) -> _T:
     budget = _BUDGET.get()
     gate = _OPEN if budget is None or budget.gate is None else budget.gate
     with gate.place():
-        return _waited(future, budget)
-
-
-def _waited(future: Future[_T], budget: _Budget | None) -> _T:
-    while True:
-        try:
-            return future.result(None if budget is None else min(seconds_left() or 0.0, _GLANCE))
-        except TimeoutError:
-            if future.done():
-                # At the last moment; or what made it has raised a TimeoutError.
-                return future.result()
-        if budget is not None and budget.gate is not None and budget.gate.cause:
-            raise StoreUnavailable(budget.gate.cause)
-        if seconds_left() == 0:
-            raise Busy
+        while True:
+            left = seconds_left()
+            try:
+                return future.result(None if left is None else min(left, _GLANCE))
+            except TimeoutError:
+                if future.done():
+                    # At the last moment; or what made it has raised a TimeoutError.
+                    return future.result()
+            if gate.cause:
+                raise StoreUnavailable(gate.cause)
+            if left == 0:
+                raise Busy
 
 
 class Part(Generic[_T]):

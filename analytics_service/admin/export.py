@@ -79,6 +79,14 @@ def _converted(name: str, kind: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportFile:
+    """A file to write, in one of FORMATS."""
+
+    path: Path
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
 class RowQuery:
     """Rows to write: the placeholders of the query `export_rows`, and the range [since, until) of their times (unix
     seconds)."""
@@ -101,7 +109,7 @@ def find_view(store: Store, name: str) -> ExportedView:
     return ExportedView(known[name], views[known[name]], histories.get(known[name]))
 
 
-def export(store: Store, view: ExportedView, path: Path, suffix: str, span: tuple[int, int], reporter: Reporter) -> int:
+def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, int], reporter: Reporter) -> int:
     """Write the rows of [start, end) (unix seconds) that readers are shown, and return their number.
 
     ExportFailed when the file cannot be written, or when history is rewritten during every attempt.
@@ -111,9 +119,9 @@ def export(store: Store, view: ExportedView, path: Path, suffix: str, span: tupl
         until = min(span[1], _shown_until(view, ledger)) if view.time else FOREVER
         bounds = {"since": span[0] if view.time else 0, "until": until}
         heads = [head for name, head in ledger.heads.items() if not view.history or name == view.history.family]
-        reporter.stage(f"Writing {path.name}", 0)
+        reporter.stage(f"Writing {file.path.name}", 0)
         query = RowQuery(view.parts, bounds)
-        with suppress(Superseded), writing_rows(store, query, path, suffix, reporter) as rows:
+        with suppress(Superseded), writing_rows(store, query, file, reporter) as rows:
             require_unchanged(store, *heads)
             return rows
     raise ExportFailed("History is rewritten again and again. Export when that is over.")
@@ -129,28 +137,28 @@ def _shown_until(view: ExportedView, ledger: Ledger) -> int:
 
 
 @contextmanager
-def writing_rows(store: Store, query: RowQuery, path: Path, suffix: str, reporter: Reporter) -> Iterator[int]:
+def writing_rows(store: Store, query: RowQuery, file: ExportFile, reporter: Reporter) -> Iterator[int]:
     """Rows in a new file, which gets its name when the block ends without an error. Yields their number.
 
     ExportFailed if the file cannot be written, StoreUnavailable if ClickHouse broke off its answer.
     """
     try:
-        with NewFile(path, _MODE) as new:
-            if suffix == "parquet":
+        with NewFile(file.path, _MODE) as new:
+            if file.format == "parquet":
                 _receive(store, query, new, _PARQUET, reporter)
                 yield _count(pl.scan_parquet(new.part))
-            elif suffix == "arrow":
+            elif file.format == "arrow":
                 _receive(store, query, new, _ARROW, reporter)
                 yield _count(pl.scan_ipc(new.part))
             else:
-                with NewFile(path) as arrow:
+                with NewFile(file.path) as arrow:
                     _receive(store, query, arrow, _ARROW, reporter)
                     rows = pl.scan_ipc(arrow.part)
                     rows.with_columns(escaped(pl.col(pl.String))).sink_csv(new.part, datetime_format=_TIME)
                     yield _count(rows)
             new.keep()
     except OSError as error:
-        raise ExportFailed(f"{path} cannot be written ({error.strerror or error}).") from error
+        raise ExportFailed(f"{file.path} cannot be written ({error.strerror or error}).") from error
 
 
 def _count(rows: pl.LazyFrame) -> int:

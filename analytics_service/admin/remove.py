@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from analytics_service.admin.export import ExportedView, RowQuery, writing_rows
+from analytics_service.admin.export import ExportedView, ExportFile, RowQuery, writing_rows
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.clickhouse.retries import Reporter
@@ -143,7 +143,7 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
     path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")
     reporter.stage(f"Writing {path.name}", 0)
     try:
-        with writing_rows(store, query, path, "csv", reporter):
+        with writing_rows(store, query, ExportFile(path, "csv"), reporter):
             return path
     except ExportFailed as error:
         raise RemovalRefused(f"{error} Nothing was removed. Name another folder with --into.") from error

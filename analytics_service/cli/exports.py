@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from analytics_service.admin.export import FORMATS, export, find_view
+from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
 from analytics_service.cli.context import ProgressBars, load_settings, open_store_to_read, patient, store_location
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
@@ -58,5 +58,5 @@ def export_command(
         if store is None:
             raise ExportRefused(f"There is no data in {store_location(settings)}.")
         with explaining_stop(f"The export was stopped. {file} was not written."):
-            rows = export(store, find_view(store, view), file, chosen, span, bars)
+            rows = export(store, find_view(store, view), ExportFile(file, chosen), span, bars)
     click.echo(f"Wrote {rows:,} rows to {file} ({file.stat().st_size:,} bytes).")

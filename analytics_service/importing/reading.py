@@ -132,7 +132,7 @@ def _blocks(path: Path) -> Iterator[tuple[bytes, int]]:
 def _csv_table(path: Path, size: int, separator: str) -> Table:
     header, _, _ = next((block for block, _ in _blocks(path)), b"").partition(b"\n")
     columns = _fields(path, 1, header, separator)
-    return Table(path, columns, size, "line", partial(_csv_batches, path, columns, separator))
+    return Table(path, columns, size, "line", _Csv(path, columns, separator).batches)
 
 
 def _fields(path: Path, line: int, content: bytes, separator: str) -> list[str]:
@@ -146,43 +146,46 @@ def _fields(path: Path, line: int, content: bytes, separator: str) -> list[str]:
         raise _other_layout(path, line, "has a quote that is not closed, or text beside one") from None
 
 
-def _csv_batches(path: Path, columns: Sequence[str], separator: str, wanted: Sequence[str]) -> Batches:
-    schema = {f"column_{number}": pl.String() for number in range(len(columns))}
-    names = [pl.col(f"column_{columns.index(name)}").alias(name) for name in wanted]
-    require_shape, line = partial(_require_shape, path, columns, separator), 1
-    for block, size in _blocks(path):
-        # The first line that Polars sees tells it the number of fields, so it must not be blank.
-        lines = (block.partition(b"\n")[2] if line == 1 else block).lstrip(b"\r\n")
-        line += block.removesuffix(lines).count(b"\n")
-        try:
-            rows = pl.read_csv(lines, has_header=False, separator=separator, schema=schema, raise_if_empty=False)
-        except pl.exceptions.PolarsError as error:
-            require_shape(line, lines)
-            raise _other_layout(path, line, "begins lines that are not CSV") from error
-        if b'"' in lines and rows.height != lines.count(b"\n") + (not lines.endswith(b"\n")):
-            require_shape(line, lines)
-        if columns and rows[:, -1].null_count():
-            # Polars fills up short lines.
-            require_shape(line, lines, rows[:, -1].is_null())
-        yield rows.select(names).with_row_index("line", line), size
-        line += rows.height
+@dataclass(frozen=True, slots=True)
+class _Csv:
+    """A CSV file whose first line names the columns."""
 
+    path: Path
+    columns: Sequence[str]
+    separator: str
 
-def _require_shape(
-    path: Path,
-    columns: Sequence[str],
-    separator: str,
-    first: int,
-    lines: bytes,
-    suspects: Iterable[bool] = repeat(True),
-) -> None:
-    """ImportRefused for the first suspect line that does not have a field for each column; blank lines are none."""
-    for line, (content, is_suspect) in enumerate(zip(lines.split(b"\n"), suspects, strict=False), first):
-        fields = _fields(path, line, content, separator) if is_suspect else []
-        if fields and len(fields) != len(columns):
-            shown = separator.join(fields)[:_SHOWN]
-            fault = f"has {len(fields)} fields, and line 1 names {len(columns)} columns: {shown!r}"
-            raise _other_layout(path, line, fault)
+    def batches(self, wanted: Sequence[str]) -> Batches:
+        """The wanted columns of a block of lines after the other."""
+        schema = {f"column_{number}": pl.String() for number in range(len(self.columns))}
+        names = [pl.col(f"column_{self.columns.index(name)}").alias(name) for name in wanted]
+        line = 1
+        for block, size in _blocks(self.path):
+            # The first line that Polars sees tells it the number of fields, so it must not be blank.
+            lines = (block.partition(b"\n")[2] if line == 1 else block).lstrip(b"\r\n")
+            line += block.removesuffix(lines).count(b"\n")
+            try:
+                rows = pl.read_csv(
+                    lines, has_header=False, separator=self.separator, schema=schema, raise_if_empty=False
+                )
+            except pl.exceptions.PolarsError as error:
+                self._require_shape(line, lines)
+                raise _other_layout(self.path, line, "begins lines that are not CSV") from error
+            if b'"' in lines and rows.height != lines.count(b"\n") + (not lines.endswith(b"\n")):
+                self._require_shape(line, lines)
+            if self.columns and rows[:, -1].null_count():
+                # Polars fills up short lines.
+                self._require_shape(line, lines, rows[:, -1].is_null())
+            yield rows.select(names).with_row_index("line", line), size
+            line += rows.height
+
+    def _require_shape(self, first: int, lines: bytes, suspects: Iterable[bool] = repeat(True)) -> None:
+        """ImportRefused for the first suspect line that does not have a field for each column; blank lines are none."""
+        for line, (content, is_suspect) in enumerate(zip(lines.split(b"\n"), suspects, strict=False), first):
+            fields = _fields(self.path, line, content, self.separator) if is_suspect else []
+            if fields and len(fields) != len(self.columns):
+                shown = self.separator.join(fields)[:_SHOWN]
+                fault = f"has {len(fields)} fields, and line 1 names {len(self.columns)} columns: {shown!r}"
+                raise _other_layout(self.path, line, fault)
 
 
 def _json_table(path: Path, size: int) -> Table:

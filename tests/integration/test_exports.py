@@ -15,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from analytics_service.admin.export import export, find_view
+from analytics_service.admin.export import ExportFile, export, find_view
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import Parts
 from analytics_service.config.settings import Settings
@@ -37,7 +37,7 @@ EXACT = Decimal("12345678901234567890.123456789012345678")
 
 def exported(store: Store, path: Path, name: str, suffix: str = "parquet", since: int = 0, until: int = FOREVER) -> int:
     """Export a view, and return the number of its rows."""
-    return export(store, find_view(store, name), path, suffix, (since, until), Silent())
+    return export(store, find_view(store, name), ExportFile(path, suffix), (since, until), Silent())
 
 
 def rows(path: Path) -> list[tuple[str, int, Decimal]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics_service.admin.export import FORMATS, export, find_view
+from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
 from analytics_service.clickhouse.connection import Store
 from analytics_service.importing.columns import ColumnChoice
 from analytics_service.importing.events import EventRequest, load_events
@@ -40,7 +40,7 @@ def page(client: Client, path: str, name: str, query: str = PAGE) -> bytes:
 
 def bring_out(store: Store, view: str, path: Path) -> None:
     """Export a view in the format of the file's suffix."""
-    export(store, find_view(store, view), path, path.suffix[1:], (0, FOREVER), Progress())
+    export(store, find_view(store, view), ExportFile(path, path.suffix[1:]), (0, FOREVER), Progress())
 
 
 def bring(store: Store, history: History, *files: Path) -> None:
