@@ -7,7 +7,7 @@ CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher{on_cluster};
 
 ALTER SETTINGS PROFILE analytics_researcher{on_cluster} SETTINGS
     max_threads = {threads} MAX {threads},
-    max_execution_time = 300 MIN 1 MAX 300,
+    max_execution_time = 60 MIN 1 MAX 300,
     join_use_nulls = 1,
     {fixed};
 

@@ -5,19 +5,22 @@
     SELECT maxIf((at, version), at <= instant)
     FROM snapshot
     WHERE family = 'markets' AND kind IN ('job', 'backfill')
-    HAVING NOT throwIf(min(at) > instant, 'This time is before the first snapshot of markets')
+    HAVING NOT throwIf(min(at) > instant, concat('Snapshots of markets begin at ', (
+        SELECT toString(min(at)) FROM snapshot WHERE family = 'markets' AND kind IN ('job', 'backfill'))))
 ) AS markets,
 (
     SELECT maxIf((at, version), at <= instant)
     FROM snapshot
     WHERE family = 'ptoken' AND kind IN ('job', 'backfill')
-    HAVING NOT throwIf(min(at) > instant, 'This time is before the first snapshot of the protocol token')
+    HAVING NOT throwIf(min(at) > instant, concat('Snapshots of the protocol token begin at ', (
+        SELECT toString(min(at)) FROM snapshot WHERE family = 'ptoken' AND kind IN ('job', 'backfill'))))
 ) AS ptoken,
 (
     SELECT maxIf(at, at <= instant)
     FROM snapshot
     WHERE family = 'positions'
-    HAVING NOT throwIf(min(at) > instant, 'This time is before the first snapshot of positions')
+    HAVING NOT throwIf(min(at) > instant, concat('Snapshots of positions begin at ', (
+        SELECT toString(min(at)) FROM snapshot WHERE family = 'positions')))
 ) AS known,
 (SELECT any(asset_id) FROM ptoken_state WHERE observed_at = ptoken.1 AND version = ptoken.2) AS ptoken_id,
 {prices},

@@ -4,7 +4,8 @@
     SELECT toDateTime(least(instant, max(last_observed_at)), 'UTC')
     FROM snapshot
     WHERE family = 'prices' AND kind != 'assets'
-    HAVING NOT throwIf(min(first_observed_at) > instant, 'This time is before the first price')
+    HAVING NOT throwIf(min(first_observed_at) > instant, concat('Prices begin at ', (
+        SELECT toString(min(first_observed_at)) FROM snapshot WHERE family = 'prices' AND kind != 'assets')))
 ) AS moment,
 -- The snapshot that says how old a price is. Nothing says so of imported history alone.
 (SELECT maxOrNull(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,

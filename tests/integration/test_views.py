@@ -309,7 +309,7 @@ EARLY = "time = '2025-03-01T09:59:59Z'"
 )
 def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: str) -> None:
     """Which of several families is named depends on ClickHouse."""
-    with pytest.raises(DatabaseError, match=r"This time is before the first (price|snapshot of)"):
+    with pytest.raises(DatabaseError, match=r"(Prices|Snapshots of .+) begin at 2025-03-01 10:00:00"):
         simulated.rows(f"SELECT * FROM {view.format(EARLY)}")
 
 
