@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 import polars as pl
 
-from analytics_service.market.book import IS_OWING, NEAR, AccountValues, Valuation
+from analytics_service.market.book import IS_OWING, NEAR, Valuation
+from analytics_service.market.health import AccountValues
 from analytics_service.market.health_bands import health_of
 from analytics_service.market.kinds import Address, Index, Ratio, Usd
 from analytics_service.market.liquidation import LiquidationPrice, Liquidations
-from analytics_service.market.values import ZERO, fraction, rounded
+from analytics_service.market.values import ZERO, fraction, known_rounded
 
 # The greatest debt or collateral comes first, but the least health.
 Order = Literal["debt", "health", "collateral"]
@@ -45,11 +46,10 @@ def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, ad
     of address and index."""
     config = valuation.terms.config
     is_listed = pl.lit(True) if address is None else valuation.book.accounts["address"] == address
-    unknown = valuation.unknown_owing
     rows = (
         valuation.sums.with_columns(health=health_of(config))
         .with_row_index("account")
-        .filter(IS_OWING | pl.col("account").is_in(unknown), is_listed)
+        .filter(IS_OWING | (valuation.unknown & valuation.owing), is_listed)
         .select("account", key=pl.when(IS_OWING).then(pl.col(order)))
         .sort("key", descending=order != "health", nulls_last=True, maintain_order=True)
     )
@@ -58,10 +58,11 @@ def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, ad
 
     def key(entry: tuple[int, AccountValues]) -> tuple[bool, Decimal, int]:
         account, values = entry
-        if account in unknown:
+        health = values.health(config).result
+        if health is None:
             return True, ZERO, account
         if order == "health":
-            return False, values.health(config).result, account
+            return False, health, account
         return False, (values.debt if order == "debt" else values.collateral).copy_negate(), account
 
     first = offset - int(candidates["row"][0]) if exact else 0
@@ -80,14 +81,14 @@ def _with_neighbours(rows: pl.DataFrame, limit: int, offset: int) -> pl.DataFram
 
 def _borrower(liquidations: Liquidations, valuation: Valuation, account: int, values: AccountValues) -> Borrower:
     address, index = valuation.book.accounts.row(account)
-    is_known = account not in valuation.unknown
-    collateral, debt = valuation.known_value(account, "collateral"), valuation.known_value(account, "debt")
+    collateral, debt = values.known("collateral"), values.known("debt")
+    health = values.health(valuation.terms.config).result
     return Borrower(
         address=address,
         account_index=index,
-        collateral_value=None if collateral is None else rounded(collateral),
-        debt_value=None if debt is None else rounded(debt),
+        collateral_value=known_rounded(collateral),
+        debt_value=known_rounded(debt),
         ltv=fraction(debt, collateral) if collateral and debt is not None else None,
-        health=values.health(valuation.terms.config).result if is_known else None,
-        liquidation=liquidations.of(account),
+        health=health,
+        liquidation=liquidations.of(account, is_known=health is not None),
     )

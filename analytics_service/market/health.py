@@ -1,17 +1,91 @@
-"""Health of a borrow account (rule 6.4)."""
+"""Values and health of a borrow account (rules 6.4 and 6.8), for one address and for all alike."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal, Protocol
 
+from analytics_service.market.assets import Asset
 from analytics_service.market.kinds import Ratio
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Stake
-from analytics_service.market.ptoken import StakingPool
-from analytics_service.market.values import EXACT, ZERO, exact_value, fraction, total
+from analytics_service.market.prices import Prices
+from analytics_service.market.ptoken import Ptoken
+from analytics_service.market.values import EXACT, ZERO, fraction, total
 
 INFINITE = Decimal("Infinity")
+Side = Literal["collateral", "debt", "stake"]
+
+
+class Rules(Protocol):
+    """What the values and the health of accounts depend on, other than prices. Mappings are by asset id."""
+
+    @property
+    def assets(self) -> Mapping[str, Asset]: ...
+
+    @property
+    def markets(self) -> Mapping[str, Market]: ...
+
+    @property
+    def config(self) -> GlobalConfig: ...
+
+    @property
+    def ptoken(self) -> Ptoken: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What items have in common: their side of an account, their asset or staking pool, and their own liquidation LTV,
+    if they have one."""
+
+    side: Side
+    asset_id: str = ""
+    pool: int = 0
+    own_ltv: Decimal | None = None
+
+    def priced_by(self, rules: Rules) -> str:
+        """The asset whose price values the group."""
+        return rules.ptoken.asset_id if self.side == "stake" else self.asset_id
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a denom unit of a group adds to an account: its USD value, weighted if it is staked, and the liquidation LTV
+    of collateral. `hides` tells whether health is unknown with any of the group."""
+
+    value: Decimal = ZERO
+    ltv: Decimal = ZERO
+    is_priced: bool = True
+    hides: bool = False
+
+
+def unit_of(group: Group, rules: Rules, prices: Prices) -> Unit:
+    """A unit of a group. Without a price it is worth 0, and hides health if it is owed or if the price was lost. A
+    stake that adds nothing to health does not hide it."""
+    asset_id = group.priced_by(rules)
+    price = prices.get(asset_id)
+    if price is not None and (group.side == "stake" or asset_id in rules.assets):
+        return unit_at(group, rules, price)
+    is_lost = price is None and asset_id in prices
+    counts = group.side != "stake" or bool(_weight(group, rules) and rules.config.staking_health_modifier)
+    return Unit(is_priced=False, hides=group.side == "debt" or (is_lost and counts))
+
+
+def unit_at(group: Group, rules: Rules, price: Decimal) -> Unit:
+    """A unit of a group at a price of its asset; nothing if that is not defined."""
+    asset = rules.assets.get(group.priced_by(rules))
+    if group.side == "stake":
+        return Unit(EXACT.multiply(EXACT.scaleb(price, -asset.decimals_denom if asset else 0), _weight(group, rules)))
+    value = EXACT.scaleb(price, -asset.decimals_denom) if asset else ZERO
+    if group.side == "debt":
+        return Unit(value)
+    market = rules.markets.get(group.asset_id)
+    market_ltv = market.collateral.config.liquidation_ltv if market and market.collateral else ZERO
+    return Unit(value, market_ltv if group.own_ltv is None else group.own_ltv)
+
+
+def _weight(group: Group, rules: Rules) -> Decimal:
+    """The health weight of a stake: that of its pool, 0 if the protocol token does not list it."""
+    return next((pool.health_weight for pool in rules.ptoken.pools if pool.index == group.pool), ZERO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +107,52 @@ class UnknownHealth:
     base = boost = result = None
 
 
-def liquidation_ltv(own: Decimal | None, market: Market | None) -> Decimal:
-    """The liquidation LTV that counts for collateral: its own, else that of its market; 0 without either."""
-    if own is not None:
-        return own
-    return market.collateral.config.liquidation_ltv if market and market.collateral else ZERO
+@dataclass(frozen=True, slots=True)
+class AccountValues:
+    """Exact USD values of an account: each collateral with its liquidation LTV, all debts, and the weighted stakes.
+    `hidden` are the sides whose value is unknown; there, the value is of what is known."""
+
+    collaterals: Sequence[tuple[Decimal, Decimal]]
+    debt: Decimal
+    staked: Decimal
+    hidden: frozenset[Side] = frozenset()
+
+    @property
+    def collateral(self) -> Decimal:
+        return total(value for value, _ in self.collaterals)
+
+    @property
+    def secured(self) -> Decimal:
+        return total(EXACT.multiply(value, ltv) for value, ltv in self.collaterals)
+
+    def known(self, side: Literal["collateral", "debt"]) -> Decimal | None:
+        """The value of a side; None if it is unknown."""
+        if side in self.hidden:
+            return None
+        return self.debt if side == "debt" else self.collateral
+
+    def health(self, config: GlobalConfig) -> Health | UnknownHealth:
+        if self.hidden & {"collateral", "debt"} or (self.hidden and self.debt):
+            return UnknownHealth()
+        return account_health(self.collaterals, self.debt, self.staked, config)
+
+
+def account_values(items: Iterable[tuple[Group, Unit, int]]) -> AccountValues:
+    """The values of an account's items: their groups, the units of these, and amounts in denom units."""
+    collaterals: list[tuple[Decimal, Decimal]] = []
+    debt, staked = ZERO, ZERO
+    hidden: set[Side] = set()
+    for group, unit, amount in items:
+        value = EXACT.multiply(amount, unit.value)
+        if group.side == "collateral":
+            collaterals.append((value, unit.ltv))
+        elif group.side == "debt":
+            debt = EXACT.add(debt, value)
+        else:
+            staked = EXACT.add(staked, value)
+        if unit.hides and amount:
+            hidden.add(group.side)
+    return AccountValues(collaterals, debt, staked, frozenset(hidden))
 
 
 def account_health(
@@ -62,22 +177,3 @@ def _boost(collateral: Decimal, staked: Decimal, config: GlobalConfig) -> Decima
     if staked >= required:
         return config.staking_health_modifier
     return fraction(EXACT.multiply(config.staking_health_modifier, staked), required)
-
-
-def health_weighted_value(
-    stakes: Iterable[Stake],
-    account_index: int,
-    pools: Mapping[int, StakingPool],
-    decimals: int,
-    price: Decimal,
-) -> Decimal:
-    """USD value of the stakes on behalf of a borrow account, each times its pool's health weight; not rounded.
-
-    `pools` are by index. Stakes in other pools do not count.
-    """
-    weighted = (
-        EXACT.multiply(exact_value(stake.amount, decimals, price), pools[stake.pool].health_weight)
-        for stake in stakes
-        if stake.account_index == account_index and stake.pool in pools
-    )
-    return total(weighted)

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import polars as pl
 
-from analytics_service.market.book import IS_OWING, NEAR, Side, Valuation
+from analytics_service.market.book import IS_OWING, NEAR, Valuation
+from analytics_service.market.health import Side
 from analytics_service.market.kinds import Count, Usd
 from analytics_service.market.markets import GlobalConfig
-from analytics_service.market.values import EXACT, ZERO, rounded, total
+from analytics_service.market.values import EXACT, rounded, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Holdings:
 
     def value_in(self, valuation: Valuation, group: int) -> Decimal:
         """The exact USD value of one group, not rounded; 0 without a price."""
-        return EXACT.multiply(self.amounts[group], valuation.units[group] or ZERO)
+        return EXACT.multiply(self.amounts[group], valuation.units[group].value)
 
     def slice(self, valuation: Valuation) -> Slice:
         collateral, debt = (rounded(self.value(valuation, side)) for side in ("collateral", "debt"))
@@ -83,7 +84,7 @@ def health_bands(
     if near.len():
         exact = [valuation.values(account) for account in accounts.gather(near)]
         results = [values.health(valuation.terms.config).result for values in exact]
-        band = band.scatter(near, [bisect_right(bounds, result) for result in results])
+        band = band.scatter(near, [bisect_right(bounds, result) for result in results if result is not None])
         is_bad = is_bad.scatter(near, [values.debt > values.collateral for values in exact])
     return HealthBands(accounts, band, is_bad)
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from analytics_service.market.assumptions import changed
 from analytics_service.market.book import Book, Valuation
+from analytics_service.market.health import Unit, unit_at
 from analytics_service.market.health_bands import HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.kinds import Price, Ratio, Usd
 from analytics_service.market.risk import LIQUIDATION
@@ -71,22 +72,27 @@ class _Sums:
     proportional to each price that moves. `is_moving` tells which accounts these are."""
 
     def __init__(self, valuation: Valuation, steps: Sequence[Valuation]) -> None:
-        prices, groups = valuation.known, valuation.book.groups
+        prices, book = valuation.known, valuation.book
         moved = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
-        names = [valuation.asset_of(group) for group in groups]
-        groups_moved = [index for index, name in enumerate(names) if name in moved]
-        touched = valuation.book.items.filter(pl.col("group").is_in(groups_moved))["account"].unique()
-        self.is_moving = pl.zeros(valuation.book.accounts.height, pl.Boolean, eager=True).scatter(touched, True)
-        self.accounts = valuation.book.numbers.filter(self.is_moving)
-        self._fixed = valuation.sums_at(
-            [ZERO if name in moved else unit for name, unit in zip(names, valuation.units, strict=True)]
-        ).filter(self.is_moving)
-        self._moving: dict[str, pl.DataFrame] = {}
-        for name in moved.intersection(names):
-            units = [
-                valuation.unit(group, ONE) if name == own else ZERO for group, own in zip(groups, names, strict=True)
-            ]
-            self._moving[name] = valuation.sums_at(units).filter(self.is_moving)
+        names = [group.priced_by(valuation.terms) for group in book.groups]
+        self.is_moving = book.having(index for index, name in enumerate(names) if name in moved)
+        self.accounts = book.numbers.filter(self.is_moving)
+        self._fixed = self._of(
+            book, [Unit() if name in moved else unit for name, unit in zip(names, valuation.units, strict=True)]
+        )
+        self._moving = {
+            name: self._of(
+                book,
+                [
+                    unit_at(group, valuation.terms, ONE if own == name else ZERO)
+                    for group, own in zip(book.groups, names, strict=True)
+                ],
+            )
+            for name in moved.intersection(names)
+        }
+
+    def _of(self, book: Book, units: Sequence[Unit]) -> pl.DataFrame:
+        return book.sums(units).filter(self.is_moving)
 
     def at(self, step: Valuation) -> pl.DataFrame:
         """The columns of `Valuation.sums` at a step. They are no line in prices where a receipt token has no price,
@@ -96,7 +102,7 @@ class _Sums:
         sums = self._fixed
         for name, moving in self._moving.items():
             sums = sums + moving * float(step.known[name])
-        return sums
+        return sums.with_columns(is_known=~step.unknown.filter(self.is_moving))
 
 
 def _together(

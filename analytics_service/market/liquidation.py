@@ -12,6 +12,7 @@ from functools import partial
 from typing import Annotated
 
 from analytics_service.market.book import Valuation
+from analytics_service.market.health import Unit
 from analytics_service.market.kinds import AssetId, Price, Ratio
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.values import EXACT, ONE, ZERO, fraction, quantized_below_limit, rounded
@@ -21,7 +22,6 @@ _add, _subtract, _multiply, _divide = EXACT.add, EXACT.subtract, EXACT.multiply,
 _TOLERANCE = ONE.scaleb(-60)
 # S, C, D and W.
 _Numbers = tuple[Decimal, ...]
-_Units = list[Decimal | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Liquidations:
 
     def __init__(self, valuation: Valuation) -> None:
         self._valuation = valuation
-        self._units: dict[str, tuple[_Units, _Units]] = {}
+        self._units: dict[str, tuple[list[Unit], list[Unit]]] = {}
 
-    def of(self, account: int) -> list[LiquidationPrice]:
+    def of(self, account: int, *, is_known: bool) -> list[LiquidationPrice]:
         """Those of what an account's collaterals stand for, then of other debts; in both, the largest value first.
-        There are no prices if its health is unknown."""
-        of = LiquidationPrice if account in self._valuation.unknown else partial(self._of_asset, account)
+        There are no prices unless its health is known."""
+        of = partial(self._of_asset, account) if is_known else LiquidationPrice
         return [of(asset_id) for asset_id in self._assets_of(account)]
 
     def _assets_of(self, account: int) -> list[str]:
@@ -51,7 +51,7 @@ class Liquidations:
         values: dict[str, dict[str, Decimal]] = {"collateral": {}, "debt": {}}
         for index, amount in self._valuation.book.items_of(account):
             if (group := groups[index]).side in values:
-                side, value = values[group.side], _multiply(amount, units[index] or ZERO)
+                side, value = values[group.side], _multiply(amount, units[index].value)
                 asset_id = self._valuation.underlying(group.asset_id)
                 side[asset_id] = _add(side.get(asset_id, ZERO), value)
         by_value = (

@@ -8,20 +8,12 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated, Protocol
 
-from analytics_service.concurrency import Part
-from analytics_service.market.assets import Asset, unknown_asset
-from analytics_service.market.health import (
-    Health,
-    UnknownHealth,
-    account_health,
-    health_weighted_value,
-    liquidation_ltv,
-)
+from analytics_service.market.health import AccountValues, Group, Health, Rules, UnknownHealth, account_values, unit_of
 from analytics_service.market.kinds import Amount
-from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.lazy import lazy
 from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
 from analytics_service.market.prices import Prices
-from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
+from analytics_service.market.ptoken import Arrangement, StakingPool
 from analytics_service.market.rates import MarketRate, UnknownRate, net_rate, rate_of
 from analytics_service.market.shares import (
     Claim,
@@ -33,11 +25,11 @@ from analytics_service.market.shares import (
     redemptions,
 )
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
-from analytics_service.market.values import ONE, ZERO, exact_value, known_total, rounded
+from analytics_service.market.values import ZERO, known_rounded, known_total, known_value
 
 
-class MarketContext(Protocol):
-    """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
+class MarketContext(Rules, Protocol):
+    """Everything that a portfolio depends on, other than the position itself.
 
     In sums, means and health, unknown assets and assets that never had a price count as 0 USD, but a debt without a
     price makes health unknown. A price that is not known any more makes unknown what it is part of.
@@ -45,19 +37,7 @@ class MarketContext(Protocol):
     """
 
     @property
-    def assets(self) -> Mapping[str, Asset]: ...
-
-    @property
     def prices(self) -> Prices: ...
-
-    @property
-    def markets(self) -> Mapping[str, Market]: ...
-
-    @property
-    def config(self) -> GlobalConfig: ...
-
-    @property
-    def ptoken(self) -> Ptoken: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +69,12 @@ class BorrowTotals:
         debts = (Debt(debt.asset_id, debt.principal, debt.shares, rate_of(market)) for debt, market in rated)
         return cls(collaterals, tuple(debts), context)
 
-    @Part
+    @lazy
     def debts_net_rate(self) -> MarketRate | UnknownRate:
-        return net_rate((_value(debt.principal, debt.asset_id, self.context), debt.market_rate) for debt in self.debts)
+        return net_rate(
+            (known_rounded(value_of(debt.principal, debt.asset_id, self.context)), debt.market_rate)
+            for debt in self.debts
+        )
 
 
 @dataclass(frozen=True)
@@ -109,7 +92,7 @@ class BorrowAccount:
     def index(self) -> int:
         return self.account.index
 
-    @Part
+    @lazy
     def totals(self) -> BorrowTotals:
         markets, held = self.context.markets, self.account.collaterals
         return BorrowTotals.of(
@@ -121,38 +104,27 @@ class BorrowAccount:
             self.context,
         )
 
-    @Part
-    def debt(self) -> Decimal | None:
-        """Exact USD value of the debts; None if one has no price."""
-        context = self.context
-        return known_total(
-            None
-            if owed.principal and context.prices.get(owed.asset_id) is None
-            else value_of(owed.principal, owed.asset_id, context)
-            for owed in self.totals.debts
-        )
-
-    @Part
-    def health(self) -> Health | UnknownHealth:
-        context, ptoken = self.context, self.context.ptoken
-        posted = [
-            (
-                value_of(claim.principal, claim.asset_id, context),
-                liquidation_ltv(held.liquidation_ltv, context.markets.get(held.asset_id)),
-            )
-            for claim, held in zip(self.totals.collaterals, self.account.collaterals, strict=True)
+    @lazy
+    def values(self) -> AccountValues:
+        """The exact values of what it has and owes, and of the stakes for it."""
+        items = [
+            *(
+                (Group("collateral", held.asset_id, own_ltv=held.liquidation_ltv), claim.principal)
+                for held, claim in zip(self.account.collaterals, self.totals.collaterals, strict=True)
+            ),
+            *((Group("debt", owed.asset_id), owed.principal) for owed in self.totals.debts),
+            *(
+                (Group("stake", pool=stake.pool), stake.amount)
+                for stake in self.stakes
+                if stake.account_index == self.index
+            ),
         ]
-        collaterals = [(value, ltv) for value, ltv in posted if value is not None]
-        debt = self.debt
-        if debt is None or len(collaterals) < len(posted):
-            return UnknownHealth()
-        asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
-        price, pools = context.prices.get(ptoken.asset_id, ZERO), {pool.index: pool for pool in ptoken.pools}
-        unit = ONE if price is None else price
-        staked = health_weighted_value(self.stakes, self.index, pools, asset.decimals_denom, unit)
-        if price is None and debt and staked and context.config.staking_health_modifier:
-            return UnknownHealth()
-        return account_health(collaterals, debt, staked, context.config)
+        context = self.context
+        return account_values((group, unit_of(group, context, context.prices), amount) for group, amount in items)
+
+    @property
+    def health(self) -> Health | UnknownHealth:
+        return self.values.health(self.context.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +223,11 @@ class Portfolio:
     position: Position
     context: MarketContext
 
-    @Part
+    @lazy
     def accounts(self) -> tuple[BorrowAccount, ...]:
         return tuple(BorrowAccount(account, self.position.stakes, self.context) for account in self.position.accounts)
 
-    @Part
+    @lazy
     def totals(self) -> BorrowTotals:
         return BorrowTotals.of(
             claim_totals(claim for account in self.accounts for claim in account.totals.collaterals),
@@ -263,12 +235,12 @@ class Portfolio:
             self.context,
         )
 
-    @Part
+    @lazy
     def redeemed(self) -> Mapping[str, Redemption]:
         """What receipt tokens redeem, by their ids."""
         return redemptions(self.context.assets, self.context.markets.values())
 
-    @Part
+    @lazy
     def lends(self) -> Sequence[LendPool]:
         pools = []
         origins = {token_id: redemption.asset_id for token_id, redemption in self.redeemed.items()}
@@ -284,13 +256,14 @@ class Portfolio:
             pools.append(LendPool(lent.asset_id, rate_of(market), receipts, SplitAmount(*redeemed)))
         return pools
 
-    @Part
+    @lazy
     def lend_net_rate(self) -> MarketRate | UnknownRate:
         return net_rate(
-            (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
+            (known_rounded(value_of(lend.origin_equivalent.total, lend.asset_id, self.context)), lend.market_rate)
+            for lend in self.lends
         )
 
-    @Part
+    @lazy
     def by_asset(self) -> Sequence[AssetPosition]:
         """The assets that the address has in the markets, in ascending order of id. Claims are in the order of
         accounts."""
@@ -307,13 +280,13 @@ class Portfolio:
             for asset_id in sorted({*posted, *owed, *lends})
         ]
 
-    @Part
+    @lazy
     def wallet_value(self) -> Decimal | None:
         """USD value of the balances of known assets; None if a price in it is unknown."""
         values = (held_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
-        return known_total(None if value is None else rounded(value) for value in values)
+        return known_total(map(known_rounded, values))
 
-    @Part
+    @lazy
     def staking(self) -> Staking:
         """Without the pools in which the address has no stake."""
         position, ptoken = self.position, self.context.ptoken
@@ -344,17 +317,10 @@ def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime)
     )
 
 
-def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
-    value = value_of(amount, asset_id, context)
-    return None if value is None else rounded(value)
-
-
 def value_of(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
-    """None if the asset had a price that is not known any more (rule 4.8)."""
-    asset, price = context.assets.get(asset_id), context.prices.get(asset_id, ZERO)
-    if asset is None or not amount:
-        return ZERO
-    return None if price is None else exact_value(amount, asset.decimals_denom, price)
+    """The exact value; None if the asset had a price that is not known any more (rule 4.8)."""
+    asset = context.assets.get(asset_id)
+    return known_value(amount, asset.decimals_denom, context.prices.get(asset_id, ZERO)) if asset else ZERO
 
 
 def held_value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:

@@ -9,11 +9,12 @@ from typing import Annotated
 import polars as pl
 
 from analytics_service.market.assumptions import AssumedPrice
-from analytics_service.market.book import NEAR, Side, Terms, Valuation
+from analytics_service.market.book import NEAR, Terms, Valuation
+from analytics_service.market.health import Group, Side, unit_of
 from analytics_service.market.health_bands import BadDebt, HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.prices import Prices
-from analytics_service.market.shares import with_receipt_prices
+from analytics_service.market.shares import following_prices
 from analytics_service.market.values import EXACT, ONE, ZERO, rounded, total
 
 # Accounts of less health can be liquidated.
@@ -103,7 +104,7 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
         ]
 
     return Risk(
-        accounts=valuation.book.opened - len(valuation.unknown),
+        accounts=valuation.book.opened - int(valuation.unknown.sum()),
         indebted=indebted.slice(valuation),
         at_risk=at_risk.slice(valuation),
         liquidatable=liquidatable.slice(valuation),
@@ -138,16 +139,16 @@ def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal 
     """The items (see `book_of`) of all accounts whose health is below a bound, or that have what lost its price, and of
     few others, in a quarter of the time of a book of all. Stakes only add to health, and amounts are rounded down to
     whole denom units."""
-    prices = with_receipt_prices(quoted, terms.assets, terms.markets.values())
+    prices = following_prices(quoted, terms.redeemed)
     sides: list[tuple[str, str, float, float, float]] = []
     for asset_id, market in terms.markets.items():
-        asset, price = terms.assets.get(asset_id), prices.get(asset_id) or ZERO
-        unit = EXACT.scaleb(price, -asset.decimals_denom) if asset else ZERO
         if (posted := market.collateral) and posted.shares:
-            ltv = float(posted.config.liquidation_ltv)
-            sides.append(("collateral", asset_id, posted.balance / posted.shares, -float(unit), ltv))
+            unit = unit_of(Group("collateral", asset_id), terms, prices)
+            part = posted.balance / posted.shares
+            sides.append(("collateral", asset_id, part, -float(unit.value), float(unit.ltv)))
         if (owed := market.debt) and owed.shares:
-            sides.append(("debt", asset_id, owed.balance / owed.shares, float(unit), float(bound)))
+            unit = unit_of(Group("debt", asset_id), terms, prices)
+            sides.append(("debt", asset_id, owed.balance / owed.shares, float(unit.value), float(bound)))
     schema = {"kind": pl.String, "asset_id": pl.String, "part": pl.Float64, "value": pl.Float64, "factor": pl.Float64}
     amount = pl.col("amount").cast(pl.Float64) * pl.col("part")
     value = pl.col("value") * pl.coalesce(pl.col("liquidation_ltv").cast(pl.Float64), "factor")

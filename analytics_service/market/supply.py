@@ -9,7 +9,7 @@ from analytics_service.market.assets import Asset, AssetKind
 from analytics_service.market.kinds import Usd
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.prices import Prices
-from analytics_service.market.values import EXACT, ZERO, fraction, known_total, usd_value
+from analytics_service.market.values import EXACT, ZERO, fraction, known_rounded, known_total, known_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,7 @@ def utilization(market: Market) -> Decimal | None:
 
 def _values(market: Market, asset: Asset, price: Decimal | None) -> MarketValues:
     def value(amount: int) -> Decimal | None:
-        """Nothing is worth 0 at any price."""
-        if price is None:
-            return None if amount else ZERO
-        return usd_value(amount, asset.decimals_denom, price)
+        return known_rounded(known_value(amount, asset.decimals_denom, price))
 
     def pool(side: CollateralMarket | DebtMarket) -> SupplyPool:
         return SupplyPool(value(side.balance), value(side.shares))

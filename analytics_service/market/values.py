@@ -52,6 +52,17 @@ def exact_value(amount: int, decimals: int, price: Decimal) -> Decimal:
     return _scaleb(_multiply(amount, price), -decimals)
 
 
+def known_value(amount: int, decimals: int, price: Decimal | None) -> Decimal | None:
+    """The same; None if the price is unknown, but nothing is worth 0 at any price."""
+    if not amount:
+        return ZERO
+    return None if price is None else exact_value(amount, decimals, price)
+
+
+def known_rounded(value: Decimal | None) -> Decimal | None:
+    return None if value is None else rounded(value)
+
+
 def fraction(part: int | Decimal, whole: int | Decimal) -> Decimal:
     """Part / whole with at most 18 decimals; 0 if the whole is 0."""
     return rounded(_divide(part, whole)) if whole else ZERO

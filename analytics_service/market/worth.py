@@ -37,11 +37,10 @@ def _worth(metric: Metric, portfolio: Portfolio, accounts: list[BorrowAccount]) 
         return None if None in results else min((result for result in results if result is not None), default=INFINITE)
     if metric is Metric.DEPOSITS:
         return _deposits(portfolio, "total")
-    claims = (claim for one in accounts for claim in one.totals.collaterals)
-    posted = known_total(value_of(claim.principal, claim.asset_id, portfolio.context) for claim in claims)
+    posted = known_total(one.values.known("collateral") for one in accounts)
     if metric is Metric.COLLATERAL:
         return posted
-    owed = known_total(one.debt for one in accounts)
+    owed = known_total(one.values.known("debt") for one in accounts)
     if metric is Metric.DEBT:
         return owed
     if metric is Metric.LTV:

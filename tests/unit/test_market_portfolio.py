@@ -195,6 +195,15 @@ def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
     assert PORTFOLIO.wallet_value == D("1234.5")
 
 
+def test_stakes_count_for_their_own_account_with_the_weight_of_their_pool() -> None:
+    """2 PTK with weight 1 and 3 with weight 2 count as 8 PTK at 0.42 USD; a pool that is not listed adds nothing."""
+    stakes = tuple(
+        Stake(pool, account, amount, False, None, D(0))
+        for pool, account, amount in ((0, 0, 2_000_000), (1, 0, 3_000_000), (1, 2, 9_000_000), (7, 0, 9_000_000))
+    )
+    assert Portfolio(Position("a", (Account(0),), stakes=stakes), CONTEXT).accounts[0].values.staked == D("3.36")
+
+
 def test_staking_lists_only_pools_with_a_stake() -> None:
     staking = PORTFOLIO.staking
     assert (staking.asset_id, staking.bonding_sum, staking.unbonding_sum) == (PTK, 100_000_000, 2_000_000)

@@ -1,4 +1,4 @@
-"""Claims behind shares, health of accounts, weights of stakes, activity, and addresses."""
+"""Claims behind shares, health of accounts, and addresses."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.market.addresses import bech32_address, parse_address
-from analytics_service.market.health import Health, account_health, health_weighted_value
+from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -19,8 +19,7 @@ from analytics_service.market.markets import (
     GlobalConfig,
     Market,
 )
-from analytics_service.market.positions import Holding, Stake
-from analytics_service.market.ptoken import StakingPool
+from analytics_service.market.positions import Holding
 from analytics_service.market.shares import Claim, claim_totals, claims_of, principal_of
 
 D = Decimal
@@ -46,14 +45,6 @@ CONFIG = GlobalConfig(
 
 def debt_market(balance: int, shares: int) -> DebtMarket:
     return DebtMarket(DEBT, D(0), balance, shares, NOON, D(0))
-
-
-def stake(pool: int, account: int, amount: int) -> Stake:
-    return Stake(pool, account, amount, cascade=False, transition_at=None, last_stake_acc=D(0))
-
-
-def pool(index: int, health_weight: str) -> StakingPool:
-    return StakingPool(index, 86_400, D(1), D(1), D(health_weight), D(1), 0)
 
 
 def test_shares_represent_their_part_of_the_balance_rounded_down() -> None:
@@ -111,14 +102,6 @@ def test_health_is_secured_value_over_debt_plus_the_boost_of_the_stake(
 def test_the_boost_is_full_if_no_stake_is_required() -> None:
     free = replace(CONFIG, stake_collateral_ratio=D(0))
     assert account_health([(D(100), HALF)], D(60), D(0), free).boost == D("0.1")
-
-
-def test_stakes_count_for_their_own_account_with_the_weight_of_their_pool() -> None:
-    """2 tokens with weight 0.5 and 3 with weight 1.25 count as 4.75 tokens of 2 USD."""
-    stakes = [stake(0, 1, 2_000_000), stake(1, 1, 3_000_000), stake(1, 2, 9_000_000), stake(7, 1, 9_000_000)]
-    pools = {0: pool(0, "0.5"), 1: pool(1, "1.25")}
-    assert health_weighted_value(stakes, 1, pools, 6, D(2)) == D("9.5")
-    assert health_weighted_value(stakes, 3, pools, 6, D(2)) == 0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.health import Health, account_health, health_weighted_value
+from analytics_service.market.health import Health, account_health
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.positions import Account, Position
@@ -284,8 +284,9 @@ def healths(seed: str, at: datetime, account: Account, position: Position) -> He
         collateral = by_id[claim.asset_id].collateral
         assert collateral
         secured.append((worth(claim.asset_id, claim.principal), collateral.config.liquidation_ltv))
-    pools = {pool.index: pool for pool in source.ptoken(at).pools}
-    staked = health_weighted_value(position.stakes, account.index, pools, 6, usd[config.ptoken])
+    weights = {pool.index: pool.health_weight for pool in source.ptoken(at).pools}
+    stakes = (stake for stake in position.stakes if stake.account_index == account.index)
+    staked = total(worth(config.ptoken, stake.amount) * weights[stake.pool] for stake in stakes)
     owed = total(worth(claim.asset_id, claim.principal) for claim in claims_of(account.debts, by_id, "debt"))
     return account_health(secured, owed, staked, config)
 
