@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -10,6 +9,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.http.param import Param
 from analytics_service.market.assets import as_stored
+from analytics_service.market.lazy import lazy
 from analytics_service.market.portfolio import Portfolio, Unlocks, unlocks_at
 from analytics_service.present.positions import (
     ACCOUNT_COLLATERAL,
@@ -56,12 +56,12 @@ class UserView:
     view: View
     arguments: Arguments
 
-    @cached_property
+    @lazy
     def portfolio(self) -> Portfolio:
         """Its position with values, rates and health. Only its own rows are read; addresses share the rest."""
         return Portfolio(self.view.position(self.arguments["address"]), self.view)
 
-    @cached_property
+    @lazy
     def unlocks(self) -> Unlocks:
         """Its unlock arrangements at the snapshot's instant."""
         own = self.view.arrangements_of(self.arguments["address"])

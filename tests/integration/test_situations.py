@@ -19,6 +19,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event
+from analytics_service.market.health import INFINITE
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -28,8 +29,11 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
+from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.market.values import usd_value
+from analytics_service.market.worth import Metric, worth
+from analytics_service.state.view import Views
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.schema import view_names
 from jobs.registry import JOBS
@@ -286,9 +290,9 @@ class Asked:
             return list(own.query(sql, parameters=values).named_results())
 
     @cached_property
-    def accounts(self) -> dict[str, dict[str, Any]]:
-        """The rows of the view, by address."""
-        return {row["address"]: row for row in self.rows("SELECT * FROM account")}
+    def accounts(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """The rows of the view, by address and index."""
+        return {(row["address"], row["account_index"]): row for row in self.rows("SELECT * FROM account")}
 
     @cached_property
     def borrowers(self) -> dict[str, dict[str, Any]]:
@@ -315,15 +319,11 @@ def test_an_asset_with_27_decimals_is_exact(asked: Asked) -> None:
     shown = asked.borrowers[address("fine")]
     assert (shown["collateral_value"], shown["health"]) == ("1234.567890123456789012", health)
     assert asked.health("fine")["result"] == health
-    account = asked.accounts[address("fine")]
-    assert account["collateral_usd"] == pytest.approx(1234.567890123456789012, rel=1e-12)
-    assert account["health"] == pytest.approx(6.172839450617283945, rel=1e-12)
 
 
 def test_a_debt_of_the_smallest_unit_gives_a_huge_health(asked: Asked) -> None:
     """0.8 * 1,000 USD by 1e-18 USD."""
     assert asked.health("wei")["result"] == asked.borrowers[address("wei")]["health"] == "8" + "0" * 20
-    assert asked.accounts[address("wei")]["health"] == pytest.approx(8e20)
 
 
 EXTREMES = {
@@ -343,10 +343,8 @@ EXTREMES = {
 
 @pytest.mark.parametrize(("name", "expected"), EXTREMES.items())
 def test_extremes_have_their_values(asked: Asked, name: str, expected: tuple[str, ...]) -> None:
-    shown, account = asked.borrowers[address(name)], asked.accounts[address(name)]
+    shown = asked.borrowers[address(name)]
     assert tuple(shown[field] for field in ("collateral_value", "debt_value", "health")) == expected
-    near = [pytest.approx(float(value), rel=1e-12, abs=5e-19) for value in expected]
-    assert [account[column] for column in ("collateral_usd", "debt_usd", "health")] == near
 
 
 def test_a_cap_of_128_bits_is_a_number(asked: Asked) -> None:
@@ -357,13 +355,10 @@ def test_a_cap_of_128_bits_is_a_number(asked: Asked) -> None:
 def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
     health = asked.health("dark debt")
     assert (health["result"], health["extra"]["text"]["result"]) == (None, "N/A")
-    shown, account = asked.borrowers[address("dark debt")], asked.accounts[address("dark debt")]
+    shown = asked.borrowers[address("dark debt")]
     assert [*asked.borrowers][-2:] == [address("dark debt"), address("owing gift")]
     assert [shown[name] for name in ("collateral_value", "debt_value", "ltv", "health")] == ["100", None, None, None]
     assert shown["extra"]["text"]["health"] == "N/A"
-    assert [account[name] for name in ("collateral_usd", "debt_usd", "ltv", "health")] == [100, None, None, None]
-    (worth,) = asked.rows("SELECT * FROM account_value WHERE address = {a:String}", a=address("dark debt"))
-    assert (worth["collateral_usd"], worth["debt_usd"], worth["net_usd"], worth["unpriced"]) == (100, None, None, 1)
     for metric, value in (("collateral", "100"), ("debt", None), ("net-value", None), ("ltv", None), ("health", None)):
         course = f"metric={metric}&end=2025-03-01&period=d"
         assert asked.points(f"users/{address('dark debt')}/history", course) == [value], metric
@@ -379,9 +374,9 @@ def test_debt_that_never_had_a_price_makes_health_unknown(asked: Asked) -> None:
 
 def test_collateral_that_never_had_a_price_counts_as_nothing(asked: Asked) -> None:
     """0.8 * 100 USD by 10 USD."""
-    shown, account = asked.borrowers[address("dark collateral")], asked.accounts[address("dark collateral")]
+    shown = asked.borrowers[address("dark collateral")]
     assert (shown["collateral_value"], shown["health"]) == ("100", "8")
-    assert (account["collateral_usd"], account["health"], account["unpriced_collaterals"]) == (100, 8, 1)
+    assert asked.accounts[address("dark collateral"), 0]["unpriced_collaterals"] == 1
     # And those of the gift.
     assert asked.get("analytics/market/risk")["unpriced_collateral_accounts"] == 3
 
@@ -470,7 +465,7 @@ def test_a_receipt_token_of_a_price_beyond_what_is_stored_has_none(asked: Asked)
     assert shown["state"]["extra"]["value"]["price"] is None
     assert asked.rows("SELECT price FROM price_now WHERE symbol = 'RGIFT'") == [{"price": None}]
     for name in ("gift", "owing gift"):
-        assert asked.health(name)["result"] is asked.accounts[address(name)]["health"] is None
+        assert asked.health(name)["result"] is asked.accounts[address(name), 0]["health"] is None
     # It hides no risk of others.
     (row,) = asked.rows("SELECT max(observed_at) AS at FROM debt_at_risk")
     assert row["at"] == instant_of(HOURS[-1])
@@ -559,6 +554,40 @@ def test_a_negative_rate_is_stored_beside_the_others(asked: Asked) -> None:
     assert (rates["NEGATIVE"], rates["U"]) == ("-0.001", "0.02")
     (row,) = asked.rows("SELECT lend_apr FROM market_now WHERE symbol = 'NEGATIVE'")
     assert row["lend_apr"] == -0.001
+
+
+def near(value: Decimal | str | None) -> Any:
+    """What views, which calculate in binary floating point, have for an exact value."""
+    return None if value is None else pytest.approx(float(value), rel=1e-12, abs=5e-19)
+
+
+def test_views_value_every_account_as_the_service_does(asked: Asked) -> None:
+    """Those of extremes, of prices that were lost, and of assets that never had one."""
+    view = Views(asked.store, FreshHeads(asked.store)).newest()
+    stated, worths = {}, {}
+    for position in POSITIONS:
+        portfolio = Portfolio(view.position(position.address), view)
+        worths[position.address] = near(worth(Metric.NET_VALUE, portfolio))
+        for account in portfolio.accounts:
+            sides = account.values.known("collateral"), account.values.known("debt")
+            health = account.health.result
+            stated[position.address, account.index] = [*map(near, sides), near(None if health == INFINITE else health)]
+    columns = ("collateral_usd", "debt_usd", "health")
+    assert {name: [row[column] for column in columns] for name, row in asked.accounts.items()} == stated
+    rows = asked.rows("SELECT address, net_usd FROM account_value")
+    assert {row["address"]: row["net_usd"] for row in rows} == worths
+
+
+@pytest.mark.parametrize("symbol", ["U", "E", "RRNEST", "GAP", "CHEAP"])
+def test_views_have_the_ladders_of_the_service(asked: Asked, symbol: str) -> None:
+    """Of debts, of own liquidation LTVs, of receipt tokens, of a price that came back, and of the least price."""
+    at = f"asset_id = '{of(symbol)}', time = '{instant_of(HOURS[-1]):%FT%TZ}'"
+    columns = ("change", "accounts", "collateral_usd", "debt_usd", "bad_debt_usd")
+    fields = ("change", "accounts", "collateral_value", "debt_value", "bad_debt")
+    steps = asked.get("analytics/market/risk/ladder", f"asset_id={of(symbol)}")["steps"]
+    rows = asked.rows(f"SELECT * FROM risk_ladder({at})")
+    stated = [[near(step[name]) for name in fields] for step in steps]
+    assert [[row[name] for name in columns] for row in rows] == stated
 
 
 # How many rows views have of what is stated.
