@@ -56,10 +56,6 @@ class Book:
         having = ((counts > layer).arg_true() for layer in range(max(counts, default=0)))
         return [(accounts, first.gather(accounts) + layer) for layer, accounts in enumerate(having)]
 
-    @property
-    def numbers(self) -> pl.Series:
-        return pl.int_range(self.accounts.height, dtype=pl.UInt32, eager=True)
-
     def groups_of(self, side: Side) -> list[int]:
         return [index for index, group in enumerate(self.groups) if group.side == side]
 
@@ -184,7 +180,7 @@ class Valuation:
     def prices(self) -> dict[str, Decimal | None]:
         return following_prices(self.quoted, self.terms.redeemed)
 
-    @property
+    @lazy
     def known(self) -> dict[str, Decimal]:
         """The prices that are known."""
         return {asset_id: price for asset_id, price in self.prices.items() if price is not None}

@@ -9,9 +9,9 @@ import polars as pl
 
 from analytics_service.market.book import IS_OWING, NEAR, Valuation
 from analytics_service.market.health import AccountValues
-from analytics_service.market.health_bands import health_of
 from analytics_service.market.kinds import Address, Index, Ratio, Usd
 from analytics_service.market.liquidation import LiquidationPrice, Liquidations
+from analytics_service.market.risk import health_of
 from analytics_service.market.values import ZERO, fraction, known_rounded
 
 # The greatest debt or collateral comes first, but the least health.

@@ -1,6 +1,6 @@
 """What could be liquidated at other prices of one asset (rule 6.8)."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate
@@ -11,9 +11,8 @@ import polars as pl
 from analytics_service.market.assumptions import changed
 from analytics_service.market.book import Book, Valuation
 from analytics_service.market.health import Unit, unit_at
-from analytics_service.market.health_bands import HealthBands, Holdings, Slice, health_bands
 from analytics_service.market.kinds import Price, Ratio, Usd
-from analytics_service.market.risk import LIQUIDATION
+from analytics_service.market.risk import LIQUIDATION, Holdings, Slice, health_bands
 from analytics_service.market.values import EXACT, ONE, ZERO
 
 
@@ -51,79 +50,58 @@ def ladder_of(
         replace(valuation, quoted={**valuation.quoted, **{name: changed(usd, change) for name, usd in moving.items()}})
         for change in changes
     ]
-    sums = _Sums(valuation, steps)
-    others = valuation.book.numbers.filter(~sums.is_moving)
-    stays = health_bands(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
-    moves = [health_bands(step, sums.at(step), [LIQUIDATION], sums.accounts) for step in steps]
-    below = _together(valuation.book, stays, moves, lambda bands: (bands.band == 0).fill_null(False))
-    bad = _together(valuation.book, stays, moves, lambda bands: bands.is_bad)
+    below: list[pl.Series] = []
+    bad: list[pl.Series] = []
+    for step, sums in zip(steps, _sums_at(steps, valuation), strict=True):
+        bands = health_bands(step, sums, [LIQUIDATION])
+        below.append((bands.band == 0).fill_null(False))
+        bad.append(bands.is_bad)
+    together = zip(_together(valuation.book, below), _together(valuation.book, bad), strict=True)
     return Ladder(
         asset_id,
         price,
         [
             Step(EXACT.scaleb(change, -2), step.known[asset_id], liquidatable.slice(step), owing.bad_debt(step).value)
-            for change, step, liquidatable, owing in zip(changes, steps, below, bad, strict=True)
+            for change, step, (liquidatable, owing) in zip(changes, steps, together, strict=True)
         ],
     )
 
 
-class _Sums:
-    """The values of the accounts that have or owe something whose price moves: sums of what stays, and of what is
-    proportional to each price that moves. `is_moving` tells which accounts these are."""
-
-    def __init__(self, valuation: Valuation, steps: Sequence[Valuation]) -> None:
-        prices, book = valuation.known, valuation.book
-        moved = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
-        names = [group.priced_by(valuation.terms) for group in book.groups]
-        self.is_moving = book.having(index for index, name in enumerate(names) if name in moved)
-        self.accounts = book.numbers.filter(self.is_moving)
-        self._fixed = self._of(
-            book, [Unit() if name in moved else unit for name, unit in zip(names, valuation.units, strict=True)]
-        )
-        self._moving = {
-            name: self._of(
-                book,
-                [
-                    unit_at(group, valuation.terms, ONE if own == name else ZERO)
-                    for group, own in zip(book.groups, names, strict=True)
-                ],
-            )
-            for name in moved.intersection(names)
-        }
-
-    def _of(self, book: Book, units: Sequence[Unit]) -> pl.DataFrame:
-        return book.sums(units).filter(self.is_moving)
-
-    def at(self, step: Valuation) -> pl.DataFrame:
-        """The columns of `Valuation.sums` at a step. They are no line in prices where a receipt token has no price,
-        because it redeems too little or too much for one."""
-        if not self._moving.keys() <= step.known.keys():
-            return step.sums.filter(self.is_moving)
-        sums = self._fixed
-        for name, moving in self._moving.items():
-            sums = sums + moving * float(step.known[name])
-        return sums.with_columns(is_known=~step.unknown.filter(self.is_moving))
+def _sums_at(steps: Sequence[Valuation], present: Valuation) -> Iterator[pl.DataFrame]:
+    """The sums of each step: of what stays, and of what is proportional to each price that moves, which are made once.
+    They are no line in prices where a receipt token has no price, because it redeems too little or too much for one."""
+    book, terms, prices = present.book, present.terms, present.known
+    moved = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
+    names = [group.priced_by(terms) for group in book.groups]
+    named = [*zip(book.groups, names, present.units, strict=True)]
+    fixed = book.sums([Unit() if name in moved else unit for _, name, unit in named])
+    slopes = {
+        moving: book.sums([unit_at(group, terms, ONE if name == moving else ZERO) for group, name, _ in named])
+        for moving in moved.intersection(names)
+    }
+    for step in steps:
+        if not slopes.keys() <= step.known.keys():
+            yield step.sums
+            continue
+        sums = fixed
+        for name, slope in slopes.items():
+            sums = sums + slope * float(step.known[name])
+        yield sums.with_columns(is_known=~step.unknown)
 
 
-def _together(
-    book: Book, stays: HealthBands, moves: Sequence[HealthBands], is_member: Callable[[HealthBands], pl.Series]
-) -> Iterator[Holdings]:
-    """The members together at each step. Of accounts that move, only those that come or go since the step before are
-    added or subtracted."""
-    staying = stays.accounts.filter(is_member(stays))
-    changes = [pl.DataFrame({"account": staying}).with_columns(comes=True, step=0)]
-    members = [is_member(bands) for bands in moves]
-    before = pl.zeros(moves[0].accounts.len(), pl.Boolean, eager=True)
-    for step, (bands, now) in enumerate(zip(moves, members, strict=True)):
+def _together(book: Book, members: Sequence[pl.Series]) -> Iterator[Holdings]:
+    """The members together at each step. Only those that come or go since the step before are added or subtracted."""
+    changes: list[pl.DataFrame] = []
+    before = pl.zeros(book.accounts.height, pl.Boolean, eager=True)
+    for step, now in enumerate(members):
         moved = (now != before).arg_true()
-        frame = pl.DataFrame({"account": bands.accounts.gather(moved), "comes": now.gather(moved)})
-        changes.append(frame.with_columns(step=step))
+        changes.append(pl.DataFrame({"account": moved, "comes": now.gather(moved)}).with_columns(step=step))
         before = now
-    added = [[0] * len(moves) for _ in book.groups]
+    added = [[0] * len(members) for _ in book.groups]
     rows = book.items.with_row_index("item").join(pl.concat(changes), on="account")
     columns = (rows[name].to_list() for name in ("item", "group", "step", "comes"))
     for item, group, step, comes in zip(*columns, strict=True):
         added[group][step] += book.amounts[item] if comes else -book.amounts[item]
     sums = [list(accumulate(steps)) for steps in added]
     for step, now in enumerate(members):
-        yield Holdings(staying.len() + int(now.sum()), [row[step] for row in sums])
+        yield Holdings(int(now.sum()), [row[step] for row in sums])

@@ -101,18 +101,18 @@ def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices
 
 
 def supply_of(values: Iterable[MarketValues]) -> Supply:
-    pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
-    principals: list[Decimal | None] = []
-    for market in values:
-        if market.collateral:
-            pools["receipt" if market.kind is AssetKind.RECEIPT else "non_receipt"] += market.collateral
-        if market.debt:
-            pools["debt"] += market.debt
-        if market.deposits is not None:
-            principals.append(market.deposits.principal)
+    listed = list(values)
+    receipts = [market for market in listed if market.kind is AssetKind.RECEIPT]
+    others = [market for market in listed if market.kind is not AssetKind.RECEIPT]
     return Supply(
-        CollateralSupply(pools["non_receipt"], pools["receipt"]), pools["debt"], LendSupply(known_total(principals))
+        CollateralSupply(*(_sum(market.collateral for market in markets) for markets in (others, receipts))),
+        _sum(market.debt for market in listed),
+        LendSupply(known_total(market.deposits.principal for market in listed if market.deposits)),
     )
+
+
+def _sum(pools: Iterable[SupplyPool | None]) -> SupplyPool:
+    return sum((pool for pool in pools if pool), start=SupplyPool())
 
 
 def utilization(market: Market) -> Decimal | None:

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from itertools import groupby
-from operator import attrgetter
 from typing import TypeVar
 
 from cachetools import LRUCache
@@ -272,11 +270,6 @@ class View:
         return self.head("ptoken" if self.has_token else "markets").instant
 
     @Part
-    def unlocking(self) -> dict[str, list[Arrangement]]:
-        """Unlock arrangements by (lower-case) address."""
-        return {address: list(group) for address, group in groupby(self.arrangements, attrgetter("address"))}
-
-    @Part
     def loans(self) -> Loans:
         """Sums of all loans so far."""
         return self._read("loans", lambda head: read_loans(self._store, head.at))
@@ -316,7 +309,7 @@ class View:
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""
-        return self.unlocking.get(address, [])
+        return [arrangement for arrangement in self.arrangements if arrangement.address == address]
 
     def events(self, query: EventQuery) -> EventList:
         """A page of events. EntityNotFound if the previous event is none of those of the address, or of all; and where

@@ -18,13 +18,12 @@ from analytics_service.market.assumptions import PriceChange, assumed, assumed_p
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.borrowers import Order, borrowers_of
 from analytics_service.market.health import INFINITE
-from analytics_service.market.health_bands import BadDebt, Slice
 from analytics_service.market.ladder import ladder_of
 from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.risk import Exposure, near_risk, risk_of
+from analytics_service.market.risk import BadDebt, Exposure, Slice, near_risk, risk_of
 from analytics_service.store.datasets.positions import borrowing_of
 from tests.stored import item_frame
 from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
