@@ -1,21 +1,42 @@
-"""Accounts with debt, in order of what they owe, what they have posted, or their health."""
+"""Accounts with debt, in order of what they owe, what they have posted, or their health; and the prices at which they
+are liquidated: that of each of their assets, while all other prices stay.
 
-from collections.abc import Sequence
+Collateral C, secured value S, debt D and weighted stake W are linear in the price p of an asset and of the tokens that
+are priced by it. With the modifier m and the ratio r of rule 6.4, health is S/D + m if W >= rC, else S/D + mW/(rC). So
+it is 1 where S - (1 - m)D is 0, or rSC + mWD - rCD, which is of the second degree in p.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Literal
 
 import polars as pl
 
 from analytics_service.market.book import IS_OWING, NEAR, Valuation
-from analytics_service.market.health import AccountValues
-from analytics_service.market.kinds import Address, Index, Ratio, Usd
-from analytics_service.market.liquidation import LiquidationPrice, Liquidations
+from analytics_service.market.health import AccountValues, Unit
+from analytics_service.market.kinds import Address, AssetId, Index, Price, Ratio, Usd
+from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.risk import health_of
-from analytics_service.market.values import ZERO, fraction, known_rounded
+from analytics_service.market.values import EXACT, ONE, ZERO, fraction, known_rounded, quantized_below_limit, rounded
 
 # The greatest debt or collateral comes first, but the least health.
 Order = Literal["debt", "health", "collateral"]
+_add, _subtract, _multiply, _divide = EXACT.add, EXACT.subtract, EXACT.multiply, EXACT.divide
+# Roots are rounded to the digits of EXACT. So one at which both cases hold must not miss both.
+_TOLERANCE = ONE.scaleb(-60)
+# S, C, D and W.
+_Numbers = tuple[Decimal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiquidationPrice:
+    """The price of one asset at which a borrow account's health reaches 1, while other prices stay."""
+
+    asset_id: Annotated[str, AssetId("The asset")]
+    price: Annotated[Decimal | None, Price("The price; null if there is none. Of several, the nearest")] = None
+    change: Annotated[Decimal | None, Ratio("Change from the present price")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +60,89 @@ class Borrowers:
 
     listed: Sequence[Borrower]
     count: int
+
+
+class Liquidations:
+    """Finds the liquidation prices of accounts."""
+
+    def __init__(self, valuation: Valuation) -> None:
+        self._valuation = valuation
+        self._units: dict[str, tuple[list[Unit], list[Unit]]] = {}
+
+    def of(self, account: int, *, is_known: bool) -> list[LiquidationPrice]:
+        """Those of what an account's collaterals stand for, then of other debts; in both, the largest value first.
+        There are no prices unless its health is known."""
+        of = partial(self._of_asset, account) if is_known else LiquidationPrice
+        return [of(asset_id) for asset_id in self._assets_of(account)]
+
+    def _assets_of(self, account: int) -> list[str]:
+        units, groups = self._valuation.units, self._valuation.book.groups
+        values: dict[str, dict[str, Decimal]] = {"collateral": {}, "debt": {}}
+        for index, amount in self._valuation.book.items_of(account):
+            if (group := groups[index]).side in values:
+                side, value = values[group.side], _multiply(amount, units[index].value)
+                asset_id = self._valuation.underlying(group.asset_id)
+                side[asset_id] = _add(side.get(asset_id, ZERO), value)
+        by_value = (
+            asset_id for side in values.values() for asset_id in sorted(side, key=side.__getitem__, reverse=True)
+        )
+        return list(dict.fromkeys(by_value))
+
+    def _of_asset(self, account: int, asset_id: str) -> LiquidationPrice:
+        valuation, present = self._valuation, self._valuation.prices.get(asset_id)
+        if present is None:
+            return LiquidationPrice(asset_id)
+        if asset_id not in self._units:
+            self._units[asset_id] = valuation.units_along(asset_id)
+        values = [valuation.values(account, units) for units in self._units[asset_id]]
+        fixed, slope = ((each.secured, each.collateral, each.debt, each.staked) for each in values)
+        prices = list(_reaching_one(fixed, slope, valuation.terms.config))
+        nearest = min(prices, key=lambda price: _subtract(price, present).copy_abs(), default=None)
+        if nearest is None or quantized_below_limit(nearest) is None:
+            return LiquidationPrice(asset_id)
+        price = rounded(nearest)
+        return LiquidationPrice(asset_id, price, fraction(_subtract(price, present), present) if present else None)
+
+
+def _reaching_one(fixed: _Numbers, slope: _Numbers, config: GlobalConfig) -> Iterator[Decimal]:
+    """The prices above 0 at which an account with these linear numbers has a health of 1."""
+    modifier, ratio = config.staking_health_modifier, config.stake_collateral_ratio
+
+    def at(price: Decimal) -> _Numbers:
+        return tuple(_add(first, _multiply(each, price)) for first, each in zip(fixed, slope, strict=True))
+
+    def capped(price: Decimal) -> Decimal:
+        secured, _, debt, _ = at(price)
+        return _subtract(secured, _multiply(_subtract(ONE, modifier), debt))
+
+    def partial(price: Decimal) -> Decimal:
+        secured, collateral, debt, staked = at(price)
+        missing = _multiply(_multiply(ratio, collateral), _subtract(secured, debt))
+        return _add(missing, _multiply(_multiply(modifier, staked), debt))
+
+    for function, is_capped in ((capped, True), (partial, False)):
+        for price in _roots(function):
+            _, collateral, debt, staked = at(price)
+            if price > 0 and collateral > 0 and debt > 0:
+                required = _multiply(ratio, collateral)
+                excess = _subtract(staked, required)
+                if excess.copy_abs() <= _multiply(required, _TOLERANCE) or (excess > 0) == is_capped:
+                    yield price
+
+
+def _roots(function: Callable[[Decimal], Decimal]) -> list[Decimal]:
+    """The real roots of a polynomial of the second degree or less; none if it is constant."""
+    fixed, after, before = function(ZERO), function(ONE), function(ONE.copy_negate())
+    square = _subtract(_divide(_add(after, before), 2), fixed)
+    linear = _divide(_subtract(after, before), 2)
+    if not square:
+        return [_divide(fixed, linear).copy_negate()] if linear else []
+    inner = _subtract(_multiply(linear, linear), _multiply(4, _multiply(square, fixed)))
+    if inner < 0:
+        return []
+    # Adding numbers of the same sign loses no digits.
+    half = _divide(_add(linear, EXACT.sqrt(inner).copy_sign(linear)), -2)
+    return [_divide(half, square), *([_divide(fixed, half)] if half else [])]
 
 
 def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, address: str | None = None) -> Borrowers:

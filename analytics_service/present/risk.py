@@ -1,9 +1,8 @@
 """The risk of liquidations in responses."""
 
 from analytics_service.market.assumptions import AssumedPrice
-from analytics_service.market.borrowers import Borrower
+from analytics_service.market.borrowers import Borrower, LiquidationPrice
 from analytics_service.market.ladder import Ladder, Step
-from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.risk import AssetRisk, BadDebt, Exposure, HealthRange, Risk, Slice
 from analytics_service.present.assets import of_asset
 from analytics_service.present.renderings import HEALTH, declared

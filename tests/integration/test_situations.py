@@ -576,6 +576,10 @@ def test_views_value_every_account_as_the_service_does(asked: Asked) -> None:
     assert {name: [row[column] for column in columns] for name, row in asked.accounts.items()} == stated
     rows = asked.rows("SELECT address, net_usd FROM account_value")
     assert {row["address"]: row["net_usd"] for row in rows} == worths
+    for name in ("fine", "dark debt", "nest", "category"):
+        newest = f"FROM account_history(address = '{address(name)}') ORDER BY observed_at DESC LIMIT 1"
+        (row,) = asked.rows(f"SELECT {', '.join(columns)} {newest}")
+        assert [*row.values()] == stated[address(name), 0]
 
 
 @pytest.mark.parametrize("symbol", ["U", "E", "RRNEST", "GAP", "CHEAP"])

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from analytics_service.market.interest import Earned
+from analytics_service.market.rates import Earned
 
 # Principal and receipts at each snapshot, and what was earned since the first, in denom units.
 CASES = {

@@ -16,10 +16,9 @@ from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
 from analytics_service.market.assumptions import PriceChange, assumed, assumed_prices, changed
 from analytics_service.market.book import Terms, Valuation, book_of
-from analytics_service.market.borrowers import Order, borrowers_of
+from analytics_service.market.borrowers import LiquidationPrice, Order, borrowers_of
 from analytics_service.market.health import INFINITE
 from analytics_service.market.ladder import ladder_of
-from analytics_service.market.liquidation import LiquidationPrice
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake

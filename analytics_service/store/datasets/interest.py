@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import Share
-from analytics_service.market.interest import Earned
+from analytics_service.market.rates import Earned
 from analytics_service.store.ledger import Head, PastHead, changes_of, nth_completed
 
 # Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
