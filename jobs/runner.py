@@ -136,7 +136,7 @@ def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_
             f"most {_MAX_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
         )
     early = timedelta(seconds=at_ends)
-    return [at - early for at in multiples(start + early, end + early, interval)]
+    return [at - early for at in multiples(start + early, end + early + timedelta.resolution, interval)]
 
 
 def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:

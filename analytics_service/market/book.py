@@ -192,9 +192,9 @@ class Valuation:
 
     @lazy
     def sums(self) -> pl.DataFrame:
-        """The values of each account as floats: collateral, secured, debt and staked, each without what is unknown, and
-        is_known, whether its health is."""
-        return self.book.sums(self.units).with_columns(is_known=~self.unknown)
+        """The values of each account as floats: collateral, secured, debt and staked, each without what is unknown,
+        is_known, whether its health is, and account, its number."""
+        return self.book.sums(self.units).with_columns(is_known=~self.unknown).with_row_index("account")
 
     @lazy
     def unknown(self) -> pl.Series:

@@ -152,7 +152,6 @@ def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, ad
     is_listed = pl.lit(True) if address is None else valuation.book.accounts["address"] == address
     rows = (
         valuation.sums.with_columns(health=health_of(config))
-        .with_row_index("account")
         .filter(IS_OWING | (valuation.unknown & valuation.owing), is_listed)
         .select("account", key=pl.when(IS_OWING).then(pl.col(order)))
         .sort("key", descending=order != "health", nulls_last=True, maintain_order=True)

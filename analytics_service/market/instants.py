@@ -32,9 +32,9 @@ def floored(at: datetime, step: timedelta) -> datetime:
 
 
 def multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
-    """The multiples of a step since the epoch in [start, end], in UTC, oldest first."""
-    first, last = -((EPOCH - start) // step), (end - EPOCH) // step
-    return [EPOCH + step * number for number in range(first, last + 1)]
+    """The multiples of a step since the epoch in [start, end), in UTC, oldest first."""
+    first, after = (-((EPOCH - at) // step) for at in (start, end))
+    return [EPOCH + step * number for number in range(first, after)]
 
 
 def month_start(second: int) -> int:

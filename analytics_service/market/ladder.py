@@ -50,58 +50,65 @@ def ladder_of(
         replace(valuation, quoted={**valuation.quoted, **{name: changed(usd, change) for name, usd in moving.items()}})
         for change in changes
     ]
-    below: list[pl.Series] = []
-    bad: list[pl.Series] = []
-    for step, sums in zip(steps, _sums_at(steps, valuation), strict=True):
-        bands = health_bands(step, sums, [LIQUIDATION])
-        below.append((bands.band == 0).fill_null(False))
-        bad.append(bands.is_bad)
-    together = zip(_together(valuation.book, below), _together(valuation.book, bad), strict=True)
+    is_moving, sums = _sums_at(steps, valuation)
+    stays = health_bands(valuation, valuation.sums.filter(~is_moving), [LIQUIDATION])
+    moves = [health_bands(step, moving, [LIQUIDATION]) for step, moving in zip(steps, sums, strict=True)]
+    below, bad = (_together(valuation.book, stays, moves, member) for member in (pl.col("band") == 0, pl.col("is_bad")))
     return Ladder(
         asset_id,
         price,
         [
             Step(EXACT.scaleb(change, -2), step.known[asset_id], liquidatable.slice(step), owing.bad_debt(step).value)
-            for change, step, (liquidatable, owing) in zip(changes, steps, together, strict=True)
+            for change, step, liquidatable, owing in zip(changes, steps, below, bad, strict=True)
         ],
     )
 
 
-def _sums_at(steps: Sequence[Valuation], present: Valuation) -> Iterator[pl.DataFrame]:
-    """The sums of each step: of what stays, and of what is proportional to each price that moves, which are made once.
-    They are no line in prices where a receipt token has no price, because it redeems too little or too much for one."""
+def _sums_at(steps: Sequence[Valuation], present: Valuation) -> tuple[pl.Series, Iterator[pl.DataFrame]]:
+    """Which accounts have or owe something whose price moves, and their sums at each step: of what stays, and of what
+    is proportional to each price that moves, which are made once."""
     book, terms, prices = present.book, present.terms, present.known
     moved = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
-    names = [group.priced_by(terms) for group in book.groups]
-    named = [*zip(book.groups, names, present.units, strict=True)]
-    fixed = book.sums([Unit() if name in moved else unit for _, name, unit in named])
+    named = [(group, group.priced_by(terms), unit) for group, unit in zip(book.groups, present.units, strict=True)]
+    is_moving = book.having(index for index, (_, name, _) in enumerate(named) if name in moved)
+    accounts = is_moving.arg_true().alias("account")
+    fixed = book.sums([Unit() if name in moved else unit for _, name, unit in named]).filter(is_moving)
     slopes = {
-        moving: book.sums([unit_at(group, terms, ONE if name == moving else ZERO) for group, name, _ in named])
-        for moving in moved.intersection(names)
+        moving: book.sums([unit_at(group, terms, ONE if name == moving else ZERO) for group, name, _ in named]).filter(
+            is_moving
+        )
+        for moving in moved & {name for _, name, _ in named}
     }
-    for step in steps:
+
+    def at(step: Valuation) -> pl.DataFrame:
+        # No line in prices where a receipt token has none, because it redeems too little or too much for one.
         if not slopes.keys() <= step.known.keys():
-            yield step.sums
-            continue
+            return step.sums.filter(is_moving)
         sums = fixed
         for name, slope in slopes.items():
             sums = sums + slope * float(step.known[name])
-        yield sums.with_columns(is_known=~step.unknown)
+        return sums.with_columns(accounts, is_known=~step.unknown.filter(is_moving))
+
+    return is_moving, map(at, steps)
 
 
-def _together(book: Book, members: Sequence[pl.Series]) -> Iterator[Holdings]:
-    """The members together at each step. Only those that come or go since the step before are added or subtracted."""
-    changes: list[pl.DataFrame] = []
-    before = pl.zeros(book.accounts.height, pl.Boolean, eager=True)
-    for step, now in enumerate(members):
+def _together(book: Book, stays: pl.DataFrame, moves: Sequence[pl.DataFrame], is_member: pl.Expr) -> Iterator[Holdings]:
+    """The members together at each step. Of accounts that move, only those that come or go since the step before are
+    added or subtracted."""
+    staying = stays.filter(is_member)["account"]
+    changes = [pl.DataFrame({"account": staying}).with_columns(comes=True, step=0)]
+    members = [bands.select(is_member.fill_null(False)).to_series() for bands in moves]
+    before = pl.zeros(moves[0].height, pl.Boolean, eager=True)
+    for step, (bands, now) in enumerate(zip(moves, members, strict=True)):
         moved = (now != before).arg_true()
-        changes.append(pl.DataFrame({"account": moved, "comes": now.gather(moved)}).with_columns(step=step))
+        frame = pl.DataFrame({"account": bands["account"].gather(moved), "comes": now.gather(moved)})
+        changes.append(frame.with_columns(step=step))
         before = now
-    added = [[0] * len(members) for _ in book.groups]
+    added = [[0] * len(moves) for _ in book.groups]
     rows = book.items.with_row_index("item").join(pl.concat(changes), on="account")
     columns = (rows[name].to_list() for name in ("item", "group", "step", "comes"))
     for item, group, step, comes in zip(*columns, strict=True):
         added[group][step] += book.amounts[item] if comes else -book.amounts[item]
     sums = [list(accumulate(steps)) for steps in added]
     for step, now in enumerate(members):
-        yield Holdings(int(now.sum()), [row[step] for row in sums])
+        yield Holdings(staying.len() + int(now.sum()), [row[step] for row in sums])

@@ -120,32 +120,27 @@ class Risk:
     prices: Sequence[AssumedPrice]
 
 
-@dataclass(frozen=True, slots=True)
-class HealthBands:
-    """How healthy each account is. `band` is the number of bounds that its health reaches; null without debt, or if its
-    health is unknown. `is_bad` says whether its debt is worth more than its collateral."""
-
-    band: pl.Series
-    is_bad: pl.Series
-
-
-def health_bands(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal]) -> HealthBands:
-    """Between which of the ascending bounds accounts are, exactly. `sums` are those of the valuation."""
+def health_bands(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal]) -> pl.DataFrame:
+    """How healthy accounts are, exactly: columns account, band and is_bad. `band` is the number of the ascending bounds
+    that an account's health reaches; null without debt, or if its health is unknown. `is_bad` says whether its debt is
+    worth more than its collateral. `sums` are rows of those of the valuation."""
     health, debt, excess = pl.col("health"), pl.col("debt"), pl.col("debt") - pl.col("collateral")
     edges = [float(bound) for bound in bounds]
     is_near = [(health - edge).abs() <= edge * NEAR for edge in edges]
     rows = sums.with_columns(health=health_of(valuation.terms.config)).select(
+        "account",
         band=pl.when(IS_OWING).then(pl.sum_horizontal((health >= edge).cast(pl.UInt32) for edge in edges)),
         is_bad=IS_OWING & (excess > 0),
         is_near=IS_OWING & pl.any_horizontal(*is_near, excess.abs() <= debt * NEAR),
     )
-    band, is_bad, near = rows["band"], rows["is_bad"], rows["is_near"].arg_true()
-    if near.len():
-        exact = [valuation.values(account) for account in near]
-        results = [values.health(valuation.terms.config).result for values in exact]
-        band = band.scatter(near, [bisect_right(bounds, result) for result in results if result is not None])
-        is_bad = is_bad.scatter(near, [values.debt > values.collateral for values in exact])
-    return HealthBands(band, is_bad)
+    near = rows["is_near"].arg_true()
+    exact = [valuation.values(account) for account in rows["account"].gather(near)]
+    results = [values.health(valuation.terms.config).result for values in exact]
+    return rows.select(
+        "account",
+        band=rows["band"].scatter(near, [bisect_right(bounds, result) for result in results if result is not None]),
+        is_bad=rows["is_bad"].scatter(near, [values.debt > values.collateral for values in exact]),
+    )
 
 
 def health_of(config: GlobalConfig) -> pl.Expr:
@@ -246,11 +241,11 @@ def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal 
 class _Bands:
     """The amounts of all accounts between two bounds of health, by group; those with bad debt apart."""
 
-    def __init__(self, valuation: Valuation, bands_of: HealthBands, bands: int) -> None:
+    def __init__(self, valuation: Valuation, bands_of: pl.DataFrame, bands: int) -> None:
         book = valuation.book
         # The last kind of account is of no interest.
         kinds = 2 * bands + 1
-        kind = pl.select(bands_of.band * 2 + bands_of.is_bad.cast(pl.UInt32)).to_series().fill_null(2 * bands)
+        kind = (bands_of["band"] * 2 + bands_of["is_bad"].cast(pl.UInt32)).fill_null(2 * bands)
         self._accounts: dict[int, int] = dict(kind.value_counts().iter_rows())
         sums = [0] * (len(book.groups) * kinds)
         slots = book.items["group"] * kinds + kind.gather(book.items["account"])

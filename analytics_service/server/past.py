@@ -50,11 +50,11 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     """
     if source.history is None:
         return []
-    start = now - source.history
+    start, end = now - source.history, now + timedelta.resolution
     if job.name == LATER or not names_of(job.family):
         recent = now - _RECENT.get(job.name, 2) * _DAY
-        return sorted({*multiples(start, now, _DAY), *multiples(max(start, recent), now, _HOUR)})
-    hours = multiples(start, now, _HOUR)
+        return sorted({*multiples(start, end, _DAY), *multiples(max(start, recent), end, _HOUR)})
+    hours = multiples(start, end, _HOUR)
     if job.name != "prices" or source.since is None:
         return hours
     return sorted({*multiples(source.since, start, _DAY), *hours})

@@ -63,7 +63,7 @@ def _fill(settings: Settings, at: datetime) -> None:
     with closing(Store(settings)) as store:
         for job in JOBS.values():
             if job.name in ("prices", "rates", "markets"):
-                backfill(job, source, store, multiples(at - _HOURS * hour, at - hour, hour))
+                backfill(job, source, store, multiples(at - _HOURS * hour, at, hour))
             run_once(job, source, store, at)
 
 

@@ -261,7 +261,7 @@ class Scenario:
             self._remember(self._stated(second), version)
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
-        instants = multiples(instant(start), instant(end), timedelta(seconds=every))
+        instants = multiples(instant(start), instant(end + 1), timedelta(seconds=every))
         there = begin(self.writer, job.family, start, end).completed
         version = self._version()
         backfill(job, self.source, self.writer, instants)

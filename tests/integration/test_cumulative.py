@@ -90,7 +90,7 @@ def test_values_imported_after_a_snapshot_are_gone_on_from(store: Store, setting
     loans(at_source, store, 0)
     bring(store, tmp_path, ("", 1, "50"), ("", 3, "60"))
     assert loans(at_source, store, 4).total == 68
-    assert backfill(JOB, at_source, store, multiples(NOON, NOON + 4 * MINUTE, MINUTE)) == 3
+    assert backfill(JOB, at_source, store, multiples(NOON, NOON + 5 * MINUTE, MINUTE)) == 3
     # That of minutes 1 and 3 is the imported one.
     assert [value for _, value in stored(settings)] == [20, 50, 52, 60, 68]
 

@@ -52,7 +52,7 @@ def quoted_prices(at: datetime) -> dict[str, Decimal]:
 
 
 def filled(store: Store, start: datetime, end: datetime) -> int:
-    return backfill(PRICES, SOURCE, store, multiples(start, end, HOUR))
+    return backfill(PRICES, SOURCE, store, multiples(start, end + HOUR, HOUR))
 
 
 def test_a_run_stores_the_prices_and_assets_of_the_source(store: Store, client: Client) -> None:
@@ -94,7 +94,7 @@ def test_a_backfill_that_dies_half_way_continues_where_it_was(
         raise StoreUnavailable("ClickHouse is gone.")
 
     with pytest.raises(StoreUnavailable):
-        backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 6 * HOUR, HOUR), die)
+        backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 7 * HOUR, HOUR), die)
     assert filled(store, NOON, NOON + 6 * HOUR) == 2
     assert len(contents(client)["observation"]) == 7 * 13
 
@@ -122,7 +122,7 @@ def test_a_scheduler_that_another_one_overtakes_rewrites_nothing(store: Store) -
 
 def test_a_backfill_that_another_one_overtakes_takes_the_rest(store: Store, client: Client) -> None:
     slow = SlowSource(lambda: filled(store, NOON + HOUR, NOON + 2 * HOUR))
-    assert backfill(PRICES, slow, store, multiples(NOON, NOON + 4 * HOUR, HOUR)) == 3
+    assert backfill(PRICES, slow, store, multiples(NOON, NOON + 5 * HOUR, HOUR)) == 3
     assert len(contents(client)["observation"]) == 5 * 13
 
 

@@ -118,7 +118,7 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
     told = {each.id: late(draw, each) for each in events}
     never = event("never", 300)
     told["never"] = [(never.at + 12 * SECOND, never), (never.at + 200 * SECOND, None)]
-    instants = multiples(NOON, NOON + 20 * MINUTE, 2 * MINUTE)
+    instants = multiples(NOON, NOON + 22 * MINUTE, 2 * MINUTE)
     other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
     with database(other) as truthful, closing(Store(settings)) as store:
         for at in (instants[0], instants[-1]):

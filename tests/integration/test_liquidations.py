@@ -142,7 +142,7 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     for place, minute in enumerate(minutes):
         if place % 4 == 0:
             first = NOON + minute * MINUTE
-            backfill(JOB, source, store, multiples(first, first + 5 * MINUTE, MINUTE))
+            backfill(JOB, source, store, multiples(first, first + 6 * MINUTE, MINUTE))
         elif place % 4 == 1:
             with closing(dying(settings, draw.choice(["account_event", "observation", "snapshot"]))) as broken:
                 try:

@@ -95,7 +95,7 @@ def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) ->
     """Minute 2 is stored; then minutes -1 to 3 are filled, 0 and 1 of them from stored events."""
     source = HandMade(events_=EVENTS)
     run(source, store, 2)
-    assert backfill(JOB, source, store, multiples(NOON - MINUTE, NOON + 3 * MINUTE, MINUTE)) == 4
+    assert backfill(JOB, source, store, multiples(NOON - MINUTE, NOON + 4 * MINUTE, MINUTE)) == 4
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 

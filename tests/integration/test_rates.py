@@ -49,7 +49,7 @@ def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) ->
 def test_a_backfill_adds_what_is_missing(store: Store) -> None:
     source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
     run_once(JOBS["rates"], source, store, NOON)
-    assert backfill(JOBS["rates"], source, store, multiples(NOON - 3 * HOUR, NOON, HOUR)) == 3
+    assert backfill(JOBS["rates"], source, store, multiples(NOON - 3 * HOUR, NOON + HOUR, HOUR)) == 3
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600) == {"token;a": Decimal("0.5")}
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
 

@@ -72,7 +72,7 @@ RIGHT = Protocol()
 def fill(store: Store, source: SimulatedSource, *names: str) -> None:
     """Snapshots of some families by backfills, or of all: the first by a backfill, the others by jobs."""
     for name in names or EVERY:
-        instants = multiples(START, END, EVERY[name] * MINUTE)
+        instants = multiples(START, END + MINUTE, EVERY[name] * MINUTE)
         backfill(JOBS[name], source, store, instants if names else instants[:1])
         for at in instants if not names else ():
             run_once(JOBS[name], source, store, at)

@@ -143,7 +143,7 @@ def test_a_source_without_prices_completes_nothing() -> None:
 
 
 def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[[int], None]) -> int:
-    return backfill(PRICES, SimulatedSource("1"), store, multiples(start, end, HOUR), progress)
+    return backfill(PRICES, SimulatedSource("1"), store, multiples(start, end + timedelta.resolution, HOUR), progress)
 
 
 def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
@@ -158,7 +158,7 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     of_noon = SimulatedSource("1").prices(NOON)
     store = FakeStore()
     heard: list[int] = []
-    assert backfill(PRICES, Steady("1"), store, multiples(NOON, NOON + 1000 * HOUR, HOUR), heard.append) == 1001
+    assert backfill(PRICES, Steady("1"), store, multiples(NOON, NOON + 1001 * HOUR, HOUR), heard.append) == 1001
     assert heard == [500, 500, 1]
     assert [table for table, _ in store.inserts] == ["asset_definition", "observation", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
