@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated
@@ -106,11 +107,14 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
 
     If an id is stored in two cases, an exact match wins; any other spelling means the last stored id.
     """
-    ids = list(asset_ids)
-    if not all(asset_id in stored for asset_id in ids):
-        forms = {id_key(asset_id): asset_id for asset_id in stored}
-        ids = [asset_id if asset_id in stored else forms.get(id_key(asset_id), asset_id) for asset_id in ids]
-    return list(dict.fromkeys(ids))
+    return list(dict.fromkeys(_spelled([*asset_ids], stored)))
+
+
+def _spelled(ids: Sequence[str], stored: Collection[str]) -> Sequence[str]:
+    if all(asset_id in stored for asset_id in ids):
+        return ids
+    forms = {id_key(asset_id): asset_id for asset_id in stored}
+    return [asset_id if asset_id in stored else forms.get(id_key(asset_id), asset_id) for asset_id in ids]
 
 
 def by_symbol(assets: Iterable[Asset]) -> Mapping[str, list[str]]:
@@ -125,49 +129,47 @@ def by_symbol(assets: Iterable[Asset]) -> Mapping[str, list[str]]:
     return {**former, **present}
 
 
-def ids_of(symbols: Iterable[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
-    """The ids of the assets with these symbols, in any case (rule 2.18); `assets` are all, by id, and the request gives
-    the symbols in the `parameter`.
-
-    EntityNotFound for a symbol of no asset; ParameterInvalid for a symbol of several assets.
-    """
-    ids = by_symbol(assets.values())
-    asset_ids = []
-    for symbol in symbols:
-        matches = ids.get(symbol.casefold(), [])
-        if not matches:
-            raise EntityNotFound(f"{parameter}: {symbol[:100]!r} is the symbol of no asset.")
-        if len(matches) > 1:
-            instead = "in asset_ids" if parameter == "symbols" else "by id"
-            raise ParameterInvalid(
-                parameter,
-                f"{symbol[:100]!r} is the symbol of several assets; name one of them {instead}: {', '.join(matches)}",
-            )
-        asset_ids += matches
-    return asset_ids
-
-
 def is_id(name: str) -> bool:
-    """Whether a name of an asset has the form of an id; else it is a symbol."""
+    """Whether a name of an asset has the form of an id; else it is an address or a symbol."""
     try:
         return bool(split_id(name))
     except ValueError:
         return False
 
 
-def named_ids(names: Sequence[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
-    """The ids of assets that are named by symbol, as in `ids_of`, or by id, which may be of no asset."""
-    symbols = [name for name in names if not is_id(name)]
-    ids = iter(ids_of(symbols, assets, parameter) if symbols else ())
-    return [name if is_id(name) else next(ids) for name in names]
+def named_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
+    """The ids of assets that are named by id, which may be of no asset, by address, or by symbol in any case (rule
+    2.18); `assets` are all, by id, and the request gives the names in the `parameter`.
+
+    EntityNotFound for another name of no asset; ParameterInvalid for a symbol of several assets.
+    """
+    symbols: Mapping[str, list[str]] | None = None
+    asset_ids = []
+    named = [*names]
+    ids = _spelled([name if is_id(name) else f"{AssetGroup.TOKEN};{name}" for name in named], assets)
+    for name, asset_id in zip(named, ids, strict=True):
+        if is_id(name) or asset_id in assets:
+            asset_ids.append(asset_id)
+            continue
+        symbols = by_symbol(assets.values()) if symbols is None else symbols
+        matches = symbols.get(name.casefold(), [])
+        if not matches:
+            near = [assets[symbols[one][0]].symbol for one in get_close_matches(name.casefold(), symbols, n=3)]
+            similar = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise EntityNotFound(f"{parameter}: {name[:100]!r} is the symbol of no asset.{similar}")
+        if len(matches) > 1:
+            instead = "in asset_ids" if parameter == "symbols" else "by id"
+            raise ParameterInvalid(
+                parameter,
+                f"{name[:100]!r} is the symbol of several assets; name one of them {instead}: {', '.join(matches)}",
+            )
+        asset_ids += matches
+    return asset_ids
 
 
 def id_of(name: str, assets: Mapping[str, Asset], parameter: str) -> str:
-    """The id of the asset of an id in any case, or of a symbol; the request gives it in the `parameter`. Errors are
-    those of `ids_of`."""
-    if ";" not in name:
-        return ids_of([name], assets, parameter)[0]
-    (asset_id,) = as_stored([name], assets)
+    """The id of one asset, named as in `named_ids`. EntityNotFound also for an id of no asset."""
+    (asset_id,) = named_ids([name], assets, parameter)
     if asset_id not in assets:
         raise EntityNotFound(f"{parameter}: {name[:100]!r} names no asset.")
     return asset_id

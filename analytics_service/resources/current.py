@@ -17,7 +17,7 @@ from analytics_service.http import params
 from analytics_service.http.answer import Answer, success
 from analytics_service.http.answers import CacheKey
 from analytics_service.http.param import Param
-from analytics_service.market.assets import as_stored, named_ids
+from analytics_service.market.assets import named_ids
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.kinds import FOREVER
 from analytics_service.present.shapes import Flags, Many, Node, Scope
@@ -156,7 +156,7 @@ class Current(SnapshotPath):
                 arguments = {**arguments, "asset_id": asset_id}
         if arguments.get("asset_ids") or arguments.get("symbols"):
             names = [*(arguments["asset_ids"] or ()), *(arguments["symbols"] or ())]
-            arguments = {**arguments, "asset_ids": as_stored(named_ids(names, view.assets), view.assets)}
+            arguments = {**arguments, "asset_ids": list(dict.fromkeys(named_ids(names, view.assets)))}
         if not arguments.get("changes"):
             return self._declared.record(view, arguments)
         record = self._declared.record(view, {**arguments, "earlier": self._earlier(view, arguments)})

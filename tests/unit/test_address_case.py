@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from analytics_service.errors import EntityNotFound
 from analytics_service.importing.names import AssetNames
-from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.assets import Asset, AssetGroup, named_ids, unknown_asset
 
 
 def asset(symbol: str, key: str, decimals: int = 18) -> Asset:
@@ -56,3 +57,11 @@ def test_symbols_and_ids_keep_assets_apart_that_are_stored_in_two_cases() -> Non
         names = known(*stored)
         assert [names.named(name).code for name in ("UP", "token;0xAB")] == [names.code_of(UPPER.id)] * 2
         assert [names.named(name).code for name in ("LOW", "token;0xab")] == [names.code_of(LOWER.id)] * 2
+
+
+def test_one_function_finds_assets_by_id_address_and_symbol_and_says_what_is_near() -> None:
+    both = (replace(unknown_asset("token;0xAb"), symbol="ATOM"), unknown_asset("native;uosmo"))
+    assets = {one.id: one for one in both}
+    assert named_ids(["token;0xaB", "0xAB", "atom", "native;new"], assets) == [*["token;0xAb"] * 3, "native;new"]
+    with pytest.raises(EntityNotFound, match=r"'atmo' is the symbol of no asset\. Did you mean ATOM\?"):
+        named_ids(["atmo"], assets)
