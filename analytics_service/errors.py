@@ -124,6 +124,16 @@ class ImportRefused(AnalyticsError):
     exit_code = 2
 
 
+class CorrectionRefused(AnalyticsError):
+    """Another correction is at work; nothing has been written. The message names its command."""
+
+    exit_code = 2
+
+
+class CorrectionStopped(AnalyticsError):
+    """A correction has lost the write lock, because it stood still for too long. Others complete what it announced."""
+
+
 class BackupRefused(AnalyticsError):
     """A backup cannot be taken or restored in this way; nothing has been changed."""
 

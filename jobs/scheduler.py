@@ -26,6 +26,7 @@ from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, show
 from analytics_service.sources.base import Source
 from analytics_service.store.commits import begin
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
+from analytics_service.store.rewrite import keep_complete
 from jobs.left_out import LeftOut, Told
 from jobs.losses import LossWatch
 from jobs.registry import JOBS, Job
@@ -69,6 +70,7 @@ def run(
     ticks: list[Tick] = [job.func for job in scheduler.get_jobs()]
     write_reports(store, scheduler)
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
+    threading.Thread(target=keep_complete, args=(store, stop), name="rewrites", daemon=True).start()
     losses, unreported_for = LossWatch(store), 0
     try:
         while not stop.wait(_CLOCK_SECONDS):

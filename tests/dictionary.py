@@ -22,13 +22,13 @@ DICTIONARY = Path(__file__).parents[1] / "sql" / "DICTIONARY.md"
 _BOOKKEEPING = frozenset(
     {
         "claim",
-        "correction_progress",
         "doubt",
         "job_run",
         "position_digest",
         "rewrite",
         "schema_migration",
         "snapshot_head",
+        "write_lock",
     }
 )
 # So many tables must have a column with the same type and comment for it to be described in front of them.

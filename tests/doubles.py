@@ -108,7 +108,6 @@ _LEDGER = {
     "family": pl.String,
     "version": pl.UInt64,
     "runs": pl.UInt64,
-    "silent": pl.UInt8,
     "at": pl.UInt32,
     "last_observed_at": pl.UInt32,
     "sources": pl.List(pl.Struct({"source": pl.String, "simulated": pl.Boolean})),
@@ -130,10 +129,9 @@ class Silent:
 class LedgerStore(Store):
     """A database that knows the ledger, and which rewrites are under way. It is for data not simulated.
 
-    `heads` are by family, and `open` the families that are being rewritten; `silent` are versions of unfinished
-    rewrites without a heartbeat, by family. `migrations` are those that were applied, and `job_runs` what schedulers
-    that run told last, the newest first. Rewrites were announced at `rewritten_at`. `on_look` is called when the ledger
-    is read. `shards` are those that a cluster has, and those that are recorded.
+    `heads` are by family, and `open` the families that are being rewritten. `migrations` are those that were applied,
+    and `job_runs` what schedulers that run told last, the newest first. Rewrites were announced at `rewritten_at`.
+    `on_look` is called when the ledger is read. `shards` are those that a cluster has, and those that are recorded.
     """
 
     def __init__(self, *families: str) -> None:
@@ -141,7 +139,6 @@ class LedgerStore(Store):
         self._layout = Layout()
         self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in families or ("prices",)}
         self.open: set[str] = set()
-        self.silent: dict[str, list[int]] = {}
         self.rewritten_at = 0
         self.away = False
         self.migrations: Sequence[Migration] = shipped()
@@ -183,7 +180,7 @@ class LedgerStore(Store):
             return pl.DataFrame({"name": [*made_by(shipped())]})
         if query == "anomalies":
             return pl.DataFrame({"anomalies": [0]})
-        if query in ("assets", "disk_space", "missing_runs", "running_corrections", "snapshot_before"):
+        if query in ("assets", "disk_space", "missing_runs", "lock_holders", "snapshot_before"):
             return pl.DataFrame()
         if query == "shards":
             return pl.DataFrame([self.shards], schema=["shards", "recorded"], orient="row")
@@ -192,21 +189,17 @@ class LedgerStore(Store):
 
     def _ledger(self) -> pl.DataFrame:
         heads = [
-            ("head", h.family, h.version, h.runs, 0, h.at, h.last_observed_at, [], NOON, [])
-            for h in self.heads.values()
+            ("head", h.family, h.version, h.runs, h.at, h.last_observed_at, [], NOON, []) for h in self.heads.values()
         ]
         rewrites = []
         for family, head in self.heads.items():
             # Each has a number as version, from 1; the last one is open.
             for version in range(1, head.rewrites + 1):
                 is_open = family in self.open and version == head.rewrites
-                is_silent = version in self.silent.get(family, [])
                 kind = ("rewrite", family, version if is_open else 0)
-                rewrites.append((*kind, 1, is_silent, self.rewritten_at, 0, [], NOON, []))
+                rewrites.append((*kind, 1, self.rewritten_at, 0, [], NOON, []))
         losses = [
-            ("loss", family, head.losses, 0, 0, 0, 0, [], NOON, [])
-            for family, head in self.heads.items()
-            if head.losses
+            ("loss", family, head.losses, 0, 0, 0, [], NOON, []) for family, head in self.heads.items() if head.losses
         ]
         return pl.DataFrame(rewrites + heads + losses, schema=_LEDGER, orient="row")
 

@@ -1,8 +1,8 @@
 """Backs up the store of a data folder into one file, while the service runs.
 
 ClickHouse's BACKUP copies each table as it is at a moment. The ledger is copied first: the tables then have every row
-of the commits that it lists. Rows of later commits come along, and nobody is shown them. The write lock keeps imports
-and removals out; if a job rewrites history meanwhile (rule 8.3), the backup begins again.
+of the commits that it lists. Rows of later commits come along, and nobody is shown them. The write lock keeps
+corrections out; if a job brings observations late meanwhile (rule 8.1), the backup begins again.
 """
 
 import json
@@ -17,15 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import ONCE, Reporter
+from analytics_service.clickhouse.retries import Reporter
 from analytics_service.config.files import NewFile
 from analytics_service.config.settings import service_version
 from analytics_service.embedded.leftovers import emptied
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
-from analytics_service.store.corrections import BACKUP, in_turn
-from analytics_service.store.ledger import HEADS, LEDGER, require_unchanged
-from analytics_service.store.rewrite import ledger_without_rewrites
+from analytics_service.store.ledger import HEADS, LEDGER, read_heads, require_unchanged
+from analytics_service.store.rewrite import correction
 from analytics_service.store.schema import Applied, Migration, missing, missing_message, shipped, tables_of
 
 # The last member of the file: without it, the file is not whole.
@@ -61,7 +60,8 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
     """Write the store, whose schema is current, into a new file. `folder` is for the time until it is packed.
 
     BackupRefused for a file that exists, and for a store that lacks tables. DiskFull without room; BackupFailed when
-    the file cannot be written, or when history is rewritten during every attempt.
+    the file cannot be written, or when history is rewritten during every attempt. CorrectionRefused while history is
+    corrected.
     """
     # A link to nowhere, too: the file would take its place.
     if os.path.lexists(path):
@@ -70,7 +70,7 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
         raise BackupRefused(f"{path.parent} is no folder that this user may write to. Name a file in another one.")
     if lacking := missing(store):
         raise BackupRefused(missing_message(lacking))
-    with in_turn(store, "all", None, ONCE, what=BACKUP, expected=0):
+    with correction(store, "all", "backup"):
         for _ in range(_ATTEMPTS):
             with suppress(Superseded), emptied(folder):
                 manifest = _copy(store, folder, reporter)
@@ -81,7 +81,7 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
 
 def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
     """Have ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
-    heads = ledger_without_rewrites(store).heads
+    heads = read_heads(store)
     taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
     sizes = dict(store.frame("tables").iter_rows())
     store.require_room(sum(sizes.values()) + SPARE)

@@ -33,13 +33,13 @@ from analytics_service.embedded.leftovers import (
     rename_database,
 )
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, DiskFull, SchemaError
-from analytics_service.store.corrections import PROGRESS
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import Applied, Migration, shipped, unapplied
+from analytics_service.store.write_lock import LOCKS
 
 # Tables that have rows in a store without data.
-_ALWAYS_FILLED = {"schema_migration", JOB_RUNS, PROGRESS}
+_ALWAYS_FILLED = {"schema_migration", JOB_RUNS, LOCKS}
 # Bytes of a manifest at most.
 _MOST = 2**20
 
@@ -129,8 +129,9 @@ def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Re
         if not beside.frame("check_table", {"table": name})["result"].item():
             raise BackupFailed(f"The backup is damaged: the files of table {name} are not as they were written.")
         reporter.advance(1)
-    # No scheduler of the other store writes to this one.
-    beside.execute(f"TRUNCATE TABLE {JOB_RUNS}")
+    # Nobody who writes to the other store writes to this one.
+    for table in (JOB_RUNS, LOCKS):
+        beside.execute(f"TRUNCATE TABLE IF EXISTS {table}")
 
 
 def _exchange(store: Store) -> None:

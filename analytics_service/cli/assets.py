@@ -1,4 +1,4 @@
-"""`assets`: which assets the store has, when they end, and their symbols."""
+"""`assets`: which assets the store has, and when they end."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,15 +10,12 @@ import click
 from analytics_service.cli.context import filled_store, load_settings, patient
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
 from analytics_service.cli.report_forms import aligned
-from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import AssetRefused, EntityNotFound, ParameterInvalid
 from analytics_service.history.times import Edge
-from analytics_service.importing.assets import asset_fault
 from analytics_service.market.assets import Asset, id_of, unknown_asset
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.listing import is_listed
-from analytics_service.store.datasets.asset_merge import merge_of
 from analytics_service.store.datasets.assets import present_frame, read_assets, read_spans
 from analytics_service.store.rewrite import define
 
@@ -30,7 +27,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would ch
 
 @click.group()
 def assets() -> None:
-    """List assets, merge two, end one, or rename it.
+    """List assets, or end one.
 
     ASSET is an id, or a symbol that no other asset has. Example:
 
@@ -80,55 +77,6 @@ def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **ove
         report(store, changed, "end", dry_run=dry_run)
     until = f"has no values after {shown(changed.ended_at)}" if changed.ended_at else "has not ended"
     click.echo(f"{named(changed)} {until}.")
-
-
-@assets.command("rename")
-@asset_argument
-@click.argument("symbol")
-@click.option("--name", help="Its full name.  [default: as it is, or the symbol]")
-@dry_run_option
-@data_dir_option
-def assets_rename(asset: str, symbol: str, name: str | None, dry_run: bool, **overrides: Any) -> None:
-    """Give an asset that no source describes another symbol.
-
-    It is still found by its former symbol, as long as no other asset has or had that. Example:
-
-    \b
-        analytics-service assets rename native;matic POL --name Polygon
-    """
-    with filled_store(patient(load_settings(**overrides)), dry_run=dry_run) as store:
-        found = find(store, asset)
-        _require_free(store, found, symbol)
-        name = name or (symbol if found.name == found.symbol else found.name)
-        report(store, replace(found, symbol=symbol, name=name), "rename", dry_run=dry_run)
-    click.echo(f"{named(found)} is {symbol} ({name}).")
-
-
-@assets.command("merge")
-@click.argument("old")
-@click.argument("new")
-@dry_run_option
-@data_dir_option
-def assets_merge(old: str, new: str, dry_run: bool, **overrides: Any) -> None:
-    """Make an asset that is there twice one: OLD becomes NEW.
-
-    Both are ids. OLD has histories and events only, such as files brought. They become those of NEW, which keeps its
-    own observations where both have one at the same second; loans and liquidations are added up. Then OLD is gone, and
-    a symbol that both had means NEW. May be interrupted and run again: it continues where it stopped. Example:
-
-    \b
-        analytics-service assets merge 'native;WETH' 'token;0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2' --dry-run
-    """
-    with filled_store(patient(load_settings(**overrides)), dry_run=dry_run) as store:
-        wanted = merge_of(store, old, new)
-        click.echo(f"{wanted.old.id} ({wanted.old.symbol}) becomes {wanted.new.id} ({wanted.new.symbol}):")
-        for part in wanted.parts():
-            same = f", {part.same:,} of them at a second at which NEW has its own" if part.same else ""
-            click.echo(f"  {part.name}: {part.rows:,}{same}")
-        if not dry_run:
-            with explaining_stop("The merge was stopped. When it is run again, it continues where it was."):
-                wanted.write(click.echo)
-    click.echo("Nothing was written." if dry_run else f"{wanted.old.id} is gone.")
 
 
 def find(store: Store, name: str) -> Asset:
@@ -184,18 +132,3 @@ def _going_on(asset: Asset) -> Asset:
     if asset.ended_at is None:
         raise AssetRefused(f"{named(asset)} has not ended.")
     return replace(asset, ended_at=None, listed_until=None)
-
-
-def _require_free(store: Store, asset: Asset, symbol: str) -> None:
-    """AssetRefused if the asset cannot have the symbol."""
-    if is_listed(asset):
-        raise AssetRefused(
-            f"The source describes {named(asset)}, so its next snapshot would rename it back. When the source renames "
-            "it, its former symbol is still found."
-        )
-    if fault := asset_fault(symbol, asset.group_key, "0"):
-        raise AssetRefused(f"{symbol!r} cannot be a symbol: {fault}.")
-    others = [other for other in read_assets(store).values() if not other.ended_at and other.id != asset.id]
-    same = [other for other in others if other.symbol.casefold() == symbol.casefold()]
-    if same:
-        raise AssetRefused(f"{symbol} is the symbol of {', '.join(other.id for other in same)}.")

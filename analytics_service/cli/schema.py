@@ -45,7 +45,7 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
             "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names. The embedded one has the "
             "user researcher already; `analytics-service status` says where its password is."
         )
-    with clickhouse(settings, command_line()) as reached, closing(Store(reached)) as store:
+    with clickhouse(settings, command_line()) as reached, closing(Store(reached, author=command_line())) as store:
         applied = migrations.migrate(store)
         require_all_tables(store)
         doubled = ids_in_several_cases(store)
@@ -57,7 +57,7 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
     for spellings in doubled:
         click.echo(
             f"One asset id is stored in several cases: {', '.join(spellings)}. Each has rows of its own; "
-            "`analytics-service assets merge OLD NEW` makes them one asset."
+            "`analytics-service remove` takes out those of one, and `import` brings them back under the other."
         )
     if password:
         click.echo(f"Made the user {researcher}. The password is {password}; it is not shown again.")

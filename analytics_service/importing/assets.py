@@ -52,7 +52,7 @@ def _with_stored(asset: Asset, stored: Asset) -> Asset:
         return asset
     return replace(
         asset,
-        name=stored.name if asset.name == asset.symbol else asset.name,
+        name=stored.name if asset.name == asset.symbol and stored.name != stored.symbol else asset.name,
         symbol_denom=stored.symbol_denom,
         decimals_display=min(stored.decimals_display, asset.decimals_denom),
     )

@@ -81,7 +81,7 @@ _SCHEDULER = Shape.of(
 )
 _CORRECTION = Shape.of(
     "OperationsCorrection",
-    "A correction of history that is at work, or waits for another.",
+    "A correction of history that is at work.",
     *declared(Rewriting, bare=True),
 )
 OPERATIONS = Shape.of(

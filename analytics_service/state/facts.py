@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Annotated
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.instants import DAY, NANOSECONDS, instant, unix_second
+from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import Count, Text, Time
-from analytics_service.store.corrections import running_corrections
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.datasets.markets import read_markets
@@ -17,6 +16,7 @@ from analytics_service.store.disk import Disk, read_disk
 from analytics_service.store.job_runs import JobRun, Scheduler, missing_runs, read_runs, recorded_intervals
 from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered
 from analytics_service.store.schema import missing, missing_message
+from analytics_service.store.write_lock import holders
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,10 @@ class LostPrice:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A correction of history that is at work, or waits for another."""
+    """A correction of history that is at work."""
 
     what: Annotated[str, Text("What it does, such as import, backfill or remove")]
     family: Annotated[str, Text("The family whose history it changes")]
-    stage: Annotated[str, Text("What it is doing: waiting, staging or putting in place")]
     began: Annotated[datetime, Time("When it began")]
     command: Annotated[str, Text("The command line that it came from")]
 
@@ -90,8 +89,7 @@ def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
         intervals=intervals,
         gaps=missing_runs(store, intervals, since),
         corrections=[
-            Rewriting(each.what, each.family, each.stage, instant(each.began_ns // NANOSECONDS), each.command)
-            for each in running_corrections(store)
+            Rewriting(each.what, each.family, instant(each.taken_at), each.command) for each in holders(store)
         ],
     )
 

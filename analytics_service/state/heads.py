@@ -27,7 +27,6 @@ from analytics_service.state.background import Background
 from analytics_service.state.facts import Facts, read_facts
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger, without_future
 from analytics_service.store.losses import Loss
-from analytics_service.store.rewrite import Recovery
 from analytics_service.store.schema import pending
 
 log = logging.getLogger(__name__)
@@ -107,7 +106,6 @@ class Heads:
     ) -> None:
         self.clock = clock
         self._store = store
-        self._recovery = Recovery(store)
         self.facts = Facts()
         """What operators are told beside the ledger, as it was read last."""
         self._interval = interval
@@ -115,7 +113,6 @@ class Heads:
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
-        self._rolling = Background("rewrite")
         self._reading = Background("facts")
         self._newest: ShownHeads | None = None
         self._looked_at = float("-inf")
@@ -209,7 +206,6 @@ class Heads:
                 self._error = error
             self._looks += 1
             self._changed.notify_all()
-        self._recover(ledger)
         if error is None and self._last_success is not None and self._last_success.schema_current:
             read = partial(self._read_facts, ledger.heads)
             self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
@@ -311,9 +307,3 @@ class Heads:
             log.warning("The ledger cannot be read: %s", error)
         elif error is None and self._error is not None:
             log.info("The ledger can be read again.")
-
-    def _recover(self, ledger: Ledger) -> None:
-        """Roll interrupted rewrites forward in the background, one after the other."""
-        if ledger.silent and not self._rolling.is_busy:
-            roll_forward = partial(self._recovery.roll_forward, ledger.silent)
-            self._rolling.do(roll_forward, in_background=self._interval is not None)

@@ -183,16 +183,14 @@ def changes_of(head: Head | None) -> tuple[int, int]:
 class Ledger:
     """The ledger as read by one query.
 
-    `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are family and version of
-    those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs. `rewritten` has
-    the unix second of each family's last rewrite. `now` (unix second) is ClickHouse's, and `ahead` has the first
-    snapshot from the future of each family that has any (rule 8.16). `losses` are by family; "" has those that change
-    no answer.
+    `heads` are by family. `open` are the versions of unfinished rewrites, by family. `origins` are those of all
+    completed runs. `rewritten` has the unix second of each family's last rewrite. `now` (unix second) is ClickHouse's,
+    and `ahead` has the first snapshot from the future of each family that has any (rule 8.16). `losses` are by family;
+    "" has those that change no answer.
     """
 
     heads: Mapping[str, Head]
     open: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    silent: Sequence[tuple[str, int]] = ()
     origins: frozenset[Origin] = frozenset()
     rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
     now: int = field(default=0, compare=False)
@@ -216,7 +214,7 @@ def new_version(store: Store) -> int:
 
 
 def record_rewrite(store: Store, families: Sequence[str], version: int, finished: int) -> None:
-    """Announce a rewrite of families, send its heartbeat, or with `finished` = 1 record its end (rule 8.5)."""
+    """Announce a rewrite of families, or with `finished` = 1 record its end (rule 8.5)."""
     rows = [{"family": family, "version": version, "finished": finished} for family in families]
     store.insert(REWRITES, pl.DataFrame(rows, schema=_REWRITE))
 
@@ -318,12 +316,11 @@ def read_ledger(store: Store, *, losses: bool = False) -> Ledger:
     rewrites: Counter[str] = Counter()
     rewritten: dict[str, int] = {}
     unfinished: dict[str, list[int]] = {}
-    silent: list[tuple[str, int]] = []
     lost: dict[str, Sequence[Loss]] = {}
     changed: dict[str, int] = {}
     union = f"UNION ALL {named_query('stored_losses', ())}" if losses else ""
     rows = store.frame("ledger", {"losses": union})
-    for kind, family, version, runs, is_silent, at, last_observed_at, sources, _, found in rows.iter_rows():
+    for kind, family, version, runs, at, last_observed_at, sources, _, found in rows.iter_rows():
         if kind == "loss":
             lost[family], changed[family] = tuple(Loss(*loss.values()) for loss in found), version
             continue
@@ -335,13 +332,12 @@ def read_ledger(store: Store, *, losses: bool = False) -> Ledger:
         rewritten[family] = max(rewritten.get(family, 0), at)
         if version:
             unfinished.setdefault(family, []).append(version)
-            silent += [(family, version)] if is_silent else []
     counted = {
         family: replace(head, rewrites=rewrites[family], losses=changed.get(family, 0))
         for family, head in heads.items()
     }
     now = max(rows["now"], default=0)
-    return Ledger(counted, unfinished, silent, frozenset(origins), rewritten, now, losses=lost)
+    return Ledger(counted, unfinished, frozenset(origins), rewritten, now, losses=lost)
 
 
 def without_future(store: Store, ledger: Ledger) -> Ledger:

@@ -32,7 +32,6 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.losses import LOSSES, Loss, told_losses
-from analytics_service.store.rewrite import Recovery
 from analytics_service.store.rollups import CELLS, QUARTER, floor
 from analytics_service.store.schema import TABLES
 
@@ -59,7 +58,7 @@ _SILENT = (
     "claim",
     "schema_migration",
     "job_run",
-    "correction_progress",
+    "write_lock",
     "doubt",
 )
 # The partitions of the cells of days and months.
@@ -124,8 +123,6 @@ def check(store: Store) -> bool:
     broken = _broken_parts(store)
     if any(part.table == HEADS for part in broken):
         _raise_heads(store)
-    # Announcements may be lost, too.
-    Recovery(store).look()
     ledger = read_ledger(store, losses=True)
     known = {family: [*losses] for family, losses in ledger.losses.items() if losses}
     found = _found(store, ledger, broken)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import polars as pl
 
@@ -10,7 +11,7 @@ from analytics_service.clickhouse.queries import created
 from analytics_service.errors import SchemaError
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
-from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
+from analytics_service.store.rewrite import complete_interrupted, correction
 from analytics_service.store.schema import (
     VIEWS,
     Applied,
@@ -22,6 +23,7 @@ from analytics_service.store.schema import (
     view_statements,
 )
 from analytics_service.store.shards import SHARDS, shards_to_record
+from analytics_service.store.write_lock import LOCK_SECONDS, LOCKS, PATIENCE
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
 
     DiskFull if the embedded server has no room for that. SchemaError if the server is too old, an applied script has
     changed, or this version cannot bring the schema up to date; and if a scheduler writes to the store, unless the
-    caller `is_alone` with it (rule 8.14).
+    caller `is_alone` with it (rule 8.14). CorrectionRefused while history is corrected.
 
     Rewrites are completed first, because their staged rows fit only the schema that they began with. A script that
     fails half-way is not recorded. All of its statements are executed again next time.
@@ -61,22 +63,28 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
         store.require_room()
     if missing and missing[0].number > 1:
         log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
-        wait_for_rewrites(store)
-    for migration in missing:
-        with store.together(migration.name):
-            for statement in migration.statements:
-                store.execute(statement)
-        _record(store, migration)
+    with _without_corrections(store) if missing else nullcontext():
+        for migration in missing:
+            with store.together(migration.name):
+                for statement in migration.statements:
+                    store.execute(statement)
+            _record(store, migration)
     _derive_heads(store)
     _make_views(store)
-    Recovery(store).look()
-    drop_abandoned(store)
+    complete_interrupted(store)
     return missing
 
 
 def _record_shards(store: Store) -> None:
     if shards := shards_to_record(store):
         _record(store, Migration(SHARDS, shards, ""))
+
+
+def _without_corrections(store: Store) -> AbstractContextManager[object]:
+    """Hold the write lock, if the database has it already. That of a writer which was killed just now is free soon."""
+    if LOCKS not in store.frame("tables")["name"]:
+        return nullcontext()
+    return correction(store, "all", "migrate", patience=LOCK_SECONDS + PATIENCE)
 
 
 def _derive_heads(store: Store) -> None:

@@ -1,14 +1,13 @@
 -- What is the newest snapshot of each family, which rewrites of it are unfinished, how many have finished, and what are the
--- sources of its runs? Finished rewrites are one row, with version 0; `at` is when the last was announced. The writer of a silent rewrite sent no heartbeat for
--- three seconds, or the last one while the clock was ahead. Rewrites are read first: a head that has the runs of a finished
--- rewrite may come with too low a count of rewrites, and is then refused, but never the other way round. `now` is the
--- time by this clock. `losses` are those of stored_losses, for readers.
+-- sources of its runs? Finished rewrites are one row, with version 0; `at` is when the last was announced. Rewrites are
+-- read first: a head that has the runs of a finished rewrite may come with too low a count of rewrites, and is then
+-- refused, but never the other way round. `now` is the time by this clock. `losses` are those of stored_losses, for
+-- readers.
 SELECT
     'rewrite' AS how,
     family,
     if(finished, 0, r.version) AS version,
     count() AS runs,
-    max(announced_at) NOT BETWEEN now() - 2 AND now() + 2 AS silent,
     max(announced_at) AS at,
     toDateTime(0, 'UTC') AS last_observed_at,
     [] AS sources,
@@ -19,7 +18,7 @@ GROUP BY family, version
 
 UNION ALL
 
-SELECT 'head', family, version, runs, 0, at, last_observed_at, sources, toUInt32(now()), []
+SELECT 'head', family, version, runs, at, last_observed_at, sources, toUInt32(now()), []
 FROM snapshot_head FINAL
 {losses}
 SETTINGS max_threads = 1

@@ -6,31 +6,34 @@ CREATE OR REPLACE VIEW corrections{on_cluster}
     ended Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was complete; null before',
     what LowCardinality(String) COMMENT 'What it does: import, backfill, remove, ...',
     family LowCardinality(String) COMMENT 'Family whose history it changes, such as prices',
-    outcome LowCardinality(String) COMMENT 'done; stopped, with nothing changed; or what is going on: waiting, staging, putting in place',
-    rows UInt64 COMMENT 'Rows that it has brought or taken out so far',
-    expected UInt64 COMMENT 'Rows that it will have; 0 if nobody knows',
-    first_at Nullable(DateTime64(3, 'UTC')) COMMENT 'First second whose data it changes; null if nobody knows yet',
+    outcome LowCardinality(String) COMMENT 'done; or what is going on: staging, putting in place; or interrupted, until the service completes it',
+    rows UInt64 COMMENT 'Rows that it brings or takes out; 0 while it is staging',
+    first_at Nullable(DateTime64(3, 'UTC')) COMMENT 'First second whose data it changes; null if it changes no data of a time, and while it is staging',
     last_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last second whose data it changes',
     command String COMMENT 'The command line that it came from'
 )
-AS SELECT
-    fromUnixTimestamp64Milli(toInt64(began_ns / 1000000), 'UTC') AS began,
-    multiIf(stage = 'done', toNullable(heard_at), r.finished, toDateTime64(r.announced_at, 3, 'UTC'), NULL) AS ended,
-    what,
-    c.family AS family,
-    multiIf(r.finished OR stage = 'done', 'done', r.version != 0, 'putting in place', heard_at < now64(3) - INTERVAL 5 SECOND, 'stopped', stage) AS outcome,
-    rows,
-    expected,
-    nullIf(toDateTime64(first_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS first_at,
-    nullIf(toDateTime64(last_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS last_at,
-    command
-FROM correction_progress AS c FINAL
-LEFT JOIN
+AS WITH holder AS
 (
-    SELECT family, version, max(announced_at) AS announced_at, max(finished) AS finished
-    FROM rewrite
-    GROUP BY family, version
-) AS r ON r.family = c.family AND r.version = c.version
-WHERE what != 'backup' AND (stage != 'waiting' OR heard_at >= now64(3) - INTERVAL 5 SECOND)
+    SELECT taken_at, what, family, command
+    FROM write_lock FINAL
+    WHERE NOT released AND heard_at BETWEEN now64(3) - INTERVAL 15 SECOND AND now64(3) + INTERVAL 15 SECOND
+)
+SELECT
+    fromUnixTimestamp64Milli(toInt64(version / 1000000), 'UTC') AS began,
+    if(finished, toDateTime64(announced_at, 3, 'UTC'), NULL) AS ended,
+    what,
+    r.family AS family,
+    multiIf(finished, 'done', (SELECT count() FROM holder) > 0, 'putting in place', 'interrupted') AS outcome,
+    rows,
+    nullIf(toDateTime64(r.first_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS first_at,
+    nullIf(toDateTime64(r.last_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS last_at,
+    command
+FROM rewrite AS r FINAL
+WHERE what != ''
+UNION ALL
+SELECT taken_at, NULL, what, h.family, 'staging', 0, NULL, NULL, command
+FROM holder AS h
+WHERE what NOT IN ('backup', 'migrate', 'completion')
+  AND h.family NOT IN (SELECT family FROM rewrite FINAL WHERE NOT finished)
 SETTINGS join_use_nulls = 0
-COMMENT 'Each correction of history: imports, backfills of the past, and what takes out, computes again or renames';
+COMMENT 'Each correction of history: imports, backfills of the past, and what takes out or computes again';

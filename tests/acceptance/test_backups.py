@@ -14,7 +14,7 @@ from tests.processes import until
 
 HISTORY = "/api/v1/assets/price-history?start=1700000000&end=1700003600&period=h"
 # Tables that tell of the store, and not of what is in it.
-_OWN = ("rewrite", "schema_migration", "snapshot_head", "correction_progress")
+_OWN = ("rewrite", "schema_migration", "snapshot_head", "write_lock")
 
 
 def served(own: Service) -> object:

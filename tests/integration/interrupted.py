@@ -17,6 +17,7 @@ import falcon.testing
 from analytics_service.admin.remove import Removal, remove
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.errors import AnalyticsError
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.store.datasets.histories import PRICES
@@ -24,7 +25,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill
 from tests.doubles import Statement, WatchedStore
 from tests.integration.cached import with_room
-from tests.integration.imports import Progress, Row, prices_file, run
+from tests.integration.imports import Progress, Row, prices_file, query, run
 from tests.processes import state, until
 
 # A process that was forked from one with all modules begins to write at once.
@@ -127,8 +128,13 @@ class Writer:
         """Return when it has been killed or stopped, or has ended."""
         until(lambda: self.exit_code is not None or self.stopped, seconds=60)
 
+    def bury(self) -> None:
+        """As if it had sent no heartbeat for so long that it has lost the write lock."""
+        lost = "INSERT INTO write_lock SELECT * REPLACE (1 AS released) FROM write_lock FINAL WHERE command = '{}'"
+        query(self.settings, lost.format(_author(self._process.pid)))
+
     def go_on(self) -> object:
-        """Continue it, if it is stopped; what its write returned."""
+        """Continue it, if it is stopped; what its write returned or raised."""
         if self.stopped and self._process.pid is not None:
             os.kill(self._process.pid, signal.SIGCONT)
         until(lambda: self.exit_code is not None, seconds=60)
@@ -150,7 +156,15 @@ def _work(settings: Settings, write: Write, moment: Moment, sent: signal.Signals
                     os.kill(os.getpid(), sent)
 
     with closing(WatchedStore(settings, before=before)) as store:
-        results.send(write(store))
+        store.author = _author(os.getpid())
+        try:
+            results.send(write(store))
+        except AnalyticsError as error:
+            results.send(error)
+
+
+def _author(pid: int | None) -> str:
+    return f"writer {pid}"
 
 
 # A page's JSON to what it shows: the number of the rewrite that each value comes from.

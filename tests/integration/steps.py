@@ -17,7 +17,6 @@ from analytics_service.market.instants import instant
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.store.commits import begin
-from analytics_service.store.datasets.asset_merge import merge_of
 from analytics_service.store.datasets.assets import present_frame, read_assets
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.rewrite import define
@@ -137,18 +136,6 @@ class Again:
     def __call__(self, store: Store) -> None:
         for portion in plan(store, self.name, instant(self.start), instant(self.end)):
             retake(JOBS[self.name], self.source, store, portion)
-
-
-@dataclass(frozen=True)
-class Merge:
-    """An asset that becomes another."""
-
-    old: str
-    new: str
-
-    def __call__(self, store: Store) -> None:
-        if self.old in read_assets(store):
-            merge_of(store, self.old, self.new).write(lambda line: None)
 
 
 @dataclass(frozen=True)

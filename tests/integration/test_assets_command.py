@@ -13,6 +13,7 @@ from analytics_service.cli.main import cli
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
+from analytics_service.importing.assets import define_assets
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.store.datasets.assets import read_assets
 from jobs.registry import JOBS
@@ -45,6 +46,13 @@ def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
     return falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FreshHeads(store)))
 
 
+def rename(store: Store, folder: Path, line: str) -> None:
+    """Describe an asset by a line of a file."""
+    path = folder / "renamed.csv"
+    path.write_text("symbol,address,decimals" + ",name" * (line.count(",") > 2) + "\n" + line)
+    define_assets(store, path)
+
+
 def ask(client: falcon.testing.TestClient, path: str, query: str) -> falcon.testing.Result:
     return client.simulate_get(f"/api/v1/{path}", query_string=query)
 
@@ -57,10 +65,10 @@ def prices(client: falcon.testing.TestClient, symbol: str) -> Any:
     return [point["v"] for point in answer.json["data"]["series"][0]["points"]]
 
 
-def test_list_shows_who_described_each_asset_and_when_it_has_values(command: Any, store: Store) -> None:
+def test_list_shows_who_described_each_asset_and_when_it_has_values(command: Any, store: Store, tmp_path: Path) -> None:
     quotes = {"native;luna": Decimal(1), "native;who": Decimal(2)}
     run_once(JOBS["prices"], HandMade(assets_=[LISTED], prices_=quotes), store, NOON)
-    command("rename", "AAA", "ZZZ")
+    rename(store, tmp_path, "ZZZ,0xa,18")
     command("end", "BBB")
     code, output = command("list")
     assert code == 0
@@ -110,26 +118,20 @@ def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
 def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
     command: Any, client: falcon.testing.TestClient, settings: Settings, store: Store, tmp_path: Path
 ) -> None:
-    assert command("rename", "AAA", "POL", "--name", "Polygon", "--dry-run")[0] == 0
-    assert read_assets(store)["token;0xa"].symbol == "AAA"
-    assert command("rename", "AAA", "POL", "--name", "Polygon") == (0, "AAA (token;0xa) is POL (Polygon).\n")
+    rename(store, tmp_path, "POL,0xa,18,Polygon")
+    assert read_assets(store)["token;0xa"].name == "Polygon"
     assert prices(client, "POL") == prices(client, "aaa") == ["1", "2", None]
     imports.run(store, imports.prices_file(tmp_path, [("AAA", SECOND, "7")], "again.csv"))
     assert prices(client, "AAA") == ["7", "2", None]
-    # Of a present asset and a former one, the present one has the symbol.
-    assert command("rename", "BBB", "AAA")[0] == 0
+    # Of a present asset and a former one, the present one has the symbol. A name that is the symbol follows it.
+    rename(store, tmp_path, "AAA,0xb,6")
+    assert read_assets(store)["token;0xb"].name == "AAA"
     assert prices(client, "AAA") == ["3", "3", None]
     # Now it is the former symbol of both.
-    assert command("rename", "AAA", "CCC")[0] == 0
+    rename(store, tmp_path, "CCC,0xb,6")
     assert prices(client, "AAA") == "query_parameter_invalid"
-    corrections = imports.query(settings, "SELECT what, stage, rows FROM correction_progress FINAL ORDER BY began_ns")
-    assert corrections == [
-        ("import", "done", 3),
-        ("rename", "done", 1),
-        ("import", "done", 1),
-        ("rename", "done", 1),
-        ("rename", "done", 1),
-    ]
+    corrections = imports.query(settings, "SELECT rows FROM rewrite FINAL WHERE what = 'import' ORDER BY version")
+    assert corrections == [(3,), (1,), (1,), (1,), (1,)]
 
 
 def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(
@@ -149,9 +151,6 @@ def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(comma
     before = read_assets(store)
     for arguments, reason in (
         ("end LUNA", "The source lists LUNA (native;luna), so its next snapshot would take the end back."),
-        ("rename LUNA LUNC", "The source describes LUNA (native;luna), so its next snapshot would rename it"),
-        ("rename AAA luna", "luna is the symbol of native;luna."),
-        ("rename AAA =1", "'=1' cannot be a symbol"),
         ("end XYZ", "'XYZ' is the symbol of no asset. `analytics-service assets list` lists them."),
         ("end token;0xF", "'token;0xF' names no asset."),
         ("end AAA --undo", "AAA (token;0xa) has not ended."),

@@ -1,6 +1,9 @@
-"""The queue of corrections, and what the view of them tells."""
+"""The write lock, which lets one correction work at a time, and what the view of corrections tells."""
 
+import signal
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -8,57 +11,118 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import DiskFull
-from analytics_service.store.ledger import new_version
-from analytics_service.store.rewrite import staging
+from analytics_service.errors import CorrectionRefused, CorrectionStopped, DiskFull
+from analytics_service.store.ledger import new_version, read_ledger
+from analytics_service.store.rewrite import complete_interrupted, correction, staging
+from analytics_service.store.write_lock import LOCK_SECONDS, write_lock
 from tests.integration.databases import make_views
-from tests.integration.imports import IDS, NOW, prices_file, query, run
+from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
+from tests.integration.interrupted import Moment, Writer, import_of
 
 LAST = int(NOW.timestamp())
-VIEW = "SELECT what, family, outcome, rows, expected, command FROM corrections ORDER BY began"
+VIEW = "SELECT what, family, outcome, rows, command FROM corrections ORDER BY began"
 
 
-def test_a_correction_waits_for_the_one_before_and_says_so_once(
-    store: Store, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    make_views(store)
-    rows = [(IDS[0], LAST - number, "1") for number in range(3)]
-    with closing(Store(settings, author="analytics-service import price a.csv")) as second:
-        waiting = threading.Thread(target=lambda: run(second, prices_file(tmp_path, rows)))
-        with staging(store, "rates", new_version(store), what="recompute", expected=7):
-            waiting.start()
-            waiting.join(2.5)
-            assert waiting.is_alive()
-            assert query(settings, VIEW) == [
-                ("recompute", "rates", "staging", 0, 7, ""),
-                ("import", "prices", "waiting", 0, 3, "analytics-service import price a.csv"),
-            ]
-        waiting.join()
-    told = [message for message in caplog.messages if message.startswith("Waiting")]
-    assert told == ["Waiting for another correction: recompute of rates ()."]
-    assert query(settings, VIEW)[1] == ("import", "prices", "done", 3, 3, "analytics-service import price a.csv")
-    spans = "SELECT toUnixTimestamp(first_at), toUnixTimestamp(last_at), ended >= began FROM corrections WHERE rows = 3"
-    assert query(settings, spans) == [(LAST - 2, LAST, 1)]
-
-
-def test_one_that_has_died_holds_up_nobody_and_counts_as_stopped(
+def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_first(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     make_views(store)
+    file = prices_file(tmp_path, [(IDS[0], LAST - number, "1") for number in range(3)])
+    with closing(Store(settings, author="analytics-service jobs recompute")) as first:
+        with staging(first, "rates", new_version(store), what="recompute"):
+            with pytest.raises(CorrectionRefused) as refused:
+                run(store, file)
+            working = ("recompute", "rates", "staging", 0, "analytics-service jobs recompute")
+            assert query(settings, VIEW) == [working]
+        run(first, file)
+    told = str(refused.value)
+    assert told.startswith("analytics-service jobs recompute has been correcting rates since 20")
+    assert "\n" not in told
+    assert query(settings, VIEW) == [("import", "prices", "done", 3, "analytics-service jobs recompute")]
+    spans = "SELECT toUnixTimestamp(first_at), toUnixTimestamp(last_at), ended >= began - 1 FROM corrections"
+    assert query(settings, spans) == [(LAST - 2, LAST, 1)]
+
+
+def test_of_several_that_ask_at_once_one_works(store: Store, settings: Settings) -> None:
+    """Each has a connection of its own, and holds the lock for longer than others try. Whoever is refused is told of
+    the one that works."""
+    start, working, worked = threading.Barrier(4), threading.Semaphore(0), list[str]()
+
+    def ask(number: int) -> str:
+        with closing(Store(settings, author=f"writer {number}")) as own:
+            start.wait()
+            try:
+                with write_lock(own, "prices", "import"):
+                    worked.append(own.author)
+                    assert not working.acquire(timeout=5)
+            except CorrectionRefused as error:
+                return str(error).partition(" has been")[0]
+            return own.author
+
+    for _ in range(2):
+        worked.clear()
+        with ThreadPoolExecutor(4) as pool:
+            told = {*pool.map(ask, range(4))}
+        assert told == {*worked}
+        assert len(worked) == 1
+
+
+@pytest.mark.parametrize("moment", [Moment("insert observation_staging"), Moment("ATTACH PARTITION")])
+def test_a_writer_in_another_process_is_refused_until_the_first_has_ended(
+    store: Store, settings: Settings, tmp_path: Path, moment: Moment
+) -> None:
+    second = prices_file(tmp_path, [(IDS[1], LAST, "2")], "second.csv")
+    with Writer(settings, import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv"), moment, signal.SIGSTOP) as first:
+        first.wait_for_signal()
+        with pytest.raises(CorrectionRefused, match=r"^writer \d+ has been correcting prices"):
+            run(store, second)
+        first.go_on()
+    run(store, second)
+    assert observations(settings) == {(IDS[0], LAST): 1, (IDS[1], LAST): 2}
+
+
+@pytest.mark.slow
+def test_a_writer_that_was_paused_for_too_long_stops_before_its_next_step(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Nobody else has taken the lock meanwhile: its heartbeats, too, come too late."""
+    write = import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv")
+    with Writer(settings, write, Moment("insert rewrite"), signal.SIGSTOP) as first:
+        first.wait_for_signal()
+        time.sleep(LOCK_SECONDS + 1)
+        assert isinstance(first.go_on(), CorrectionStopped)
+    assert read_ledger(store).heads == {}
+    assert query(settings, "SELECT count() FROM rewrite") == [(0,)]
+    assert query(settings, "SELECT count() FROM observation") == [(0,)]
+
+
+def test_one_that_has_died_holds_up_nobody(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """Nor does one whose last heartbeat came while the clock was ahead."""
     store.execute(
-        "INSERT INTO correction_progress (began_ns, family, version, what, stage, heard_at) "
-        "VALUES (1, 'rates', 7, 'remove', 'staging', now64(3) - 4), (2, 'loans', 8, 'remove', 'waiting', now64(3) - 9)"
+        "INSERT INTO write_lock (holder, what, heard_at) "
+        "VALUES ('a', 'remove', now64(3) - 16), ('b', 'remove', now64(3) + 3600)"
     )
     run(store, prices_file(tmp_path, [(IDS[0], LAST, "1")]))
-    outcomes = query(settings, "SELECT family, outcome FROM corrections ORDER BY began")
-    assert outcomes == [("rates", "stopped"), ("prices", "done")]
+    assert observations(settings) == {(IDS[0], LAST): 1}
 
 
-def test_a_correction_that_fails_is_stopped_at_once(store: Store, settings: Settings) -> None:
+def test_a_job_leaves_an_interrupted_rewrite_to_whoever_holds_the_lock(store: Store, settings: Settings) -> None:
     make_views(store)
-    with pytest.raises(ZeroDivisionError), staging(store, "rates", new_version(store), what="recompute"):
+    store.execute("INSERT INTO rewrite (family, version, what) SELECT 'prices', 7, 'import'")
+    assert query(settings, "SELECT outcome FROM corrections") == [("interrupted",)]
+    with write_lock(store, "rates", "remove"):
+        assert complete_interrupted(store) == ""
+        assert read_ledger(store).open == {"prices": [7]}
+    complete_interrupted(store)
+    assert read_ledger(store).open == {}
+    assert query(settings, "SELECT outcome FROM corrections") == [("done",)]
+
+
+def test_a_correction_that_fails_leaves_the_lock(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), staging(store, "rates", None, what="recompute"):
         raise ZeroDivisionError
-    assert query(settings, "SELECT outcome FROM corrections") == [("stopped",)]
+    with correction(store, "rates", "recompute", patience=0):
+        pass
 
 
 def test_without_room_for_its_rows_nothing_is_staged(server: Settings, store: Store, settings: Settings) -> None:

@@ -365,11 +365,11 @@ def test_a_completed_snapshot_is_left_alone(store: Store, client: Client) -> Non
         assert run_once(job, source, store, at) is Outcome.DONE
     once = contents(client)
     assert [name for name, rows in once.items() if not rows] == [
-        "correction_progress",
         "doubt",
         "job_run",
         "loss",
         "rewrite",
+        "write_lock",
     ]
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.ALREADY_DONE

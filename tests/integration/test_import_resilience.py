@@ -18,7 +18,7 @@ from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.importing.history import Summary
 from analytics_service.store.migrations import migrate
-from analytics_service.store.rewrite import drop_abandoned
+from analytics_service.store.rewrite import correction
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import (
     IDS,
@@ -104,14 +104,15 @@ def test_an_import_survives_the_death_of_clickhouse(
         assert contents(mortal) == contents(settings)
 
 
-def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Settings) -> None:
+def test_the_next_correction_drops_the_staging_tables_of_those_before_and_no_others(
+    store: Store, settings: Settings
+) -> None:
     others = {"dbt_staging_1", "observation_staging_x", "`my_staging_x-1`"}
     ours = {"asset_definition_staging_17", "observation_staging_17", "snapshot_staging_17"}
     for name in others | ours:
         store.execute(f"CREATE TABLE {name} (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x'")
-    drop_abandoned(store)
-    assert len(staged(settings)) == len(others | ours)
-    drop_abandoned(store, hours=0)
+    with correction(store, "rates", "remove"):
+        pass
     assert staged(settings) == {name.strip("`") for name in others}
 
 

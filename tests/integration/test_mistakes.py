@@ -23,7 +23,7 @@ from tests.integration.everything import Asked, answers, differences, everything
 from tests.integration.interrupted import Moment, Writer
 from tests.integration.lending import AGE, ASSETS, ETH, ORB, PTK, USDC, Lending, lend_apr, usd
 from tests.integration.routes import client_of
-from tests.integration.steps import Again, Ahead, Backfill, End, Import, Merge, Recompute, Remove, Step, Tick
+from tests.integration.steps import Again, Ahead, Backfill, End, Import, Recompute, Remove, Step, Tick
 
 PAST = ("markets", "loans", "ptoken")
 # An asset that files have, and no source lists.
@@ -61,10 +61,6 @@ class Story:
     @property
     def doubled(self) -> range:
         return self.between(5, 4)
-
-    @property
-    def misnamed(self) -> range:
-        return self.between(4, 3)
 
     @property
     def unquoted(self) -> range:
@@ -136,11 +132,9 @@ def with_mistakes(story: Story, scheduler: Scheduler) -> Iterator[Step]:
     rows = story.right_prices()
     rows |= {row: 2 * value for row, value in story.prices(story.doubled, ETH).items()}
     rows |= story.prices(story.unquoted, PTK)
-    others = {("ORBIT", at): rows.pop((ORB, at)) for at in story.misnamed}
     too_high, too_large = replace(story.source, quoted={ETH: Decimal(2)}), replace(story.source, size=3)
     yield Tick(story.source, story.past[0], ("prices", "positions"))
     yield story.file("prices", rows)
-    yield story.file("prices", others)
     yield story.rates()
     for name in PAST:
         yield Backfill(name, story.source, range(story.past[0] + DAY, story.doubled.start, DAY))
@@ -164,8 +158,6 @@ def the_corrections(story: Story, dice: random.Random, ahead_of: Sequence[str]) 
         [Again(name, story.source, third, third) for name in ("markets", "ptoken")],
         # Nobody quoted the protocol's token on some days.
         [Remove(story.folder, "price", unquoted.start, unquoted.stop - 1, [PTK])],
-        # A file has another name for an asset.
-        [Merge("native;ORBIT", ORB)],
         # An asset did not end.
         [End(OLD, None)],
         # Loans from before the source began come after its own.
@@ -183,6 +175,7 @@ def correct(store: Store, settings: Settings, step: Step, kill: Moment | None) -
     if kill is not None:
         with Writer(settings, step, kill, signal.SIGKILL) as writer:
             writer.wait_for_signal()
+            writer.bury()
     step(store)
 
 

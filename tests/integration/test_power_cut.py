@@ -19,8 +19,9 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.market.instants import unix_second
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
-from analytics_service.store.rewrite import Recovery
+from analytics_service.store.rewrite import complete_interrupted
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import client, contents
@@ -188,7 +189,7 @@ def test_after_a_power_cut_everything_that_was_complete_is_there(tmp_path: Path)
         whole = rows(settings)
     for copy, count in copies.items():
         with stored(copy) as (settings, store):
-            until(lambda store=store: not Recovery(store).look().open)  # type: ignore[misc]
+            until(lambda store=store: not complete_interrupted(store) and not read_ledger(store).open)  # type: ignore[misc]
             with client(settings) as own:
                 listed = own.query("SELECT family, toUnixTimestamp(at) FROM snapshot FINAL").result_rows
                 broken = own.query("SELECT count() FROM system.detached_parts WHERE database = currentDatabase()")

@@ -208,11 +208,13 @@ def test_positions_that_were_taken_beside_the_removal_go_with_it(
 
 
 @pytest.mark.slow
-def test_what_came_while_a_removal_waited_goes_with_it(store: Store, settings: Settings, tmp_path: Path) -> None:
-    job, source = JOBS["prices"], SimulatedSource("1")
+def test_what_came_just_before_a_removal_goes_with_it(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """The removal counts what there is once it has the write lock."""
+    job, source, came = JOBS["prices"], SimulatedSource("1"), list[int]()
 
     def beside(statement: Statement) -> None:
-        if statement.name == "running_corrections":
+        if statement.name == "lock_is_held" and not came:
+            came.append(1)
             run_once(job, source, store, NOW + HOUR)
 
     run_once(job, source, store, NOW)

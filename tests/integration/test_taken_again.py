@@ -40,7 +40,7 @@ ASSET = "native;ahel"
 DATED = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price", "position")
 DATED += ("ptoken_state", "ptoken_pool", "unlock_arrangement", "position_summary")
 # What tells of runs, not of what they have brought.
-ABOUT_RUNS = {"rewrite", "correction_progress", "claim", "snapshot_head", "job_run", "schema_migration"}
+ABOUT_RUNS = {"rewrite", "write_lock", "claim", "snapshot_head", "job_run", "schema_migration"}
 
 
 class Protocol(SimulatedSource):

@@ -69,7 +69,7 @@ STATUS = Status(
         lost_prices=[LostPrice("native;b", "BBB", NOON - timedelta(days=2), has_market=True)],
         anomalies=11,
         schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
-        corrections=[Rewriting("remove", "prices", "staging", NOON, "analytics-service remove price")],
+        corrections=[Rewriting("remove", "prices", NOON, "analytics-service remove price")],
     ),
     version="1.2.3",
 )
@@ -88,7 +88,7 @@ def test_the_table_shows_families_and_problems() -> None:
     assert "Scheduler   host:1, last heard from 30 s ago" in lines
     assert not any("host:0" in line for line in lines)
     assert "Source      simulated:1, which is simulated" in lines
-    at = lines.index("Correction  remove of prices since 2026-03-01T12:00:00Z: staging")
+    at = lines.index("Correction  remove of prices since 2026-03-01T12:00:00Z")
     assert lines[at + 1] == "            analytics-service remove price"
     rows = [line.split() for line in lines]
     prices = "prices 2026-03-01T12:00:00Z 0 min 0 s 2 2026-03-01T12:00:00Z: The source is away."

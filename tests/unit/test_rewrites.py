@@ -1,4 +1,4 @@
-"""Rewrites that meet what no writer of their own can cause: another schema, and others that do not get done.
+"""Rewrites under another schema, and those that cannot be completed.
 
 How rewrites end that are killed or stopped is shown with ClickHouse, in tests/integration/test_interrupted_rewrites.py.
 """
@@ -9,49 +9,60 @@ import polars as pl
 import pytest
 
 from analytics_service.clickhouse.queries import Parts
-from analytics_service.errors import BackupFailed, SchemaError, StoreUnavailable
-from analytics_service.store.ledger import REWRITES, Run
-from analytics_service.store.rewrite import Recovery, Staging, ledger_without_rewrites, publish, wait_for_rewrites
+from analytics_service.errors import SchemaError, StoreUnavailable
+from analytics_service.store.ledger import REWRITES, Head, Run
+from analytics_service.store.rewrite import Staging, complete_interrupted, publish
 from analytics_service.store.schema import Migration, shipped
+from analytics_service.store.write_lock import LOCKS, WriteLock
 from tests.doubles import NOON, LedgerStore
 
 NEWER = Migration(9999, "9999_more.sql", "SELECT 1")
+RUN = Run("prices", NOON, "import", NOON, NOON, 1, "prices.csv", version=7)
 OTHER_SCHEMAS = pytest.mark.parametrize("schema", [shipped()[:-1], (*shipped(), NEWER)], ids=["earlier", "newer"])
 
 
 class RewrittenStore(LedgerStore):
-    """A store whose rewrites have nothing in staging, so that there is nothing to do but to finish them.
+    """A store whose lock is always held, and whose rewrites have no staging tables, so that they need only be finished.
 
-    `failures` are what is raised for them, by version. `told` is what was written of them: family, version and whether
-    they have finished; `inserts` are all tables that were written to.
+    `failure` is raised for them. `told` is what was written of them: family, version and whether they have finished;
+    `inserts` are all other tables that were written to.
     """
 
     def __init__(self) -> None:
         super().__init__("prices", "rates")
-        self.failures: dict[int, Exception] = {}
+        self.failure: Exception | None = None
         self.told: list[tuple[object, ...]] = []
         self.inserts: list[str] = []
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        if query == "staging_tables":
-            version = int(str(parameters["suffix"]).rpartition("_")[2])
-            if version in self.failures:
-                raise self.failures[version]
-            return pl.DataFrame()
-        if query == "table_engines":
-            return pl.DataFrame({"engine": [None]})
+        if query == "staging_tables" and self.failure:
+            raise self.failure
+        if query == "lock_is_held":
+            return pl.DataFrame({"held": [True]})
         if query == "changed_span":
             return pl.DataFrame({"first": [NOON], "last": [NOON], "added": [1], "removed": [0], "until": [NOON]})
-        return pl.DataFrame() if query == "family_state" else super().frame(query, parts, **parameters)
+        nothing = ("staging_tables", "lock_holders", "family_state", "abandoned_staging")
+        return pl.DataFrame({"name": []}) if query in nothing else super().frame(query, parts, **parameters)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        self.inserts.append(table)
         if table == REWRITES:
-            self.told += rows.rows()
+            self.told += rows.select("family", "version", "finished").rows()
+        elif table != LOCKS:
+            self.inserts.append(table)
 
-    def execute(self, statement: str, *, in_database: bool = True) -> None:
-        """Staging tables that are gone need not be dropped."""
-        assert statement.startswith("DROP TABLE IF EXISTS")
+    def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
+        self.insert(table, rows)
+        return True
+
+    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+        """A heartbeat."""
+
+
+class NothingStaged(Staging):
+    """A rewrite that changes nothing but the ledger."""
+
+    def put_in_place(self, head: Head | None) -> None:
+        """There is nothing."""
 
 
 @pytest.fixture
@@ -64,60 +75,31 @@ def test_no_rewrite_is_announced_under_the_schema_of_another_version(
     store: RewrittenStore, schema: tuple[Migration, ...]
 ) -> None:
     """Rule 8.14: what this version leaves out might be what readers of the other schema need."""
-    runs = [Run("prices", NOON, "import", NOON, NOON, 1, "prices.csv", version=7)]
+    staged = NothingStaged(store, "prices", 7, WriteLock(store, "import", "prices", "holder"))
     store.migrations = schema
     with pytest.raises(SchemaError):
-        publish(store, Staging(store, "prices", 7), runs)
-    assert store.inserts == []
+        publish(store, staged, [RUN])
+    assert (store.inserts, store.told) == ([], [])
     store.migrations = shipped()
-    publish(store, Staging(store, "prices", 7), runs)
+    publish(store, staged, [RUN])
     assert store.told == [("prices", 7, 0), ("prices", 7, 1)]
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("It takes too long."), ZeroDivisionError("It takes too long.")])
-def test_a_rewrite_that_cannot_be_completed_is_logged_once_and_holds_up_no_other(
+def test_that_a_rewrite_cannot_be_completed_is_logged_once(
     store: RewrittenStore, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
-    """A worker looks every second: a stack, or a line, each time would fill the disk."""
-    recovery, silent = Recovery(store), [("prices", 7), ("rates", 8)]
-    store.failures = {7: error}
-    recovery.roll_forward(silent)
-    assert store.told == [("prices", 7, 0), ("rates", 8, 0), ("rates", 8, 1)]
-    recovery.roll_forward(silent[:1])
-    faults = [one for one in caplog.records if one.levelno == logging.ERROR]
-    assert [one.getMessage() for one in faults] == [
-        "An interrupted rewrite of prices cannot be completed: It takes too long."
-    ]
-    # Only an unexpected error has a stack.
-    assert bool(faults[0].exc_info) is isinstance(error, ZeroDivisionError)
-    store.failures = {}
-    recovery.roll_forward(silent[:1])
-    assert store.told[-1] == ("prices", 7, 1)
-    assert caplog.messages[-1] == "A rewrite of prices was interrupted, or slow; it is complete now."
-
-
-def test_looking_for_interrupted_rewrites_is_silent_while_there_is_no_ledger(
-    store: RewrittenStore, caplog: pytest.LogCaptureFixture
-) -> None:
-    """ClickHouse is away. Others report that."""
-    store.away = True
-    assert Recovery(store).look().heads == {}
-    assert caplog.messages == []
-
-
-def test_a_writer_at_work_is_left_alone_and_keeps_the_schema_from_changing_for_some_seconds_only(
-    store: RewrittenStore,
-) -> None:
-    """Eight looks, a second apart: a writer is silent after three."""
+    """A scheduler looks every fifteen seconds: a stack, or a line, each time would fill the disk."""
     store.rewrite("prices")
-    pauses: list[float] = []
-    wait_for_rewrites(store, pauses.append)
-    assert pauses == [1.0] * 8
+    store.failure, last = error, ""
+    for _ in range(2):
+        last = complete_interrupted(store, last)
     assert store.told == []
-
-
-def test_a_backup_waits_for_a_rewrite_and_gives_up_on_one_that_goes_on(store: RewrittenStore) -> None:
-    store.rewrite("prices")
-    with pytest.raises(BackupFailed, match=r"^prices: history is being rewritten"):
-        ledger_without_rewrites(store, lambda seconds: None)
-    assert ledger_without_rewrites(store, lambda seconds: store.open.clear()).open == {}
+    [fault] = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert fault.getMessage() == "Interrupted rewrites cannot be completed: It takes too long."
+    # Only an unexpected error has a stack.
+    assert bool(fault.exc_info) is isinstance(error, ZeroDivisionError)
+    store.failure = None
+    assert complete_interrupted(store, last) == ""
+    assert store.told == [("prices", 1, 1)]
+    assert caplog.messages[-1] == "A rewrite of prices was interrupted; it is complete now."

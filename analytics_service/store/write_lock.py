@@ -1,0 +1,158 @@
+"""The write lock: one correction of a store's history at a time (rule 8.5, one writer).
+
+Whoever wants the lock inserts a row, then reads the table, and withdraws if another row is live. Of two at once the
+later reader sees the other's row, so they never both go on. A row is live for LOCK_SECONDS after its last heartbeat, by
+ClickHouse's clock. A heartbeat counts only while the row is live, so a writer that was paused for longer has lost the
+lock for good, and stops before its next step.
+"""
+
+import logging
+import random
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
+from analytics_service.clickhouse.retries import ONCE, Retries
+from analytics_service.errors import AnalyticsError, CorrectionRefused, CorrectionStopped
+from analytics_service.market.instants import instant, shown
+from analytics_service.store.ledger import REWRITES
+
+log = logging.getLogger(__name__)
+
+LOCKS = "write_lock"
+# The view `corrections` has the same number. In these seconds the embedded server restarts.
+LOCK_SECONDS = 15
+_HEARTBEAT_SECONDS = 1.0
+# Jobs hold the lock for a moment, so others try for some seconds, after random pauses of at most so many.
+PATIENCE, _LONGEST_PAUSE = 3.0, 0.5
+_SCHEMA = {"holder": pl.String, "what": pl.String, "family": pl.String, "command": pl.String, "released": pl.UInt8}
+_REWRITE = {
+    "family": pl.String,
+    "version": pl.UInt64,
+    "what": pl.String,
+    "command": pl.String,
+    "rows": pl.UInt64,
+    "first_at": pl.UInt32,
+    "last_at": pl.UInt32,
+    "finished": pl.UInt8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds the lock, or asks for it: a random token; what it corrects, by which command, and since when (unix
+    second)."""
+
+    holder: str
+    what: str
+    family: str
+    command: str
+    taken_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLock:
+    """The lock in the hands of its holder, known by a random token."""
+
+    store: Store
+    what: str
+    family: str
+    holder: str
+
+    def require(self) -> None:
+        """Before each step of a correction. CorrectionStopped once the lock is lost."""
+        if not self.store.frame("lock_is_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
+            raise _stopped()
+
+    def announce(self, family: str, version: int, rows: int, span: tuple[int, int], *, finished: int = 0) -> None:
+        """Record a rewrite, of so many rows from a second to another, as announced or at once as finished, if the lock
+        is still held when ClickHouse does so. CorrectionStopped if it is lost."""
+        own = {"what": self.what, "command": self.store.author, "rows": rows, "first_at": span[0], "last_at": span[1]}
+        row = pl.DataFrame([{"family": family, "version": version, **own, "finished": finished}], _REWRITE)
+        held = f"({named_query('lock_is_held', ())})"
+        if not self.store.insert_if(REWRITES, row, held, holder=self.holder, seconds=LOCK_SECONDS):
+            raise _stopped()
+
+    def others(self) -> list[Holder]:
+        """The other live rows, oldest first."""
+        return [other for other in holders(self.store) if other.holder != self.holder]
+
+    def write(self, *, released: bool) -> None:
+        """Ask for the lock, or release it for good."""
+        row = {"holder": self.holder, "what": self.what, "family": self.family, "command": self.store.author}
+        self.store.insert(LOCKS, pl.DataFrame([{**row, "released": int(released)}], _SCHEMA))
+
+
+def holders(store: Store) -> list[Holder]:
+    """The live rows, oldest first: that of the correction that is at work, and of those that ask just now."""
+    return [Holder(*row) for row in store.frame("lock_holders", seconds=LOCK_SECONDS).iter_rows()]
+
+
+@contextmanager
+def write_lock(
+    store: Store, family: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
+) -> Iterator[WriteLock]:
+    """Hold the lock during the block. CorrectionRefused, which names the other's command, if another still holds it
+    after `patience` seconds. `what` is done to a family is shown to people."""
+    lock = _taken(store, family, what, retry, patience)
+    try:
+        with _heartbeats(lock):
+            yield lock
+    finally:
+        # One that cannot be released is lost in some seconds.
+        with suppress(AnalyticsError):
+            lock.write(released=True)
+
+
+def _taken(store: Store, family: str, what: str, retry: Retries, patience: float) -> WriteLock:
+    ends = time.monotonic() + patience
+    while True:
+        lock = WriteLock(store, what, family, secrets.token_hex(8))
+        if not (others := retry(lock.others)):
+            retry(partial(lock.write, released=False))
+            if not (others := retry(lock.others)):
+                return lock
+            retry(partial(lock.write, released=True))
+        if time.monotonic() >= ends:
+            raise CorrectionRefused(
+                f"{others[0].command or others[0].what} has been correcting {others[0].family} since "
+                f"{shown(instant(others[0].taken_at))}, and one correction runs at a time. Try again when it has "
+                f"ended; if it was killed, in {LOCK_SECONDS} s."
+            )
+        time.sleep(random.uniform(0, _LONGEST_PAUSE))
+
+
+@contextmanager
+def _heartbeats(lock: WriteLock) -> Iterator[None]:
+    """Keep the lock live during the block, in a thread."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(_HEARTBEAT_SECONDS):
+            try:
+                lock.store.run("extend_lock", holder=lock.holder, seconds=LOCK_SECONDS)
+            except AnalyticsError as error:
+                log.debug("A heartbeat cannot be sent: %s", error)
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _stopped() -> CorrectionStopped:
+    return CorrectionStopped(
+        f"This correction stood still for more than {LOCK_SECONDS} s and has lost the write lock, so it has stopped. "
+        "Run the same command again."
+    )

@@ -1,0 +1,3 @@
+-- What the write lock has replaced.
+
+DROP TABLE IF EXISTS correction_progress{on_cluster} SYNC;
