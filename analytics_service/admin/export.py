@@ -7,7 +7,7 @@ it of an Arrow file, in batches.
 import difflib
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +34,8 @@ _SAME = re.compile(
     r"U?Int(8|16|32|64)|Float(32|64)|Bool|String|Date32|DateTime64\(.+\)|Decimal\(([1-9]|[12][0-9]|3[0-8]), \d+\)"
 )
 _ATTEMPTS = 5
-# Readings of the ledger, a second apart, while history is rewritten.
-_LOOKS = 8
+# Seconds between attempts while history is rewritten.
+_PAUSE = 1
 # Of files, before the umask: exports are for others, too.
 _MODE = 0o666
 _TIME = "%Y-%m-%dT%H:%M:%S%.3fZ"
@@ -117,7 +117,10 @@ def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, 
     ExportFailed when the file cannot be written, or when history is rewritten during every attempt.
     """
     for _ in range(_ATTEMPTS):
-        ledger = without_future(store, _ledger_without_rewrites(store))
+        ledger = without_future(store, read_ledger(store))
+        if ledger.open:
+            time.sleep(_PAUSE)
+            continue
         until = min(span[1], _shown_until(view, ledger)) if view.time else FOREVER
         bounds = {"since": span[0] if view.time else 0, "until": until}
         heads = [head for name, head in ledger.heads.items() if not view.history or name == view.history.family]
@@ -127,15 +130,6 @@ def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, 
             require_unchanged(store, *heads)
             return rows
     raise ExportFailed("History is rewritten again and again. Export when that is over.")
-
-
-def _ledger_without_rewrites(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger:
-    """The ledger once no rewrite is unfinished. ExportFailed if one still is after some seconds."""
-    for _ in range(_LOOKS):
-        if not (ledger := read_ledger(store)).open:
-            return ledger
-        pause(1)
-    raise ExportFailed(f"{', '.join(sorted(ledger.open))}: history is being rewritten. Export when that is over.")
 
 
 def _shown_until(view: ExportedView, ledger: Ledger) -> int:
