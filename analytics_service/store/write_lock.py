@@ -16,14 +16,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-import polars as pl
-
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.errors import AnalyticsError, CorrectionRefused, CorrectionStopped
 from analytics_service.market.instants import instant, shown
-from analytics_service.store.ledger import REWRITES
 
 log = logging.getLogger(__name__)
 
@@ -33,17 +30,6 @@ LOCK_SECONDS = 15
 _HEARTBEAT_SECONDS = 1.0
 # Jobs hold the lock for a moment, so others try for some seconds, after random pauses of at most so many.
 PATIENCE, _LONGEST_PAUSE = 3.0, 0.5
-_SCHEMA = {"holder": pl.String, "what": pl.String, "family": pl.String, "command": pl.String, "released": pl.UInt8}
-_REWRITE = {
-    "family": pl.String,
-    "version": pl.UInt64,
-    "what": pl.String,
-    "command": pl.String,
-    "rows": pl.UInt64,
-    "first_at": pl.UInt32,
-    "last_at": pl.UInt32,
-    "finished": pl.UInt8,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +59,12 @@ class WriteLock:
             raise _stopped()
 
     def announce(self, family: str, version: int, rows: int, span: tuple[int, int], *, finished: int = 0) -> None:
-        """Record a rewrite, of so many rows from a second to another, as announced or at once as finished, if the lock
-        is still held when ClickHouse does so. CorrectionStopped if it is lost."""
-        own = {"what": self.what, "command": self.store.author, "rows": rows, "first_at": span[0], "last_at": span[1]}
-        row = pl.DataFrame([{"family": family, "version": version, **own, "finished": finished}], _REWRITE)
-        held = f"({named_query('lock_is_held', ())})"
-        if not self.store.insert_if(REWRITES, row, held, holder=self.holder, seconds=LOCK_SECONDS):
-            raise _stopped()
+        """Record a rewrite, of so many rows from a second to another, as announced or at once as finished, unless the
+        lock is lost. CorrectionStopped then."""
+        own = {**self._own, "family": family, "version": version, "rows": rows, "seconds": LOCK_SECONDS}
+        held = {"held": named_query("lock_is_held", ())}
+        self.store.run("announce_rewrite", held, **own, first_at=span[0], last_at=span[1], finished=finished)
+        self.require()
 
     def others(self) -> list[Holder]:
         """The other live rows, oldest first."""
@@ -87,8 +72,11 @@ class WriteLock:
 
     def write(self, *, released: bool) -> None:
         """Ask for the lock, or release it for good."""
-        row = {"holder": self.holder, "what": self.what, "family": self.family, "command": self.store.author}
-        self.store.insert(LOCKS, pl.DataFrame([{**row, "released": int(released)}], _SCHEMA))
+        self.store.run("ask_for_lock", **self._own, family=self.family, released=int(released))
+
+    @property
+    def _own(self) -> dict[str, str]:
+        return {"holder": self.holder, "what": self.what, "command": self.store.author}
 
 
 def holders(store: Store) -> list[Holder]:

@@ -87,7 +87,7 @@ def test_a_writer_that_was_paused_for_too_long_stops_before_its_next_step(
 ) -> None:
     """Nobody else has taken the lock meanwhile: its heartbeats, too, come too late."""
     write = import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv")
-    with Writer(settings, write, Moment("insert rewrite"), signal.SIGSTOP) as first:
+    with Writer(settings, write, Moment("run announce_rewrite"), signal.SIGSTOP) as first:
         first.wait_for_signal()
         time.sleep(LOCK_SECONDS + 1)
         assert isinstance(first.go_on(), CorrectionStopped)

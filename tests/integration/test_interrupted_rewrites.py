@@ -241,7 +241,7 @@ def _page(start: int, end: int, period: str, **more: str) -> str:
 
 
 Tasks = type[Corrections] | type[Gaps] | type[Removals]
-ANNOUNCES = Moment("insert rewrite")
+ANNOUNCES = Moment("run announce_rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
 FILLS_CELLS = Moment("run fill_wider_cells")
 LISTS_RUNS = Moment("INSERT INTO snapshot")

@@ -189,7 +189,6 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
             {
                 "what": "remove",
                 "family": "prices",
-                "stage": "staging",
                 "began": "2026-03-01T12:00:00Z",
                 "command": "analytics-service remove price",
             }

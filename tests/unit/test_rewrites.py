@@ -13,7 +13,7 @@ from analytics_service.errors import SchemaError, StoreUnavailable
 from analytics_service.store.ledger import REWRITES, Head, Run
 from analytics_service.store.rewrite import Staging, complete_interrupted, publish
 from analytics_service.store.schema import Migration, shipped
-from analytics_service.store.write_lock import LOCKS, WriteLock
+from analytics_service.store.write_lock import WriteLock
 from tests.doubles import NOON, LedgerStore
 
 NEWER = Migration(9999, "9999_more.sql", "SELECT 1")
@@ -47,15 +47,12 @@ class RewrittenStore(LedgerStore):
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         if table == REWRITES:
             self.told += rows.select("family", "version", "finished").rows()
-        elif table != LOCKS:
+        else:
             self.inserts.append(table)
 
-    def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
-        self.insert(table, rows)
-        return True
-
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        """A heartbeat."""
+        if query == "announce_rewrite":
+            self.told.append((parameters["family"], parameters["version"], parameters["finished"]))
 
 
 class NothingStaged(Staging):
