@@ -27,7 +27,7 @@ from analytics_service.clickhouse.columns import versioned
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.clickhouse.retries import ANY_FAILURE, ONCE, Retries
-from analytics_service.errors import AnalyticsError, CorrectionRefused
+from analytics_service.errors import AnalyticsError, CorrectionRefused, SchemaError
 from analytics_service.store.adding import add_in_pieces
 from analytics_service.store.datasets.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.datasets.events import EVENTS
@@ -294,6 +294,10 @@ def staging(
             store.require_room(2**20 + expected * _BYTES_OF_ROW)
             retry(staged.create)
             yield staged
+        except SchemaError:
+            # The tables may be gone because the lock is lost.
+            lock.require()
+            raise
         finally:
             try:
                 if staged.version not in read_ledger(store).open.get(family, ()):
