@@ -5,6 +5,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import CorrectionRefused, CorrectionStopped, DiskFull
+from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.ledger import new_version, read_ledger
 from analytics_service.store.rewrite import complete_interrupted, correction, staging
 from analytics_service.store.write_lock import LOCK_SECONDS, write_lock
+from jobs.registry import JOBS
+from jobs.runner import Outcome, run_once
 from tests.integration.databases import make_views
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
 from tests.integration.interrupted import Moment, Writer, import_of
@@ -106,7 +110,16 @@ def test_one_that_has_died_holds_up_nobody(store: Store, settings: Settings, tmp
     assert observations(settings) == {(IDS[0], LAST): 1}
 
 
-def test_a_job_leaves_an_interrupted_rewrite_to_whoever_holds_the_lock(store: Store, settings: Settings) -> None:
+def test_a_job_that_would_rewrite_history_leaves_that_to_its_next_run(store: Store) -> None:
+    """A scheduler logs the refusal, in one line."""
+    job, source, late = JOBS["prices"], SimulatedSource("1"), NOW - timedelta(days=2)
+    run_once(job, source, store, NOW)
+    with write_lock(store, "rates", "remove"), pytest.raises(CorrectionRefused):
+        run_once(job, source, store, late)
+    assert run_once(job, source, store, late) == Outcome.DONE
+
+
+def test_an_interrupted_rewrite_is_left_to_whoever_holds_the_lock(store: Store, settings: Settings) -> None:
     make_views(store)
     store.execute("INSERT INTO rewrite (family, version, what) SELECT 'prices', 7, 'import'")
     assert query(settings, "SELECT outcome FROM corrections") == [("interrupted",)]
