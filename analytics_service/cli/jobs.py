@@ -45,8 +45,7 @@ def jobs() -> None:
 def jobs_run(**overrides: Any) -> None:
     """Run all jobs on schedule, until SIGTERM.
 
-    Two schedulers may run side by side. The one that came second gives the first a head start of half an interval, at
-    most 10 seconds, and takes only what is not there by then. Example:
+    Two schedulers may run side by side: whoever is first stores a snapshot, the other finds it complete. Example:
 
     \b
         analytics-service jobs run --source simulated:7

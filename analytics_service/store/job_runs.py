@@ -70,12 +70,6 @@ def record(store: Store, runs: Sequence[JobRun]) -> None:
     store.insert(JOB_RUNS, pl.DataFrame(runs, schema=_SCHEMA))
 
 
-def forget_future(store: Store) -> None:
-    """Drop the reports that were written while ClickHouse's clock was ahead: they would replace all newer reports until
-    the clock has caught up. There are none if only the scheduler's own clock was ahead."""
-    store.run("forget_future_reports")
-
-
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     """The last reports of all schedulers of the last week, newest first, and the schedulers themselves."""
     rows = list(store.frame("job_runs").iter_rows(named=True))

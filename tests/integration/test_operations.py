@@ -2,14 +2,12 @@
 
 import json
 import shutil
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import polars as pl
 import pytest
 
 from analytics_service.app import App, create_app
@@ -20,11 +18,10 @@ from analytics_service.clickhouse.running import KEPT_FREE
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import disk
-from analytics_service.store.job_runs import JOB_RUNS, JobRun, missing_runs, read_runs, record
+from analytics_service.store.job_runs import JobRun, missing_runs, record
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from jobs.scheduler import build, follow_clock
 from tests.doubles import LOCAL, FreshHeads, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.routes import NOON, Client, at
@@ -93,26 +90,6 @@ def test_each_job_has_its_last_error_and_its_gaps(settings: Settings, store: Sto
     assert (snapshots["prices"]["gaps_last_day"], snapshots["prices"]["last_error_at"]) == (1, None)
     assert (snapshots["rates"]["last_error_at"], snapshots["rates"]["last_error"]) == (AT_NOON, "It is away.")
     assert [(one["name"], one["alive"]) for one in found["schedulers"]] == [("host:1", True)]
-
-
-def test_reports_from_before_the_clock_was_set_back_give_way(settings: Settings, store: Store) -> None:
-    """The scheduler's clock and ClickHouse's were two hours ahead; a dead scheduler reported then, too."""
-    now = datetime.now(UTC)
-    ahead = now + 2 * HOUR
-    scheduler = build(settings, SimulatedSource("1"), store, threading.Event(), ahead, jobs=[JOBS["prices"]])
-    scheduler.start(paused=True)
-    job = scheduler.get_job("prices")
-    report_then = job.func.status(int(ahead.timestamp()))
-    rows = pl.DataFrame([report_then, replace(report_then, scheduler="dead:1")]).rename({"interval": "every"})
-    heard_at = pl.lit(int(ahead.timestamp()), pl.UInt32).alias("heard_at")
-    store.insert(
-        JOB_RUNS, rows.select("family", "scheduler", heard_at, "every", pl.col("next_at").cast(pl.UInt32), "error")
-    )
-    follow_clock(scheduler, store, lambda: now)
-    (told,), (alive,) = read_runs(store)
-    assert told.next_at == int(job.next_run_time.timestamp())
-    assert 0 <= alive.heard_seconds_ago < 3_600
-    scheduler.shutdown()
 
 
 def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: Store) -> None:

@@ -1,6 +1,7 @@
 """What is lost: in words, in ranges, and when it is looked for (rule 8.19)."""
 
-from datetime import UTC, datetime, timedelta
+import threading
+from datetime import datetime
 
 import pytest
 
@@ -11,7 +12,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.loss_check import BrokenPart
 from analytics_service.store.losses import Loss, require_kept, told_losses
-from jobs.losses import LossWatch
+from jobs.losses import watch_losses
 from tests.doubles import FakeStore
 
 NINE, TEN = 1_740_819_600, 1_740_823_200
@@ -114,47 +115,21 @@ def test_rows_that_a_source_states_twice_count_once() -> None:
     assert [SnapshotTable("market_config", "markets", {}).count(rows[:n]) for n in (0, 1)] == [0, 1]
 
 
-class Watched:
-    """A watch whose checks find what the test says: whether anything is lost, or no store."""
+def test_a_store_is_checked_daily_and_each_minute_while_something_is_lost_or_unknown() -> None:
+    """At once, and after what is found: nothing, a loss, that the store is away or an error, nothing."""
+    stop, pauses = threading.Event(), list[float]()
+    found = [False, True, StoreUnavailable("away"), ZeroDivisionError(), False]
 
-    def __init__(self) -> None:
-        self.times: list[datetime] = []
-        self.finds = False
-        self.fails = False
-        self.now = datetime(2025, 3, 1, 12, tzinfo=UTC)
-        self._watch = LossWatch(FakeStore(), self._check)
+    def wait(pause: float) -> bool:
+        pauses.append(pause)
+        return not found
 
-    def _check(self, store: Store) -> bool:
-        self.times.append(self.now)
-        if self.fails:
-            raise StoreUnavailable("away")
-        return self.finds
+    def find(store: Store) -> bool:
+        result = found.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
-    def after(self, wait: timedelta) -> int:
-        """The number of checks so far, some time later."""
-        self.now += wait
-        self._watch.follow(self.now)
-        self._watch.wait()
-        return len(self.times)
-
-
-DAY, MINUTE, SECOND = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=1)
-
-
-def test_a_store_that_is_whole_is_checked_at_the_start_and_each_day() -> None:
-    watched = Watched()
-    assert [watched.after(wait) for wait in (SECOND, DAY - SECOND, SECOND, MINUTE)] == [1, 1, 2, 2]
-
-
-@pytest.mark.parametrize("how", ["finds", "fails"])
-def test_while_something_is_lost_or_unknown_it_is_checked_each_minute(how: str) -> None:
-    watched = Watched()
-    setattr(watched, how, True)
-    assert [watched.after(wait) for wait in (SECOND, MINUTE - SECOND, SECOND, MINUTE)] == [1, 1, 2, 3]
-    setattr(watched, how, False)
-    assert [watched.after(wait) for wait in (MINUTE, MINUTE, DAY)] == [4, 4, 5]
-
-
-def test_a_clock_that_is_set_back_delays_no_check() -> None:
-    watched = Watched()
-    assert [watched.after(wait) for wait in (SECOND, -DAY, MINUTE)] == [1, 2, 2]
+    stop.wait = wait  # type: ignore[assignment, method-assign]
+    watch_losses(FakeStore(), stop, find)
+    assert pauses == [0, 86_400, 60, 60, 60, 86_400]

@@ -3,18 +3,11 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 import pytest
-from apscheduler.events import (
-    EVENT_JOB_ERROR,
-    EVENT_JOB_MAX_INSTANCES,
-    JobExecutionEvent,
-    JobSubmissionEvent,
-)
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import Retries
@@ -25,18 +18,10 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.job_runs import JOB_RUNS
+from analytics_service.store.job_runs import JOB_RUNS, JobRun
+from jobs.left_out import LeftOut
 from jobs.registry import JOBS
-from jobs.scheduler import (
-    InstantExecutor,
-    Tick,
-    build,
-    follow_clock,
-    report,
-    run,
-    write_reports,
-    write_status,
-)
+from jobs.scheduler import InstantExecutor, Measure, ScheduledJob, build, run, write_reports
 from tests.doubles import FakeStore
 from tests.processes import PATIENCE
 
@@ -58,10 +43,11 @@ class WatchedSource(SimulatedSource):
         return super().prices(at)
 
 
-def tick_of(store: Store, watch: Callable[[datetime], object] = lambda at: None, **options: Any) -> Tick:
+def scheduled(store: Store, watch: Callable[[datetime], object], measure: Measure) -> ScheduledJob:
     """Runs of prices each minute."""
-    retries = Retries(wait=options.pop("wait", lambda seconds: None))
-    return Tick(JOBS["prices"], WatchedSource(watch), store, MINUTE, retries, **options)
+    source, retries = WatchedSource(watch), Retries(wait=lambda seconds: None)
+    report = JobRun("prices", "host:1", 60, next_at=None)
+    return ScheduledJob(JOBS["prices"], source, store, retries, LeftOut(), measure, report)
 
 
 def run_until_stopped(
@@ -69,10 +55,10 @@ def run_until_stopped(
     store: Store,
     stop: threading.Event,
     settings: Settings,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    **options: Any,
 ) -> None:
     """Run the scheduler in a thread; fail when it is not stopped."""
-    options = {"jobs": PRICES, "clock": clock}
+    options["jobs"] = PRICES
     thread = threading.Thread(target=run, args=(settings, source, store, stop), kwargs=options, daemon=True)
     thread.start()
     thread.join(timeout=PATIENCE)
@@ -123,7 +109,7 @@ def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogC
     first, second = asked
     assert second > first
     assert store.instants == [second.timestamp()]
-    (failure,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    (failure,) = [record for record in caplog.records if (record.name, record.levelname) == ("jobs.scheduler", "ERROR")]
     assert failure.getMessage() == f"prices: no snapshot of {first:%Y-%m-%dT%H:%M:%SZ}: an unexpected error."
     assert failure.exc_info
     assert failure.exc_info[0] is pl.exceptions.PanicException
@@ -131,18 +117,14 @@ def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogC
     assert (told["failed_at"], told["error"]) == (first.timestamp(), "an unexpected error.")
 
 
-def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    stop = threading.Event()
-    store = FakeStore()
-    skipped = threading.Event()
+def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest.LogCaptureFixture) -> None:
+    """The instants that it costs are counted, and the next run tells of them."""
+    stop, skipped, store = threading.Event(), threading.Event(), FakeStore()
     asked: list[datetime] = []
 
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "the one before is not done yet" in record.getMessage():
-                skipped.set()
+    def measure(job: str, outcome: str, seconds: float | None) -> None:
+        if (outcome, seconds) == ("skipped", None):
+            skipped.set()
 
     def watch(at: datetime) -> None:
         asked.append(at)
@@ -151,16 +133,11 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
         else:
             stop.set()
 
-    logger, listener = logging.getLogger("jobs.scheduler"), Listener()
-    logger.addHandler(listener)
-    try:
-        run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND)
-    finally:
-        logger.removeHandler(listener)
+    run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND, measure=measure)
     first, second = asked
     assert second - first >= timedelta(seconds=2)
     assert store.instants == [first.timestamp(), second.timestamp()]
-    assert "missing snapshots between" in caplog.text
+    assert len([message for message in caplog.messages if "prices: no run between" in message]) == 1
     assert "set back" not in caplog.text
 
 
@@ -201,72 +178,31 @@ def test_every_run_is_measured() -> None:
         assert (job, seconds is not None) == ("prices", True)
         outcomes.append(outcome)
 
-    fails = False
-
     def watch(at: datetime) -> None:
-        if fails:
+        if at > NOON:
             raise ZeroDivisionError
 
-    tick = tick_of(FakeStore(), watch, measure=measure)
-    tick(NOON)
-    tick(NOON)
-    fails = True
-    with pytest.raises(ZeroDivisionError):
-        tick(NOON + MINUTE)
+    job = scheduled(FakeStore(), watch, measure)
+    for at in (NOON, NOON, NOON + MINUTE):
+        job(at)
     assert outcomes == ["done", "already_done", "failed"]
 
 
-def test_instants_that_pass_while_the_process_stands_still_are_counted_once_and_named(
+def test_instants_that_pass_while_the_process_stands_still_are_told_by_the_next_run(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody tells of them but the next run; of those that APScheduler tells, the run does not tell again."""
-    counted: list[str] = []
-    tick = tick_of(FakeStore(), measure=lambda job, outcome, seconds: counted.append(outcome))
-    tick(NOON)
+    job = scheduled(FakeStore(), lambda at: None, lambda *run: None)
+    job(NOON)
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
-    tick(NOON + 4 * MINUTE)
-    assert counted == ["done", "missed", "missed", "missed", "done"]
+    for minute in (4, 5, 2):
+        job(NOON + minute * MINUTE)
     assert [record.message for record in caplog.records if record.levelno > logging.INFO] == [
-        "prices: missing snapshots between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z: 3; "
-        "`analytics-service jobs backfill prices --start 2025-03-01T12:00:00Z --end 2025-03-01T12:04:00Z --every 60s` "
-        "adds them."
+        "prices: no run between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z; `analytics-service jobs backfill prices "
+        "--start 2025-03-01T12:00:00Z --end 2025-03-01T12:04:00Z --every 60s` takes snapshots that are missing."
     ]
-    tick.count_unstarted("skipped")
-    tick(NOON + 7 * MINUTE)
-    tick(NOON + 8 * MINUTE)
-    assert counted[5:] == ["skipped", "missed", "done", "done"]
 
 
-def test_a_scheduler_gives_one_that_was_faster_a_head_start_until_that_one_stops() -> None:
-    """The other one takes the first two instants, and the second one only during the head start."""
-    store, asked, waited = FakeStore(), list[datetime](), list[float]()
-    store.completed = {int(NOON.timestamp())}
-
-    def wait(seconds: float) -> None:
-        waited.append(seconds)
-        if len(waited) == 1:
-            store.completed.add(int(NOON.timestamp()) + 60)
-
-    tick = tick_of(store, asked.append, wait=wait)
-    for minute in range(4):
-        tick(NOON + minute * MINUTE)
-    assert (asked, waited) == ([NOON + 2 * MINUTE, NOON + 3 * MINUTE], [10, 10])
-
-
-def test_gaps_that_another_scheduler_has_filled_are_none(caplog: pytest.LogCaptureFixture) -> None:
-    counted: list[str] = []
-    store = FakeStore()
-    tick = tick_of(store, measure=lambda job, outcome, seconds: counted.append(outcome))
-    tick(NOON)
-    store.completed |= {int(NOON.timestamp()) + 60 * minute for minute in (1, 2, 3, 6)}
-    tick(NOON + 4 * MINUTE)
-    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
-    tick(NOON + 7 * MINUTE)
-    assert "prices: missing snapshots between 2025-03-01T12:04:00Z and 2025-03-01T12:07:00Z: 1;" in caplog.text
-    assert counted == ["done", "done", "missed", "done"]
-
-
-def test_runs_that_never_began_are_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_that_comes_too_late_to_begin_is_counted() -> None:
     counted: list[tuple[str, str, float | None]] = []
     store, executor = FakeStore(), InstantExecutor()
     source, stop = SimulatedSource("1"), threading.Event()
@@ -276,75 +212,27 @@ def test_runs_that_never_began_are_logged_and_counted(caplog: pytest.LogCaptureF
     executor.submit_job(scheduler.get_job("prices"), [NOON])
     # The thread of the executor tells of it.
     executor.shutdown()
-    scheduler._dispatch_event(JobSubmissionEvent(EVENT_JOB_MAX_INSTANCES, "prices", "default", [NOON]))
     scheduler.shutdown()
-    assert store.instants == []
-    skipped = "prices: skipped the run for 2025-03-01T12:00:00Z, because"
-    assert caplog.messages == [f"{skipped} it could not begin in time.", f"{skipped} the one before is not done yet."]
-    assert counted == [("prices", "missed", None), ("prices", "skipped", None)]
+    assert (store.instants, counted) == ([], [("prices", "missed", None)])
 
 
 def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    error = StoreUnavailable("ClickHouse cannot be reached.")
-    report(JobExecutionEvent(EVENT_JOB_ERROR, "prices", "default", NOON, exception=error))
+    class Away(FakeStore):
+        def frame(self, *_: object, **__: object) -> pl.DataFrame:
+            raise StoreUnavailable("ClickHouse cannot be reached.")
+
+    scheduled(Away(), lambda at: None, lambda *run: None)(NOON)
     assert caplog.messages == ["prices: no snapshot of 2025-03-01T12:00:00Z: ClickHouse cannot be reached."]
     assert caplog.records[0].exc_info is None
 
 
-def followed(clock: datetime, **due: datetime) -> tuple[dict[str, datetime], list[dict[str, Any]]]:
-    """When jobs run next, and what operators are told, after a look at a clock; `due` is when they would have run."""
-    store = FakeStore()
-    settings = Settings(every=Intervals(prices=60, rates=3600, markets=86_400))
-    jobs = [JOBS[name] for name in due]
-    scheduler = build(settings, SimulatedSource("1"), store, threading.Event(), NOON, jobs=jobs)
-    scheduler.start(paused=True)
-    for name, at in due.items():
-        scheduler.modify_job(name, next_run_time=at)
-    follow_clock(scheduler, store, lambda: clock)
-    times = {job.id: job.next_run_time for job in scheduler.get_jobs()}
-    scheduler.shutdown()
-    return times, said(store)
-
-
-@pytest.mark.parametrize("seconds", [-1, 59.999, 60, 86_400])
-def test_nothing_is_rescheduled_while_the_clock_goes_on(caplog: pytest.LogCaptureFixture, seconds: float) -> None:
-    """Nor is it where a clock is corrected by a second or less. A run that is late is APScheduler's to begin."""
-    times, told = followed(NOON + timedelta(seconds=seconds), prices=NOON + MINUTE)
-    assert times == {"prices": NOON + MINUTE}
-    assert (told, caplog.messages) == ([], [])
-
-
-def test_jobs_go_on_when_the_clock_is_set_back(caplog: pytest.LogCaptureFixture) -> None:
-    """From a moment after noon to one after 11:50. The next run of markets is further ahead than ten minutes anyway."""
-    midnight = NOON + timedelta(hours=12)
-    due = {"prices": NOON + MINUTE, "rates": NOON + timedelta(hours=1), "markets": midnight}
-    times, told = followed(NOON - timedelta(minutes=9, seconds=59.5), **due)
-    assert times == {"prices": NOON - 9 * MINUTE, "rates": NOON, "markets": midnight}
-    noon = int(NOON.timestamp())
-    assert [(row["family"], row["next_at"]) for row in told] == [
-        ("prices", noon - 540),
-        ("rates", noon),
-        ("markets", noon + 43_200),
-    ]
-    (record,) = caplog.records
-    assert record.levelno == logging.WARNING
-    assert record.message == (
-        "The clock of this machine was set back. Jobs go on at multiples of their intervals: "
-        "prices at 2025-03-01T11:51:00Z instead of 2025-03-01T12:01:00Z, "
-        "rates at 2025-03-01T12:00:00Z instead of 2025-03-01T13:00:00Z."
-    )
-
-
-def test_a_clock_that_is_set_back_by_a_moment_repeats_the_instant_that_it_shows_again() -> None:
-    """The instant at the clock itself is not a later one."""
-    assert followed(NOON - timedelta(seconds=2), prices=NOON + MINUTE)[0] == {"prices": NOON}
-    assert followed(NOON - MINUTE, prices=NOON + MINUTE)[0] == {"prices": NOON}
-
-
-def test_a_clock_that_is_set_back_stops_no_running_scheduler(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_clock_that_is_set_back_stops_no_running_scheduler(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """The scheduler begins while the clock is ten minutes ahead."""
+    monkeypatch.setattr("jobs.scheduler._REPORT_SECONDS", 0.1)
     stop, store, asked = threading.Event(), FakeStore(), list[datetime]()
     ahead = [timedelta(minutes=10)]
 
@@ -357,43 +245,9 @@ def test_a_clock_that_is_set_back_stops_no_running_scheduler(caplog: pytest.LogC
             stop.set()
 
     began = datetime.now(UTC)
-    run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND, clock)
+    run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND, clock=clock)
     assert began < asked[0] < asked[1] <= datetime.now(UTC)
     assert len([message for message in caplog.messages if "set back" in message]) == 1
-
-
-def test_a_run_during_which_the_clock_is_set_back_passes_nothing_over(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Runs for later instants than the last one's are counted as ever."""
-    store, counted = FakeStore(), list[str]()
-
-    def watch(at: datetime) -> None:
-        if at == NOON:
-            follow_clock(scheduler, store, lambda: NOON - timedelta(minutes=9, seconds=59))
-
-    scheduler = build(
-        Settings(),
-        WatchedSource(watch),
-        store,
-        threading.Event(),
-        NOON,
-        jobs=PRICES,
-        measure=lambda job, outcome, seconds: counted.append(outcome),
-    )
-    scheduler.start(paused=True)
-    tick = scheduler.get_job("prices").func
-    scheduler.modify_job("prices", next_run_time=NOON + MINUTE)
-
-    tick(NOON)
-    assert [row["next_at"] for row in said(store)] == [int(NOON.timestamp()) - 540]
-    tick(NOON - 9 * MINUTE)
-    assert counted == ["done", "done"]
-    (warning,) = [record.message for record in caplog.records if record.levelno > logging.INFO]
-    assert "set back" in warning
-    tick(NOON - 6 * MINUTE)
-    assert counted[2:] == ["missed", "missed", "done"]
-    scheduler.shutdown()
 
 
 def said(store: FakeStore) -> list[dict[str, Any]]:
@@ -402,25 +256,18 @@ def said(store: FakeStore) -> list[dict[str, Any]]:
 
 def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
     """The failure is still told after the next run has succeeded."""
-    failing = [True]
+    store, noon = FakeStore(), int(NOON.timestamp())
 
-    def fail_once(at: datetime) -> None:
-        if failing.pop() if failing else False:
+    def watch(at: datetime) -> None:
+        if at == NOON:
             raise SourceError("The source is away.")
 
-    store, stop, noon = FakeStore(), threading.Event(), int(NOON.timestamp())
-    stop.set()
-    scheduler = build(Settings(), WatchedSource(fail_once), store, stop, NOON, jobs=PRICES)
-    scheduler.start(paused=True)
-    tick = scheduler.get_job("prices").func
+    job = scheduled(store, watch, lambda *run: None)
     for minute in range(2):
-        assert not tick.is_unreported
-        with pytest.raises(SourceError) if minute == 0 else nullcontext():
-            tick(NOON + minute * MINUTE)
-        assert tick.is_unreported
-        scheduler.modify_job("prices", next_run_time=NOON + (minute + 1) * MINUTE)
-        write_reports(store, scheduler)
-    scheduler.shutdown()
+        assert not job.is_unreported
+        job(NOON + minute * MINUTE)
+        assert job.is_unreported
+        write_reports(store, [(job, NOON + (minute + 1) * MINUTE)])
     facts = [(row["family"], row["every"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)]
     assert facts == [
         ("prices", 60, noon + 60, noon, "The source is away."),
@@ -444,7 +291,7 @@ def test_a_status_that_cannot_be_recorded_is_logged(caplog: pytest.LogCaptureFix
         def insert(self, *_: object, **__: object) -> None:
             raise StoreUnavailable("The disk is full.")
 
-    write_status(Full(), [])
+    write_reports(Full(), [])
     assert caplog.messages == [
         "The status of jobs cannot be recorded, so `status` shows an older one. The disk is full."
     ]
