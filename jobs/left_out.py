@@ -1,12 +1,10 @@
-"""What operators are told of a run's values: those that it leaves out, and those that it stores but may be wrong."""
+"""What operators are told of a run's values that it leaves out."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from analytics_service.market.doubts import Doubt, Doubtful
-from analytics_service.market.instants import shown
 from analytics_service.market.misfits import Misfit, listed, misfits, named
 
 log = logging.getLogger(__name__)
@@ -28,7 +26,7 @@ class _Words(NamedTuple):
 
 
 class LeftOut:
-    """Notes what runs of a job leave out or doubt, each within a `with`, and warns of it: once, as long as the last run
+    """Notes what runs of a job leave out, each within a `with`, and warns of it: once, as long as the last run
     of this job, or of another one that shares `told`, met it, too."""
 
     def __init__(self, told: Told | None = None) -> None:
@@ -58,23 +56,6 @@ class LeftOut:
         first, rest = f"{part}: {misfit.of(record)} It is left out", ": what the store has stays."
         words = _Words(first, rest, f"{name} ({misfit.value!s:.40})")
         self._noted[part, misfit.cause].setdefault(name, words)
-
-    def doubt(self, doubt: Doubt) -> None:
-        """Note that a value is in doubt."""
-        at, name = shown(doubt.observed_at), doubt.asset_id
-        span = f"--start {at} --end {at}`"
-        remedy = (
-            f"`analytics-service jobs backfill markets --again {span} asks for it again"
-            if doubt.what is Doubtful.FALL
-            else f"`analytics-service remove price --symbol '{name}' {span} takes it out, with a later --end what "
-            "follows, too"
-        )
-        words = _Words(
-            f"{doubt.words}. It is in doubt",
-            f". If it is wrong, {remedy}; if it is right, there is nothing to do.",
-            f"{name} ({doubt.value.normalize():f})",
-        )
-        self._noted["doubts", (doubt.history, doubt.what)].setdefault(name, words)
 
     def faults(self, part: str, record: Any, of: Any) -> list[Misfit]:
         """What is wrong with a record of a type, if anything is, which is noted."""

@@ -29,7 +29,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
     zeros = _of_priced(batch, vanished(pl.concat([stored, *observed])))
     observations = pl.concat([snapshots[-1].observations, zeros])
-    return batch.with_doubts([*snapshots[:-1], replace(snapshots[-1], observations=observations)], stored, ADDING_UP)
+    return [*snapshots[:-1], replace(snapshots[-1], observations=observations)]
 
 
 def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:

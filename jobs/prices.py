@@ -5,14 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from analytics_service.market.instants import unix_second
-from analytics_service.market.prices import Price
-from analytics_service.store.datasets.histories import PRICES
-from analytics_service.store.datasets.observations import (
-    NO_OBSERVATIONS,
-    price_frame,
-    read_latest,
-    without_stored,
-)
+from analytics_service.store.datasets.observations import price_frame, without_stored
 from jobs.snapshot import Batch, Snapshot
 
 
@@ -25,16 +18,7 @@ def collect(batch: Batch) -> list[Snapshot]:
         written.append(_new(batch, prices, unix_second(at), written))
         newest = max(prices["observed_at"])
         snapshots.append(Snapshot(at, written[-1], assets=[*batch.assets(at)[0].values()], newest=newest))
-    return batch.with_doubts(snapshots, _stored_before(batch, pl.concat(written)), [PRICES])
-
-
-def _stored_before(batch: Batch, prices: pl.DataFrame) -> pl.DataFrame:
-    """The last stored prices before the batch, of those assets that it has new prices of."""
-    if batch.head is None:
-        return NO_OBSERVATIONS
-    before = min(unix_second(batch.instants[0]) - 1, batch.head.last_observed_at)
-    latest = read_latest(batch.store, PRICES, prices["asset_id"].unique().to_list(), before)
-    return price_frame(Price(asset_id, at, usd) for asset_id, (usd, at) in latest.items())
+    return snapshots
 
 
 def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -1,7 +1,5 @@
 """The input of a job, its result, and the function that writes results to the store."""
 
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,7 +14,6 @@ from analytics_service.clickhouse.columns import TIMES, SnapshotRows, SnapshotTa
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.doubts import Doubt, Limits, doubts_among
 from analytics_service.market.instants import DAY, OLDEST, instant, shown, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.listing import Definition, redefined
@@ -29,8 +26,6 @@ from analytics_service.store import rewrite
 from analytics_service.store.batches import Pieces, joined
 from analytics_service.store.commits import Beginning, Overtaken, RunWriter
 from analytics_service.store.datasets.assets import ASSETS, asset_frame, read_assets, read_definitions
-from analytics_service.store.datasets.doubts import DOUBTS, doubt_frame
-from analytics_service.store.datasets.histories import History
 from analytics_service.store.datasets.markets import read_markets
 from analytics_service.store.datasets.observations import (
     KEY,
@@ -200,20 +195,6 @@ class Batch:
         self.left_out.note("prices", price, Misfit("observed_at", time, f" is {time}, which cannot be true."))
         return False
 
-    def with_doubts(
-        self, snapshots: Sequence["Snapshot"], stored: pl.DataFrame, histories: Sequence[History]
-    ) -> list["Snapshot"]:
-        """The batch's snapshots with the doubts in some of their histories (rule 8.18), which are noted. `stored` are
-        observations that the store has from around them."""
-        looked_at = pl.col("history").is_in([history.name for history in histories])
-        new = pl.concat([snapshot.observations for snapshot in snapshots]).filter(looked_at)
-        limits = Limits(self.store.price_max_age)
-        found: dict[int, list[Doubt]] = defaultdict(list)
-        for doubt in doubts_among(new.iter_rows(), stored.iter_rows(), limits):
-            self.left_out.doubt(doubt)
-            found[min(bisect_left(self.instants, doubt.observed_at), len(snapshots) - 1)].append(doubt)
-        return [replace(snapshot, doubts=found[index]) for index, snapshot in enumerate(snapshots)]
-
     def completed_before(self) -> int | None:
         """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
         return completed_before(self.store, self.family, unix_second(self.instants[0]))
@@ -262,8 +243,7 @@ class Snapshot:
     `version`. `stated` are the histories whose values the source states although they are sums of events; it says that
     it has these up to `complete_until` (unix second). `assets` are definitions as of `at`, from jobs that read them.
     `newest` is the unix second of the newest observation that the source states, for snapshots that may have no new
-    observations. `doubts` are about its observations. `addition` is that of the whole batch, if it is stored as
-    changes, and there are later snapshots.
+    observations. `addition` is that of the whole batch, if it is stored as changes, and there are later snapshots.
     """
 
     at: datetime
@@ -275,7 +255,6 @@ class Snapshot:
     newest: int | None = None
     removed: pl.DataFrame | None = None
     stated: Sequence[str] = ()
-    doubts: Sequence[Doubt] = ()
     complete_until: int = 0
     addition: Addition | None = None
 
@@ -400,8 +379,6 @@ def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]
         yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots if name in snapshot.dated])
     for table in snapshots[0].rows:
         yield table.name, rows_of(snapshots, table)
-    if doubts := [*chain.from_iterable(snapshot.doubts for snapshot in snapshots)]:
-        yield DOUBTS, doubt_frame(doubts)
 
 
 def _changes(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -22,7 +22,6 @@ DICTIONARY = Path(__file__).parents[1] / "sql" / "DICTIONARY.md"
 _BOOKKEEPING = frozenset(
     {
         "claim",
-        "doubt",
         "job_run",
         "position_digest",
         "rewrite",

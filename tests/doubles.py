@@ -178,7 +178,7 @@ class LedgerStore(Store):
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
         if query == "tables":
             return pl.DataFrame({"name": [*made_by(shipped())]})
-        if query == "anomalies":
+        if query == "count_anomalies":
             return pl.DataFrame({"anomalies": [0]})
         if query in ("assets", "disk_space", "missing_runs", "lock_holders", "snapshot_before"):
             return pl.DataFrame()

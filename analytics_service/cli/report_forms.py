@@ -63,7 +63,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from [f"and {len(lost) - _MOST_PRICES} more"] if len(lost) > _MOST_PRICES else []
     if count := status.facts.anomalies:
         yield ""
-        yield f"Anomalies   {count:,} of the last day; `SELECT * FROM anomalies` shows all"
+        yield f"Anomalies   {count:,} of the last day; the view `anomalies` has them"
     if status.faults:
         yield ""
     for fault in status.faults:

@@ -82,7 +82,7 @@ def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
     return Facts(
         disk=read_disk(store),
         lost_prices=_lost_prices(store, prices, heads.get("markets")) if prices and prices.at != VALUES_ONLY else (),
-        anomalies=store.frame("anomalies", time=str(since))["anomalies"].item(),
+        anomalies=store.frame("count_anomalies", start=since, end=since + DAY + 1)["anomalies"].item(),
         complete_until=instant(covered.complete_until) if covered and covered.complete_until else None,
         schedulers=schedulers,
         runs=runs,

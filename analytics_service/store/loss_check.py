@@ -59,7 +59,6 @@ _SILENT = (
     "schema_migration",
     "job_run",
     "write_lock",
-    "doubt",
 )
 # The partitions of the cells of days and months.
 _DAYS, _MONTHS = "2-0", "3-0"

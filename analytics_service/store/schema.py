@@ -219,6 +219,8 @@ def _each_statement() -> Iterator[str]:
     all_scripts = scripts("views")
     parts = [script for script in all_scripts if script.stem.startswith(_SHARED)]
     shared = {script.stem.removeprefix(_SHARED): without_comments(script.read_text("utf-8")) for script in parts}
+    for name in ("start", "end"):
+        shared[name] = shared["instant"].replace("AS instant", f"AS {name}_at").replace("time", name)
     for script in all_scripts[len(parts) :]:
         for statement in statements(script.read_text("utf-8")):
             for placeholders in _EACH.get(script.stem, [{}]):

@@ -1,58 +1,91 @@
 -- Values that may be wrong.
 
-CREATE OR REPLACE VIEW anomalies_since{on_cluster}
-AS WITH
-{instant},
-listed AS
-(
-    SELECT history, asset_id, observed_at, what, value, before_at, before
-    FROM doubt FINAL
-    WHERE observed_at >= instant
-),
-stored AS
-(
-    SELECT history, asset_id, observed_at, value
-    FROM observation FINAL
-    WHERE known AND (history, asset_id, observed_at) IN
-    (
-        SELECT history, asset_id, observed_at FROM listed
-        UNION ALL
-        SELECT history, asset_id, assumeNotNull(before_at) FROM listed WHERE before_at IS NOT NULL
-    )
-)
-SELECT
-    toDateTime64(d.observed_at, 3, 'UTC') AS observed_at,
-    toString(d.what) AS what,
-    toString(d.history) AS history,
-    toString(d.asset_id) AS asset_id,
-    toString(a.symbol) AS symbol,
-    toFloat64(d.value) AS value,
-    d.value AS value_exact,
-    toFloat64(d.before) AS before,
-    d.before AS before_exact,
-    CAST(d.before_at, 'Nullable(DateTime64(3, \'UTC\'))') AS before_at
-FROM listed AS d
-LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = d.asset_id
-WHERE (d.history, d.asset_id, d.observed_at, d.value) IN (SELECT history, asset_id, observed_at, value FROM stored)
-  AND (d.before_at IS NULL
-    OR (d.history, d.asset_id, assumeNotNull(d.before_at), assumeNotNull(d.before)) IN
-       (SELECT history, asset_id, observed_at, value FROM stored))
-SETTINGS join_use_nulls = 0
-COMMENT 'Values since an instant that may be wrong, with the columns of anomalies: FROM anomalies_since(time = \'2026-03-01T00:00:00Z\')';
-
+-- Of a series only the ends of levels are folded: runs of values of which each is near the one before it.
 CREATE OR REPLACE VIEW anomalies{on_cluster}
 (
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the value',
-    what String COMMENT 'zero (a price of 0), jump (of a price, by more than a factor of 3), or fall (of a total, by more than half)',
-    history String COMMENT 'Name of the history that has the value, such as price or deposits_usd',
+    what String COMMENT 'zero (a price of 0), jump (of a price, beyond the factor), fall or rise (of a total, below half or above twice)',
+    history String COMMENT 'Name of the history: price, tvl, deposits_usd, collateral_usd or debt_usd',
     asset_id String COMMENT 'Asset id; the empty string is the total over all assets',
     symbol String COMMENT 'Symbol of the asset, as it is defined now; empty for the total',
     value Float64 COMMENT 'The value, in USD',
-    value_exact Decimal(38, 18) COMMENT 'The same value, exact',
-    before Nullable(Float64) COMMENT 'The value before, in USD; null if none is known',
-    before_exact Nullable(Decimal(38, 18)) COMMENT 'The same value, exact',
-    before_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant of that value'
+    before Nullable(Float64) COMMENT 'The last value before it that is not marked, in USD; null if none is known'
 )
-AS SELECT observed_at, what, history, asset_id, symbol, value, value_exact, before, before_exact, before_at
-FROM anomalies_since(time = 0)
-COMMENT 'Values of snapshots that may be wrong; those that were corrected, or the value before, are gone';
+AS WITH
+{start},
+{end},
+((base_at, at) -> base_at > 0 AND at - base_at <= {price_max_age}) AS is_recent,
+((is_price, base, usd) -> if(is_price,
+    base > 0 AND usd > 0 AND usd <= base * {factor:Float64} AND base <= usd * {factor:Float64},
+    base = 0 OR (usd <= base * 2 AND base <= usd * 2))) AS is_near,
+-- All that is not close to each other in the range: of the others no value can be marked. Old versions harm nothing.
+uneven AS
+(
+    SELECT history, asset_id
+    FROM observation
+    WHERE history IN ('price', 'tvl', 'deposits_usd', 'collateral_usd', 'debt_usd')
+      AND observed_at >= start_at - INTERVAL {price_max_age} SECOND AND observed_at < end_at AND known
+    GROUP BY history, asset_id
+    HAVING NOT is_near(history = 'price', toFloat64(max(value)), toFloat64(min(value)))
+),
+neighbors AS
+(
+    SELECT
+        history,
+        asset_id,
+        history = 'price' AS is_price,
+        toUnixTimestamp(observed_at) AS at,
+        toFloat64(value) AS usd,
+        lagInFrame(at) OVER w AS before_at,
+        lagInFrame(usd) OVER w AS before,
+        leadInFrame(at) OVER w AS after_at,
+        leadInFrame(usd) OVER w AS after
+    FROM observation FINAL
+    WHERE (history, asset_id) IN uneven
+      AND observed_at >= start_at - INTERVAL {price_max_age} SECOND AND observed_at < end_at AND known
+    WINDOW w AS (PARTITION BY history, asset_id ORDER BY observed_at ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)
+),
+level_ends AS
+(
+    SELECT
+        *,
+        NOT (is_recent(before_at, at) AND is_near(is_price, before, usd)) AS is_first,
+        NOT (is_recent(at, after_at) AND is_near(is_price, usd, after)) AS is_last
+    FROM neighbors
+    WHERE is_first OR is_last
+),
+-- The first value of a level is marked if it is far from the base, the last value that is not marked. A level of two
+-- values or more is the new base.
+folded AS
+(
+    SELECT
+        history,
+        asset_id,
+        arrayFold(
+            (state, row) -> if(
+                row.3 AND (row.5 AND row.2 = 0 OR is_recent(state.2, row.1) AND NOT is_near(row.5, state.1, row.2)),
+                (
+                    if(row.4, state.1, row.2),
+                    if(row.4, state.2, row.1),
+                    arrayPushBack(state.3, (row.1, row.2, if(is_recent(state.2, row.1), state.1, nan)))
+                ),
+                (row.2, row.1, state.3)),
+            arraySort(groupArray((at, usd, is_first, is_last, is_price))),
+            (toFloat64(0), toUInt32(0), CAST([], 'Array(Tuple(UInt32, Float64, Float64))'))).3 AS marked
+    FROM level_ends
+    GROUP BY history, asset_id
+)
+SELECT
+    toDateTime64(mark.1, 3, 'UTC') AS observed_at,
+    multiIf(f.history != 'price', if(mark.2 < mark.3, 'fall', 'rise'), mark.2 = 0, 'zero', 'jump') AS what,
+    toString(f.history) AS history,
+    toString(f.asset_id) AS asset_id,
+    toString(a.symbol) AS symbol,
+    mark.2 AS value,
+    if(isNaN(mark.3), NULL, mark.3) AS before
+FROM folded AS f
+ARRAY JOIN marked AS mark
+LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = f.asset_id
+WHERE observed_at >= start_at
+SETTINGS join_use_nulls = 0
+COMMENT 'Values in [start, end) that may be wrong; of a level that stays only its first value: FROM anomalies(start = \'2026-03-01T00:00:00Z\', end = \'2026-03-02T00:00:00Z\', factor = 3)';

@@ -21,7 +21,7 @@ from tests.integration.routes import Client, client_of
 from tests.integration.test_as_of import ask, questions
 
 # Views that tell how the values came.
-HOW = {"corrections", "anomalies", "anomalies_since"}
+HOW = {"corrections"}
 # Of pages of history, in turn; the first has nearly all others.
 AGGREGATES = ("ohlc", "mean")
 _OBSERVATIONS = "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL"

@@ -180,6 +180,9 @@ def expanded(sql: str, seconds: int, address: str, symbols: Sequence[str] = ()) 
     between = rf"\1 >= toDateTime({NOON + 60 - seconds}) AND \1 <= toDateTime({NOON + 60})"
     sql = re.sub(r"\$__timeFilter\(([\w.]+)\)", between, sql)
     sql = re.sub(r"\$__timeInterval\(([\w.]+)\)", r"toStartOfInterval(toDateTime(\1), INTERVAL 60 second)", sql)
+    sql = sql.replace("$__fromTime", f"toDateTime({NOON + 60 - seconds})").replace(
+        "$__toTime", f"toDateTime({NOON + 60})"
+    )
     quoted = ", ".join(f"'{symbol}'" for symbol in symbols)
     return sql.replace("${asset:singlequote}", quoted).replace("$address", address).replace("0xADDRESS", address)
 

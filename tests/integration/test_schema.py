@@ -314,7 +314,7 @@ def test_the_dictionary_has_every_column_of_views_with_parameters(run: Run, stor
         "position_at": "time = 0",
         "account_at": "time = 0",
         "account_item_at": "time = 0",
-        "anomalies_since": "time = 0",
+        "anomalies": "start = 0, end = 1, factor = 3",
         "account_history": "address = 'x'",
         "risk_ladder": "asset_id = 'x', time = 0",
     }.items():

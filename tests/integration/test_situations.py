@@ -612,7 +612,8 @@ OTHERS = sorted({*view_names()} - {*LISTED} - {history.name for history in HISTO
 @pytest.mark.parametrize("views", [[*LISTED], pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["listed", "others"])
 def test_extremes_leave_out_no_row_of_any_view(asked: Asked, views: Sequence[str]) -> None:
     at = f"time = '{instant_of(HOURS[-1]):%FT%TZ}'"
-    arguments = {"price_at": at, "position_at": at, "account_at": at, "account_item_at": at, "anomalies_since": at}
+    arguments = {"price_at": at, "position_at": at, "account_at": at, "account_item_at": at}
+    arguments["anomalies"] = f"start = 0, end = '{instant_of(HOURS[-1]):%FT%TZ}', factor = 3"
     arguments["risk_ladder"] = f"asset_id = '{of('CHEAP')}', {at}"
     arguments["account_history"] = f"address = '{address('gift')}'"
     called = {view: f"{view}({arguments[view]})" if view in arguments else view for view in views}
@@ -621,7 +622,7 @@ def test_extremes_leave_out_no_row_of_any_view(asked: Asked, views: Sequence[str
     rows = asked.rows(" UNION ALL ".join(select.format(*item) for item in called.items()))
     counts = {row["view"]: row["n"] for row in rows}
     assert counts.items() >= {view: LISTED[view] for view in views if view in LISTED}.items()
-    assert {view for view, count in counts.items() if not count} <= {"corrections", "anomalies_since"}
+    assert {view for view, count in counts.items() if not count} <= {"corrections"}
 
 
 @pytest.mark.slow

@@ -359,17 +359,18 @@ def test_what_is_no_instant_or_in_the_future_is_refused(simulated: Simulated, ti
 @pytest.mark.parametrize(
     "view",
     [
-        "position_at({})",
-        "account_at({})",
-        "account_item_at({})",
-        "anomalies_since({})",
-        f"risk_ladder(asset_id = '{ID_OF['ETH']}', {{}})",
+        "position_at(time = {})",
+        "account_at(time = {})",
+        "account_item_at(time = {})",
+        "anomalies(start = {}, end = 1, factor = 3)",
+        "anomalies(start = 1, end = {}, factor = 3)",
+        f"risk_ladder(asset_id = '{ID_OF['ETH']}', time = {{}})",
     ],
 )
 def test_every_view_as_of_an_instant_refuses_the_same(simulated: Simulated, view: str) -> None:
     for time, message in (("now()", _NO_INSTANT), ("toUnixTimestamp(now()) + 120", "is in the future")):
         with pytest.raises(DatabaseError, match=message):
-            simulated.rows(f"SELECT count() FROM {view.format(f'time = {time}')}")
+            simulated.rows(f"SELECT count() FROM {view.format(time)}")
 
 
 @pytest.mark.usefixtures("views")
@@ -473,6 +474,7 @@ def test_views_have_the_same_rows_whatever_a_query_says_about_joins(simulated: S
     """By themselves without nulls, as the service asks, and as a part of a join of researchers, which has nulls."""
     (busiest,) = simulated.rows("SELECT address FROM position GROUP BY ALL ORDER BY count() DESC, address LIMIT 1")
     values = {"time": f"{NOON:%FT%TZ}", "asset_id": ID_OF["BTC"], "address": busiest["address"]}
+    values |= {"start": "0", "end": values["time"], "factor": "3"}
     empty = set()
     for view in simulated.rows(_PARAMETERS):
         arguments = ", ".join(f"{name} = '{values[name]}'" for name in view["parameters"])
@@ -484,8 +486,8 @@ def test_views_have_the_same_rows_whatever_a_query_says_about_joins(simulated: S
             assert in_join == alone, view["name"]
         else:
             empty.add(view["name"])
-    # No value is doubted, and no day is over.
-    assert empty <= {"anomalies", "anomalies_since", "price_daily", "lend_rate_daily", "borrow_rate_daily"}
+    # No value is marked, and no day is over.
+    assert empty <= {"anomalies", "price_daily", "lend_rate_daily", "borrow_rate_daily"}
     # Here few rows of a join lack the other side.
     careless = "sql LIKE '%LEFT JOIN%' AND sql NOT LIKE '%SETTINGS join_use_nulls%'"
     assert simulated.rows(f"SELECT name FROM ({_PARAMETERS}) WHERE {careless}") == []

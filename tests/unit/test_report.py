@@ -95,7 +95,7 @@ def test_the_table_shows_families_and_problems() -> None:
     assert prices.split() in rows
     assert ["rates", "-", "-", "!", "-", "-"] in rows
     assert ["BBB", "2026-02-27T12:00:00Z", "2", "d", "0", "h"] in rows
-    assert "Anomalies   11 of the last day; `SELECT * FROM anomalies` shows all" in lines
+    assert "Anomalies   11 of the last day; the view `anomalies` has them" in lines
     assert lines[-2:] == [f"Problem     {fault}" for fault in STATUS.faults]
 
 

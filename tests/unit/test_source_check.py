@@ -579,31 +579,3 @@ def test_the_end_counts_errors_and_warnings(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         _report([Finding(Level.ERROR, "a"), Finding(Level.WARNING, "b"), Finding(Level.WARNING, "c")])
     assert capsys.readouterr().out.endswith("1 error, 2 warnings.\n")
-
-
-def test_what_differs_much_from_what_it_was_shortly_before_is_in_doubt() -> None:
-    """An hour ago, all prices were scaled; collateral of 250 ATOM and 1,000 USDT of deposits are worth 3,625 USD now.
-    What was a month ago does not count."""
-
-    class Scaled(Sound):
-        factor = Decimal(100)
-
-        def prices(self, at: datetime) -> Sequence[Price]:
-            before = {NOW - HOUR: self.factor, NOW - 30 * DAY: 1000}
-            return [replace(price, usd=price.usd * before.get(at, 1)) for price in super().prices(at)]
-
-    class Less(Scaled):
-        factor = Decimal("2.5")
-
-    def doubts(source: Source) -> list[str]:
-        return [line for line in said(source) if "in doubt" in line]
-
-    (prices,) = doubts(Scaled())
-    jump = "price of ATOM (native;uatom) at 2026-03-01T11:00:00Z is 1050, after 11.5 at 2026-02-28T12:00:00Z"
-    assert prices.startswith(
-        f"warning: in doubt: {jump}; price of USDT (token;0xdac) at 2026-03-01T11:00:00Z is 100, after 2 "
-    )
-    # No price has jumped.
-    (totals,) = doubts(Less())
-    assert totals.startswith("warning: in doubt: tvl at 2026-03-01T12:00:00Z is 3625, after 9062.5 at 2026-03-01T11:0")
-    assert doubts(Sound()) == []

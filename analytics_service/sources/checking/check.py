@@ -10,7 +10,6 @@ from typing import Any
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.doubts import Limits
 from analytics_service.market.events import Event
 from analytics_service.market.instants import EPOCH, shown
 from analytics_service.market.markets import GlobalConfig, Market
@@ -32,7 +31,6 @@ from analytics_service.sources.checking.findings import (
 from analytics_service.sources.checking.judging import (
     judge,
     judge_decimals,
-    judge_doubts,
     judge_past_prices,
     judge_unmoved_prices,
 )
@@ -150,7 +148,6 @@ class _Check:
         for at in self.instants:
             yield f"As of {shown(at)} ..."
             yield from self.past(at)
-        yield from self.doubts()
         self._plan.pause()
         yield "The same again ..."
         yield from self.again()
@@ -206,15 +203,6 @@ class _Check:
             if faults:
                 self._unsteady.add(part)
                 yield from faults
-
-    def doubts(self) -> Iterator[Step]:
-        """What differs much between the present and the instants shortly before it."""
-        settings, answers = self._plan.settings, dict[datetime, dict[str, Records]]()
-        limits = Limits(timedelta(seconds=settings.price_max_age))
-        for (part, at), answer in self._answers.items():
-            if self._plan.now - at <= limits.max_age:
-                answers.setdefault(at, {})[part.name] = answer
-        yield from judge_doubts(answers, limits)
 
     def again(self) -> Iterator[Step]:
         """Whether the source says the same again."""

@@ -9,21 +9,17 @@ from typing import Any
 
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset, AssetKind, line_of, linked, origins_of
-from analytics_service.market.doubts import Doubtful, Limits, Observed, doubts_among
 from analytics_service.market.events import Action
 from analytics_service.market.fields import columns_of, row_of
-from analytics_service.market.instants import OLDEST, shown, unix_second
+from analytics_service.market.instants import OLDEST, shown
 from analytics_service.market.kinds import Rate, Ratio
 from analytics_service.market.markets import NO_CONFIG
 from analytics_service.market.misfits import listed, named
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.ptoken import STAND_IN
 from analytics_service.market.shares import lends_of, with_receipt_prices
-from analytics_service.market.supply import market_values
 from analytics_service.market.values import ONE, ZERO, exact_value, rounded, total
 from analytics_service.sources.checking.findings import Finding, Records, error, note, warning
-from analytics_service.store.datasets.histories import PRICES
-from analytics_service.store.datasets.markets import ADDING_UP, values_by_history
 
 _DAY = timedelta(days=1)
 # How far a clock of the source may be ahead without a word.
@@ -38,8 +34,6 @@ _CENT = Decimal("0.01")
 _MANY_DECIMALS = 36
 # More than tokens usually have.
 _UNUSUAL_DECIMALS = 25
-# Doubts that are named.
-_DOUBTS = 3
 _SUMMED = (Action.BORROW, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN)
 
 # Parts of which each record has an id, an address, or an address and an index for itself, and what to do if not.
@@ -106,26 +100,6 @@ def judge_unmoved_prices(now: Sequence[Price], then: Sequence[Price]) -> Iterato
             f"prices: those of the past are those of now, with another observed_at: {listed(moved)}. Answer with the "
             "prices of that time, and with the time at which each was observed."
         )
-
-
-def judge_doubts(answers: Mapping[datetime, Mapping[str, Records]], limits: Limits) -> Iterator[Finding]:
-    """Prices and totals that differ much between instants at most `max_age` apart, given the answers about each
-    (rule 8.18). Prices of 0 are told of by themselves."""
-    observed: list[Observed] = []
-    for at, parts in answers.items():
-        told = SourceAnswers(parts)
-        observed += [
-            (PRICES.name, price.asset_id, unix_second(price.observed_at), price.usd) for price in told["prices"]
-        ]
-        totals = values_by_history(told["markets"], market_values(told["markets"], told.by_id, told.usd))
-        observed += [
-            (history.name, asset_id, unix_second(at), value)
-            for history in ADDING_UP
-            for asset_id, value in totals[history].items()
-        ]
-    doubts = [doubt for doubt in doubts_among(observed, (), limits) if doubt.what is not Doubtful.ZERO]
-    if doubts:
-        yield warning(f"in doubt: {'; '.join(doubt.words for doubt in doubts[:_DOUBTS])}. Are both values right?")
 
 
 def _identities(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
