@@ -21,7 +21,7 @@ from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
-from analytics_service.store.commits import Beginning, begin
+from analytics_service.store.commits import Appended, Beginning, Commit, Taking, begin, commit, gone, rows_of
 from analytics_service.store.datasets.events import EVENTS
 from analytics_service.store.datasets.observations import KEY, OBSERVATIONS, read_observed_at, with_known
 from analytics_service.store.datasets.positions import known_in_part, read_activity
@@ -30,7 +30,7 @@ from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_
 from jobs import loans, markets, positions
 from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken
-from jobs.snapshot import Batch, Collect, Snapshot, Taking, commit, gone, rows_of
+from jobs.snapshot import Batch, Collect
 
 # Takes the snapshots of a batch again.
 _AGAIN: Mapping[str, Collect] = {"markets": markets.collect, "positions": positions.collect_again}
@@ -96,8 +96,9 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
         beginning = _begin(store, portion)
         batch = Batch(job.family, source, store, portion.instants, beginning.present)
         again = replace(job, collect=loans.collect_again) if job.name == "loans" else job
-        if snapshots := collected(again, batch):
-            commit(store, snapshots, Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
+        changes = collected(again, batch)
+        if changes.appended:
+            commit(store, changes, Taking(portion.taking.kind, origin_of(source), "backfill"), beginning)
 
     retry_overtaken(attempt, ONCE)
 
@@ -176,8 +177,8 @@ def _recompute(store: Store, portion: Portion) -> int:
     instants = [at for at in portion.instants if unix_second(at) not in stated and source.can_value(at, family)]
     if not instants:
         return 0
-    snapshots = _AGAIN[family](Batch(family, source, store, instants, beginning.present))
-    observations = pl.concat([snapshot.observations for snapshot in snapshots]).join(imported, on=KEY, how="anti")
+    computed = _AGAIN[family](Batch(family, source, store, instants, beginning.present))
+    snapshots, observations = computed.appended, computed.observations.join(imported, on=KEY, how="anti")
     differing = {*_differing(snapshots, observations, own, source)}
     # With the last snapshot may come observations of later ones.
     second = pl.col("observed_at").clip(upper_bound=unix_second(instants[-1]))
@@ -189,12 +190,12 @@ def _recompute(store: Store, portion: Portion) -> int:
     if changed and family == "positions":
         _correct(store, changed, beginning.version, "recompute")
     elif changed:
-        commit(store, changed, portion.taking, beginning)
+        commit(store, Commit(changed), portion.taking, beginning)
     return len(changed)
 
 
 def _differing(
-    snapshots: Sequence[Snapshot], observations: pl.DataFrame, stored: pl.DataFrame, source: StoredSource
+    snapshots: Sequence[Appended], observations: pl.DataFrame, stored: pl.DataFrame, source: StoredSource
 ) -> Iterator[int]:
     """The instants whose observations, or other rows, come out otherwise than they are stored."""
     seconds = [unix_second(snapshot.at) for snapshot in snapshots]
@@ -208,7 +209,7 @@ def _differing(
             yield from one.join(other, on=now.columns, how="anti", nulls_equal=True)["observed_at"]
 
 
-def _correct(store: Store, snapshots: Sequence[Snapshot], version: int, what: str) -> None:
+def _correct(store: Store, snapshots: Sequence[Appended], version: int, what: str) -> None:
     """Replace the observations of snapshots of positions, whose other rows stay: they are stored as changes."""
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     with rewrite.staging(store, "positions", version, what=what, expected=observations.height) as staged:

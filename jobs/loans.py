@@ -32,6 +32,7 @@ from analytics_service.market.markets import Market
 from analytics_service.market.misfits import Misfit
 from analytics_service.market.sums import TOTAL, Series, Sums
 from analytics_service.market.values import LIMIT, quantized_below_limit
+from analytics_service.store.commits import Appended, Commit, Replaced
 from analytics_service.store.datasets.events import EVENTS, event_frame
 from analytics_service.store.datasets.histories import FLASH_LOANS, LIQUIDATIONS, LOANS
 from analytics_service.store.datasets.known_events import Bringer, EventChanges, compare_listed
@@ -44,7 +45,7 @@ from analytics_service.store.datasets.sums import (
     settled_before,
 )
 from analytics_service.store.ledger import Covered, last_covered
-from jobs.snapshot import Batch, Snapshot
+from jobs.snapshot import Batch
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _MAX_USD = Decimal(10) ** 16
 _NONE: Mapping[str, pl.DataFrame] = {}
 
 
-def collect(batch: Batch) -> list[Snapshot]:
+def collect(batch: Batch) -> Commit:
     """The snapshots at the instants. The last one has what changes of events and sums."""
     ends = [unix_second(at) for at in batch.instants]
     stated = _all_stated(batch)
@@ -111,11 +112,11 @@ def _tell(batch: Batch, changes: EventChanges, until: int) -> None:
         )
 
 
-def collect_again(batch: Batch) -> list[Snapshot]:
+def collect_again(batch: Batch) -> Commit:
     """The snapshots at instants that are complete, with what the source states now; none if it states nothing."""
     stated = _all_stated(batch)
     if not any(stated.values()):
-        return []
+        return Commit([])
     sums = changed_sums(batch.store, settled_before(batch.store, min(stated)), stated=stated)
     return _snapshots(batch, stated, sums)
 
@@ -138,13 +139,14 @@ def _snapshots(
     sums: SumChanges,
     dated: Mapping[str, pl.DataFrame] = _NONE,
     complete_until: int = 0,
-) -> list[Snapshot]:
-    """The snapshots of a batch, the last of which has all rows."""
+) -> Commit:
+    """The snapshots of a batch, the last of which has all observations."""
     names = (sorted({name for name, _ in values}) for values in stated.values())
     snapshots = [
-        Snapshot(at, stated=of, complete_until=complete_until) for at, of in zip(batch.instants, names, strict=True)
+        Appended(at, ledger={"stated": of, "complete_until": complete_until})
+        for at, of in zip(batch.instants, names, strict=True)
     ]
-    return [*snapshots[:-1], replace(snapshots[-1], observations=sums.added, removed=sums.removed, dated=dated)]
+    return Commit([*snapshots[:-1], replace(snapshots[-1], observations=sums.added)], Replaced(dated, sums.removed))
 
 
 def _listed(batch: Batch, stated: Sums) -> Sequence[Series]:

@@ -9,14 +9,15 @@ from analytics_service.market.assets import line_of, linked, origins_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.shares import with_receipt_prices
 from analytics_service.market.supply import lent_first, market_values
+from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import UTILIZATION
 from analytics_service.store.datasets.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
 from analytics_service.store.datasets.observations import observations_of, read_around, read_last_prices
-from jobs.snapshot import Batch, Snapshot
+from jobs.snapshot import Batch
 
 
-def collect(batch: Batch) -> list[Snapshot]:
+def collect(batch: Batch) -> Commit:
     """The source's markets at the instants, and their values at its prices. SourceError if it lacks either.
 
     With the last of them come zeros for what a market was worth that the next snapshot lacks, also between these
@@ -29,10 +30,10 @@ def collect(batch: Batch) -> list[Snapshot]:
     observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
     zeros = _of_priced(batch, vanished(pl.concat([stored, *observed])))
     observations = pl.concat([snapshots[-1].observations, zeros])
-    return [*snapshots[:-1], replace(snapshots[-1], observations=observations)]
+    return Commit([*snapshots[:-1], replace(snapshots[-1], observations=observations)])
 
 
-def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:
+def _snapshot(batch: Batch, at: datetime) -> tuple[Appended, pl.DataFrame]:
     """The snapshot, and what it has a market of, but no value."""
     defined, redefined = batch.valued_assets(at)
     markets, assets = batch.markets(at, redefined), linked(defined)
@@ -40,7 +41,7 @@ def _snapshot(batch: Batch, at: datetime) -> tuple[Snapshot, pl.DataFrame]:
     prices = batch.known_prices(at, (market.asset_id for market in defined_markets))
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
-    snapshot = Snapshot(at, observations_of(values_by_history(markets, values), at), states)
+    snapshot = Appended(at, observations_of(values_by_history(markets, values), at), states)
     counted = [replace(market, lend=lent_first(market, assets[market.asset_id])) for market in defined_markets]
     return snapshot, unvalued(counted, values, unix_second(at))
 

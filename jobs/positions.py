@@ -8,7 +8,7 @@ digest that counts, and in snapshots before others, all items are compared.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain, groupby
@@ -26,7 +26,7 @@ from analytics_service.market.positions import Position, RiskTotals
 from analytics_service.market.risk import near_risk, risk_of
 from analytics_service.market.shares import lends_of
 from analytics_service.store.batches import AddressParts, Pieces
-from analytics_service.store.commits import Overtaken
+from analytics_service.store.commits import Appended, Backdated, Commit, Overtaken
 from analytics_service.store.datasets.markets import risk_by_history, risk_totals
 from analytics_service.store.datasets.observations import observations_of
 from analytics_service.store.datasets.positions import (
@@ -46,7 +46,7 @@ from analytics_service.store.datasets.positions import (
     unnumbered,
 )
 from analytics_service.store.ledger import completed_before, nth_completed, versions_between
-from jobs.snapshot import Addition, Batch, Snapshot
+from jobs.snapshot import Batch
 
 # Items of snapshots before others that are written together: those of 100,000 accounts at five instants, which takes
 # some twenty seconds.
@@ -56,15 +56,15 @@ _GONE = 0
 _REPEATED = " comes more than once. Make one Position of all items of an address."
 
 
-def collect(batch: Batch) -> list[Snapshot]:
+def collect(batch: Batch) -> Commit:
     """The changes of positions up to the last instant, or, if there are later snapshots, up to each of the first
     instants. So of many that are all later, the others go before the last, together."""
     newest = completed_before(batch.store, batch.family, FOREVER)
     earlier = [at for at in batch.instants if newest is not None and unix_second(at) < newest]
-    return _before_others(batch, earlier) if earlier else [_newest(batch, batch.instants[-1])]
+    return _before_others(batch, earlier) if earlier else Commit([_newest(batch, batch.instants[-1])])
 
 
-def _newest(batch: Batch, at: datetime) -> Snapshot:
+def _newest(batch: Batch, at: datetime) -> Appended:
     """The snapshot after all others."""
     read = partial(_read_items, batch.store, unix_second(at))
     stated = _Stated(batch, at)
@@ -85,7 +85,7 @@ def _read_items(store: Store, second: int, addresses: pl.Series) -> pl.DataFrame
     return pl.concat([NO_ITEMS, *(read_items(store, chunk, second) for chunk in chunks)])
 
 
-def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]:
+def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
     """Snapshots before the newest: the first of them, with a bounded number of items."""
     store, family, seconds = batch.store, batch.family, [*map(unix_second, instants)]
     first = completed_before(store, family, seconds[0]) or 0
@@ -94,7 +94,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]
         raise Overtaken("Another process removes positions.")
     versions = versions_between(store, family, first, last)
     ends = [0, *sorted(versions)]
-    snapshots: list[Snapshot] = []
+    snapshots: list[Appended] = []
     kept: list[pl.DataFrame] = []
     room = _MOST_ITEMS
     for index, gap in groupby(instants, lambda at: bisect_right(ends, unix_second(at))):
@@ -103,13 +103,12 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> list[Snapshot]
         kept.append(rows.with_columns(version=pl.lit(versions[ends[index]], pl.UInt64)))
         if room <= 0:
             break
-    addition = Addition(first, last, versions, {"position": pl.concat(kept)})
-    return [replace(snapshot, addition=addition) for snapshot in snapshots]
+    return Commit(snapshots, backdated=Backdated(first, last, versions, {"position": pl.concat(kept)}))
 
 
 def _fill(
     batch: Batch, instants: Iterable[datetime], start: int, end: int, room: int
-) -> tuple[list[Snapshot], pl.DataFrame, int]:
+) -> tuple[list[Appended], pl.DataFrame, int]:
     """Snapshots between two complete ones (unix seconds), until there is no room for more items; what keeps the later
     one as it is; and the room that is left.
 
@@ -185,24 +184,25 @@ class _Making:
         """Add the items of a part, and its rows by table."""
         self._counts.append(activity_of(items))
         self._borrowing.add(borrowing_of(items))
+        second = pl.lit(unix_second(self._at), pl.UInt32)
         for table, rows in changes.items():
-            self._changes[table].add(rows)
+            self._changes[table].add(rows.with_columns(observed_at=second))
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Appended:
         batch, at = self._batch, self._at
         stated = batch.source.activity(at)
         # The risk of some positions would be taken for that of all.
         observations = stated_risk(batch, at) if stated else risk_at(batch, at, self._borrowing)
-        return Snapshot(at, observations, activity_rows(self._counts, stated), changes=self._changes)
+        return Appended(at, observations, activity_rows(self._counts, stated), changes=self._changes)
 
 
-def collect_again(batch: Batch) -> list[Snapshot]:
+def collect_again(batch: Batch) -> Commit:
     """The risk at complete snapshots, from the stored positions: those at the first, and the changes from one to the
     next."""
     seconds, changes = [unix_second(at) for at in batch.instants], Pieces()
     for rows in read_borrowing_between(batch.store, seconds[0], seconds[-1]):
         changes.add(rows)
-    return [Snapshot(at, risk_at(batch, at, _AsOf(changes, unix_second(at)))) for at in batch.instants]
+    return Commit([Appended(at, risk_at(batch, at, _AsOf(changes, unix_second(at)))) for at in batch.instants])
 
 
 @dataclass(frozen=True, slots=True)

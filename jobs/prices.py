@@ -1,24 +1,54 @@
 """Definitions of assets and their oracle prices."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 import polars as pl
 
-from analytics_service.market.instants import unix_second
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.kinds import FOREVER
+from analytics_service.market.listing import Definition, Listing, redefined
+from analytics_service.store.commits import Appended, Commit, Replaced
+from analytics_service.store.datasets.assets import ASSETS, asset_frame, read_definitions
 from analytics_service.store.datasets.observations import price_frame, without_stored
-from jobs.snapshot import Batch, Snapshot
+from analytics_service.store.ledger import nth_completed, versions_between
+from jobs.snapshot import Batch
 
 
-def collect(batch: Batch) -> list[Snapshot]:
+def collect(batch: Batch) -> Commit:
     """The source's assets at the instants, and its new prices. SourceError if it quotes no prices."""
-    snapshots: list[Snapshot] = []
+    snapshots: list[Appended] = []
     written: list[pl.DataFrame] = []
+    listings: list[Listing] = []
     for at in batch.instants:
         prices = price_frame(batch.prices(at))
         written.append(_new(batch, prices, unix_second(at), written))
-        newest = max(prices["observed_at"])
-        snapshots.append(Snapshot(at, written[-1], assets=[*batch.assets(at)[0].values()], newest=newest))
-    return snapshots
+        # The oracle has said this much, also if it only repeats what is stored.
+        snapshots.append(Appended(at, written[-1], ledger={"last_observed_at": max(prices["observed_at"])}))
+        listings.append((at, [*batch.assets(at)[0].values()]))
+    return Commit(snapshots, definitions(batch, listings))
+
+
+def definitions(batch: Batch, listings: Sequence[Listing]) -> Replaced:
+    """The definitions that change with listings of a batch, oldest first."""
+    store, stored, newest = batch.store, batch.stored_assets, batch.head.instant if batch.head else None
+    known: Mapping[str, Sequence[Definition]] | None = None
+    complete: Collection[datetime] = ()
+    if newest is not None and listings[0][0] < newest:
+        first, last = unix_second(listings[0][0]), unix_second(listings[-1][0])
+        following = nth_completed(store, batch.family, 1, last, FOREVER)
+        others = {*versions_between(store, batch.family, first, last), *([] if following is None else [following])}
+        known, complete = read_definitions(store), {*map(instant, others)} - {at for at, _ in listings}
+    changed = redefined(stored, listings, newest, store.price_max_age, known, complete)
+    changes_past = any(asset.id in stored and _changes_past(stored[asset.id], asset) for _, asset in changed)
+    return Replaced({ASSETS: asset_frame(changed)}, changes_past=changes_past)
+
+
+def _changes_past(stored: Asset, asset: Asset) -> bool:
+    """Whether answers about the past change with a definition: they show no value after an end, and amounts in the
+    decimals that are known by now."""
+    return (stored.ended_at, stored.decimals_denom) != (asset.ended_at, asset.decimals_denom)
 
 
 def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -1,10 +1,11 @@
 """The protocol token, its staking pools and unlock arrangements."""
 
+from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.markets import ptoken_rows
-from jobs.snapshot import Batch, Snapshot
+from jobs.snapshot import Batch
 
 
-def collect(batch: Batch) -> list[Snapshot]:
+def collect(batch: Batch) -> Commit:
     """The protocol token and all unlock arrangements at the instants."""
     source = batch.source
-    return [Snapshot(at, rows=ptoken_rows(source.ptoken(at), source.arrangements(at))) for at in batch.instants]
+    return Commit([Appended(at, rows=ptoken_rows(source.ptoken(at), source.arrangements(at))) for at in batch.instants])

@@ -1,14 +1,15 @@
 """Lend and borrow rates of each asset."""
 
 from analytics_service.market.rates import Rates
+from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES
 from analytics_service.store.datasets.observations import Values, observations_of
-from jobs.snapshot import Batch, Snapshot
+from jobs.snapshot import Batch
 
 
-def collect(batch: Batch) -> list[Snapshot]:
+def collect(batch: Batch) -> Commit:
     """The rates of the source's markets at the instants. SourceError if it has none."""
-    return [Snapshot(at, observations_of(_values(batch.rates(at)), at)) for at in batch.instants]
+    return Commit([Appended(at, observations_of(_values(batch.rates(at)), at)) for at in batch.instants])
 
 
 def _values(rates: Rates) -> Values:

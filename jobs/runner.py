@@ -16,10 +16,10 @@ from analytics_service.market.instants import multiples, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
-from analytics_service.store.commits import Beginning, Overtaken, begin
+from analytics_service.store.commits import Beginning, Commit, Overtaken, Taking, begin, commit
 from jobs.left_out import LeftOut
 from jobs.registry import Job
-from jobs.snapshot import Batch, Snapshot, Taking, commit
+from jobs.snapshot import Batch
 
 log = logging.getLogger(__name__)
 
@@ -163,13 +163,13 @@ def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
     missing = [at for at in batch.instants if unix_second(at) not in beginning.completed]
     if not missing:
         return 0
-    snapshots = collected(job, replace(batch, instants=missing))
-    commit(batch.store, snapshots, Taking(kind, origin_of(batch.source)), beginning)
-    return len(snapshots)
+    changes = collected(job, replace(batch, instants=missing))
+    commit(batch.store, changes, Taking(kind, origin_of(batch.source)), beginning)
+    return len(changes.appended)
 
 
-def collected(job: Job, batch: Batch) -> list[Snapshot]:
-    """The snapshots of a batch, in which assets are spelled as in the store."""
+def collected(job: Job, batch: Batch) -> Commit:
+    """What a job collects for a batch, in which assets are spelled as in the store."""
     batch = replace(batch, source=spelled(batch.source, batch.store, batch.instants[-1]))
     with batch.left_out:
         return job.collect(batch)

@@ -1,50 +1,26 @@
-"""The input of a job, its result, and the function that writes results to the store."""
+"""The input of a job: instants to take, and what its source and the store say of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
-import polars as pl
-
-from analytics_service.clickhouse.columns import TIMES, SnapshotRows, SnapshotTable, versioned
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import DAY, OLDEST, instant, shown, unix_second
-from analytics_service.market.kinds import FOREVER
-from analytics_service.market.listing import Definition, redefined
+from analytics_service.market.instants import OLDEST, shown, unix_second
 from analytics_service.market.markets import SIDES, Market
 from analytics_service.market.misfits import Misfit
 from analytics_service.market.prices import Price, Prices, known_prices, newest_prices, quoted
 from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
-from analytics_service.store import rewrite
-from analytics_service.store.batches import Pieces, joined
-from analytics_service.store.commits import Beginning, Overtaken, RunWriter
-from analytics_service.store.datasets.assets import ASSETS, asset_frame, read_assets, read_definitions
+from analytics_service.store.commits import Commit
+from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.markets import read_markets
-from analytics_service.store.datasets.observations import (
-    KEY,
-    NO_OBSERVATIONS,
-    OBSERVATIONS,
-    read_last_prices,
-    read_observed_at,
-    with_known,
-)
-from analytics_service.store.ledger import (
-    Head,
-    Origin,
-    Run,
-    completed_before,
-    nth_completed,
-    record_rewrite,
-    versions_between,
-)
-from analytics_service.store.ownership import claim
+from analytics_service.store.datasets.observations import read_last_prices
+from analytics_service.store.ledger import Head, completed_before
 from jobs.left_out import LeftOut
 
 # How far a clock of the source may be ahead.
@@ -103,6 +79,11 @@ class Batch:
     @cached_property
     def _known(self) -> dict[str, Asset]:
         """The definitions of assets that are stored, and those first met in this batch."""
+        return {**self.stored_assets}
+
+    @cached_property
+    def stored_assets(self) -> Mapping[str, Asset]:
+        """The assets as they are stored, by id."""
         return read_assets(self.store)
 
     def markets(self, at: datetime, redefined: Set[str]) -> Sequence[Market]:
@@ -195,10 +176,6 @@ class Batch:
         self.left_out.note("prices", price, Misfit("observed_at", time, f" is {time}, which cannot be true."))
         return False
 
-    def completed_before(self) -> int | None:
-        """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
-        return completed_before(self.store, self.family, unix_second(self.instants[0]))
-
 
 def _with_stored(market: Market, sides: Set[str], stored: Mapping[str, Market]) -> Market | None:
     """A market with what the store has of some of its sides; None if it then has no side at all."""
@@ -219,205 +196,6 @@ def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
     return Misfit("decimals_denom", now, problem)
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """What it takes to add snapshots that are stored as changes before others.
-
-    `rows`, by table, keep the next ones as they are; they have the versions of these. All is true as long as `versions`
-    are those of the complete snapshots from `first` to `last` (unix seconds), by instant.
-    """
-
-    first: int
-    last: int
-    versions: Mapping[int, int]
-    rows: Mapping[str, pl.DataFrame]
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One family's data as of `at`.
-
-    `observations` are those of its histories, and `removed` the keys of those that go; None means those at its instant
-    that it has no more, if it replaces another. `rows` are the rows of the snapshot in other tables, as are `changes`,
-    of which there may be millions. `dated` has frames by table whose rows have their own instants. None of them has a
-    `version`. `stated` are the histories whose values the source states although they are sums of events; it says that
-    it has these up to `complete_until` (unix second). `assets` are definitions as of `at`, from jobs that read them.
-    `newest` is the unix second of the newest observation that the source states, for snapshots that may have no new
-    observations. `addition` is that of the whole batch, if it is stored as changes, and there are later snapshots.
-    """
-
-    at: datetime
-    observations: pl.DataFrame = field(default_factory=lambda: NO_OBSERVATIONS)
-    rows: SnapshotRows = field(default_factory=dict)
-    dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    changes: Mapping[str, Pieces] = field(default_factory=dict)
-    assets: Sequence[Asset] = ()
-    newest: int | None = None
-    removed: pl.DataFrame | None = None
-    stated: Sequence[str] = ()
-    complete_until: int = 0
-    addition: Addition | None = None
-
-
 # Takes the snapshots of a batch, in the order of its instants, or only some of them. It reads no clock: the batch
 # has the time.
-Collect = Callable[[Batch], list[Snapshot]]
-
-
-@dataclass(frozen=True, slots=True)
-class Taking:
-    """How snapshots are taken: the kind of run (job or backfill), the origin of the data, and what takes complete
-    snapshots of that kind again: backfill or recompute, empty if they are new."""
-
-    kind: str
-    origin: Origin
-    again: str = ""
-
-
-def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginning: Beginning) -> None:
-    """Write snapshots of a job, oldest first, all with the same tables, as a single run.
-
-    Those that replace others take the place of all that these observed, other than what imports have brought since.
-    They become visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). SourceRefused, with
-    nothing written, if the store has data that must not be mixed with theirs (rule 8.7). Overtaken, with nothing shown,
-    if another process was faster.
-    """
-    runs = [_run(snapshot, taking, beginning) for snapshot in snapshots]
-    removed = [snapshot.removed for snapshot in snapshots if snapshot.removed is not None]
-    addition = snapshots[0].addition
-    is_rewrite = addition is not None or any(map(len, removed)) or _is_rewrite(runs, taking, beginning.present)
-    if not is_rewrite and beginning.left is not None:
-        runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
-    condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
-    writer = RunWriter(store, beginning, runs, condition)
-    observations = pl.concat([snapshot.observations for snapshot in snapshots])
-    stored = read_assets(store) if any(snapshot.assets for snapshot in snapshots) else {}
-    changed = _redefined(store, snapshots, stored, beginning) if stored or snapshots[0].assets else []
-    assets = asset_frame(changed)
-    if taking.again != "recompute":
-        claim(store, beginning.claimed, taking.origin)
-    tables = chain(list(_tables(snapshots)), _changes(snapshots))
-    if not is_rewrite:
-        with store.together(f"a run of {beginning.family}"):
-            writer.insert(ASSETS, assets)
-            writer.add(observations)
-            for table, rows in tables:
-                writer.insert(table, rows)
-            if any(asset.id in stored and _changes_past(stored[asset.id], asset) for _, asset in changed):
-                record_rewrite(store, [beginning.family], beginning.version, finished=1)
-        writer.complete(next((table.name for table in snapshots[0].rows), None))
-        return
-    # Of jobs, too, an addition waits for its turn: what it was made from must not change.
-    what = taking.again or ("backfill" if addition else taking.kind)
-    family, version = beginning.family, beginning.version
-    with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
-        writer.require()
-        for table, rows in tables:
-            if staged.has(table):
-                staged.insert(table, versioned(rows, version))
-            else:
-                writer.insert(table, rows)
-        staged.insert(OBSERVATIONS, versioned(with_known(observations), version))
-        staged.insert(ASSETS, versioned(assets, version))
-        for keys in removed:
-            staged.remove(keys)
-        if taking.again and not removed:
-            staged.remove(gone(store, family, [run.at for run in runs], observations))
-        if addition is not None:
-            _insert(store, family, addition)
-        rewrite.publish(store, staged, writer.runs)
-
-
-def _redefined(
-    store: Store, snapshots: Sequence[Snapshot], stored: Mapping[str, Asset], beginning: Beginning
-) -> list[Definition]:
-    """The definitions that come with snapshots, where `stored` are those of the present."""
-    listings = [(snapshot.at, snapshot.assets) for snapshot in snapshots]
-    newest = beginning.present.instant if beginning.present else None
-    if newest is None or snapshots[0].at >= newest:
-        return redefined(stored, listings, newest, store.price_max_age)
-    first, last = unix_second(snapshots[0].at), unix_second(snapshots[-1].at)
-    following = nth_completed(store, beginning.family, 1, last, FOREVER)
-    others = {second for second in beginning.completed if first <= second <= last}
-    others |= set() if following is None else {following}
-    complete = {*map(instant, others)} - {snapshot.at for snapshot in snapshots}
-    return redefined(stored, listings, newest, store.price_max_age, read_definitions(store), complete)
-
-
-def _changes_past(stored: Asset, asset: Asset) -> bool:
-    """Whether answers about the past change with a definition: they show no value after an end, and amounts in the
-    decimals that are known by now."""
-    return (stored.ended_at, stored.decimals_denom) != (asset.ended_at, asset.decimals_denom)
-
-
-def _insert(store: Store, family: str, addition: Addition) -> None:
-    """Write the rows of an addition. Overtaken if they may not be true any more; those of before harm nobody."""
-    for table, rows in addition.rows.items():
-        store.insert(table, rows)
-    if versions_between(store, family, addition.first, addition.last) != addition.versions:
-        raise Overtaken(f"Another process took or removed snapshots of {family} at the same time.")
-
-
-def gone(store: Store, family: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
-    """The keys of what snapshots (unix seconds) have stored that is not among `observations`; imports stay."""
-    observed = read_observed_at(store, family, seconds).filter(~pl.col("imported"))
-    return observed.join(observations, on=KEY, how="anti").select(KEY)
-
-
-def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
-    """Whether a run changes the past by more than a lagging oracle does: a backfill of the past, a snapshot from more
-    than a day ago, or one that replaces another."""
-    if taking.again or head is None:
-        return bool(taking.again)
-    limit = head.last_observed_at if taking.kind == "backfill" else head.last_observed_at - DAY
-    return min(run.first_observed_at for run in runs) <= limit
-
-
-def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of all snapshots by table. Each row has its instant."""
-    for name in dict.fromkeys(chain.from_iterable(snapshot.dated for snapshot in snapshots)):
-        yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots if name in snapshot.dated])
-    for table in snapshots[0].rows:
-        yield table.name, rows_of(snapshots, table)
-
-
-def _changes(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The changes of all snapshots by table, some rows at a time. Those of a run that dies half-way do not count."""
-    for name in dict.fromkeys(chain.from_iterable(snapshot.changes for snapshot in snapshots)):
-        pieces = ((snapshot.at, rows) for snapshot in snapshots for rows in snapshot.changes.get(name, ()))
-        for rows in joined(rows.with_columns(observed_at=pl.lit(unix_second(at), pl.UInt32)) for at, rows in pieces):
-            yield name, rows
-
-
-def rows_of(snapshots: Sequence[Snapshot], table: SnapshotTable) -> pl.DataFrame:
-    """The rows of snapshots in a table, each with its instant."""
-    at = [unix_second(snapshot.at) for snapshot in snapshots for _ in snapshot.rows[table]]
-    rows = table.frame(chain.from_iterable(snapshot.rows[table] for snapshot in snapshots))
-    return rows.with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
-
-
-def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
-    """The row of a snapshot in the ledger."""
-    at = unix_second(snapshot.at)
-    counts = {table.name: table.count(rows) for table, rows in snapshot.rows.items()}
-    counts |= {name: pieces.height for name, pieces in snapshot.changes.items()}
-    own = sum(counts.values())
-    frames = [snapshot.observations, *snapshot.dated.values()]
-    times = [frame[name] for frame in frames for name in TIMES if name in frame.columns]
-    observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
-    observed += [at] if own else []
-    return Run(
-        family=beginning.family,
-        at=at,
-        kind=taking.kind,
-        first_observed_at=min(observed, default=at),
-        last_observed_at=max([*observed, at if snapshot.newest is None else snapshot.newest]),
-        rows=own + sum(frame.height for frame in frames),
-        source=taking.origin.spec,
-        version=beginning.version,
-        simulated=taking.origin.simulated,
-        stated=snapshot.stated,
-        complete_until=snapshot.complete_until,
-        tables=[*counts],
-        table_rows=[*counts.values()],
-    )
+Collect = Callable[[Batch], Commit]

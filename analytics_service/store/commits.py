@@ -1,33 +1,45 @@
-"""Runs of jobs and backfills: their start, and how their rows get into the store.
+"""Commits of jobs and backfills: what they add, replace or backdate, and how it gets into the store.
 
-A run is identified by its instant and its version. Its rows in tables with both count once the ledger lists the run,
-which is its last step. So a run that dies half-way shows nothing, and two runs for the same instant are never mixed. A
-run that has been overtaken writes nothing more: ClickHouse itself checks the ledger as it inserts rows.
+A commit is identified by its instants and its version. Its rows in tables with both count once the ledger lists them,
+which is its last step. So a commit that dies half-way shows nothing, and two commits for the same instant are never
+mixed. One that has been overtaken writes nothing more: ClickHouse itself checks the ledger as it inserts rows.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.columns import TIMES, SnapshotRows, SnapshotTable, versioned
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import SnapshotRefused, StoreUnavailable
-from analytics_service.market.instants import instant, shown
+from analytics_service.market.instants import DAY, instant, shown, unix_second
+from analytics_service.store import rewrite
+from analytics_service.store.batches import Pieces, joined
 from analytics_service.store.datasets.histories import names_of
-from analytics_service.store.datasets.observations import OBSERVATIONS, with_known
+from analytics_service.store.datasets.observations import (
+    KEY,
+    NO_OBSERVATIONS,
+    OBSERVATIONS,
+    read_observed_at,
+    with_known,
+)
 from analytics_service.store.ledger import (
     LEDGER,
     MOST_AHEAD,
     Head,
+    Origin,
     Run,
     ledger_frame,
     present,
     record_rewrite,
+    versions_between,
 )
-from analytics_service.store.ownership import Claim
+from analytics_service.store.ownership import Claim, claim
 from analytics_service.store.rollups import close_cells
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
@@ -38,18 +50,98 @@ _NO_VERSION = 2**64 - 1
 
 
 class Overtaken(StoreUnavailable):
-    """Another process has completed the snapshots that a run was to write. Nothing that the run wrote is shown."""
+    """Another process has completed the snapshots that a commit was to write. Nothing that it wrote is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A snapshot: what a dataset has as of `at`. No frame has a `version`.
+
+    `observations` are those of its histories, each at its own instant. `rows` are its rows by table, and `changes` rows
+    with `observed_at`, of which there may be millions. `ledger` are fields of the snapshot's Run that only its dataset
+    knows.
+    """
+
+    at: datetime
+    observations: pl.DataFrame = field(default_factory=lambda: NO_OBSERVATIONS)
+    rows: SnapshotRows = field(default_factory=dict)
+    changes: Mapping[str, Pieces] = field(default_factory=dict)
+    ledger: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Rows by table, without `version`, that replace others with their key, whatever their time; the keys of
+    observations that are `removed`; and whether the rows change answers about the past.
+
+    Where `removed` is None, snapshots that replace others take out what these observed and they do not.
+    """
+
+    rows: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    removed: pl.DataFrame | None = None
+    changes_past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Backdated:
+    """Rows by table, with `version`, that keep later snapshots as they are although earlier ones are added. They are
+    true as long as `versions` are those of the complete snapshots from `first` to `last` (unix seconds), by instant."""
+
+    first: int
+    last: int
+    versions: Mapping[int, int]
+    rows: Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Snapshots that become visible at once, oldest first, all with the same tables, and what comes with them."""
+
+    appended: Sequence[Appended]
+    replaced: Replaced = field(default_factory=Replaced)
+    backdated: Backdated | None = None
+
+    @property
+    def observations(self) -> pl.DataFrame:
+        """Those of all snapshots."""
+        return pl.concat([snapshot.observations for snapshot in self.appended])
+
+    def tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """All other rows with their tables, some at a time; those of snapshots have their instant."""
+        first = self.appended[0]
+        yield from self.replaced.rows.items()
+        for table in first.rows:
+            yield table.name, rows_of(self.appended, table)
+        for name in first.changes:
+            for rows in joined(chain.from_iterable(snapshot.changes[name] for snapshot in self.appended)):
+                yield name, rows
+
+
+def rows_of(snapshots: Sequence[Appended], table: SnapshotTable) -> pl.DataFrame:
+    """The rows of snapshots in a table, each with its instant."""
+    at = [unix_second(snapshot.at) for snapshot in snapshots for _ in snapshot.rows[table]]
+    rows = table.frame(chain.from_iterable(snapshot.rows[table] for snapshot in snapshots))
+    return rows.with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """How snapshots are taken: the kind of run (job or backfill), the origin of the data, and what takes complete
+    snapshots of that kind again: backfill or recompute, empty if they are new."""
+
+    kind: str
+    origin: Origin
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The store at the start of a run of a family: the completed instants (unix seconds), the family's newest state
-    without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the run.
+    """The store at the start of a commit of a family: the completed instants (unix seconds), the family's newest state
+    without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the commit.
 
-    `present` is that state without snapshots from the future (rule 8.16), and `ahead` the first of these, 0 if there is
-    none; ClickHouse's clock shows `now`.
-    `left` is the oldest observation that a run which died has left in the day before that state, None if there is none.
-    `left_count` counts these observations. Cells do not include them yet.
+    `present` is that state without snapshots from the future (rule 8.16). `left` is the oldest observation that a
+    commit which died has left in the day before that state, None if there is none. `left_count` counts these
+    observations. Cells do not include them yet.
     """
 
     family: str
@@ -57,15 +149,13 @@ class Beginning:
     head: Head | None
     claimed: Claim
     version: int
-    now: int
     present: Head | None
-    ahead: int
     left: int | None = None
     left_count: int = 0
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
-    """Read the store at the start of a run for instants in [start, end] (unix seconds). SchemaError as by rule 8.14.
+    """Read the store at the start of a commit for instants in [start, end] (unix seconds). SchemaError as by rule 8.14.
     SnapshotRefused for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
@@ -80,17 +170,138 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
         )
     heads = [Head(family, *fields.values()) for fields in row["heads"]]
     claimed = Claim(*row["claims"][0].values()) if row["claims"] else Claim()
-    head, now = heads[0] if heads else None, row["now"]
-    now_shown = present(store, head, now) if head else (None, 0)
-    completed = frozenset(row["completed"])
-    return Beginning(family, completed, head, claimed, row["version"], now, *now_shown, *row["left"].values())
+    head = heads[0] if heads else None
+    current = present(store, head, row["now"])[0] if head else None
+    return Beginning(family, frozenset(row["completed"]), head, claimed, row["version"], current, *row["left"].values())
 
 
-class RunWriter:
-    """Writes the rows of a run, with the version of its `beginning`, as long as no other process has overtaken it."""
+def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) -> None:
+    """Write what a job has collected.
+
+    It becomes visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). Snapshots that replace
+    others take the place of all that these observed, other than what imports have brought since. SourceRefused, with
+    nothing written, if the store has data that must not be mixed with theirs (rule 8.7). Overtaken, with nothing shown,
+    if another process was faster.
+    """
+    runs = _runs(changes, taking, beginning)
+    is_removing = changes.replaced.removed is not None and changes.replaced.removed.height > 0
+    is_rewrite = changes.backdated is not None or is_removing or _is_rewrite(runs, taking, beginning.present)
+    if not is_rewrite and beginning.left is not None:
+        runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
+    condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
+    writer = _Writer(store, beginning, runs, condition)
+    if taking.again != "recompute":
+        claim(store, beginning.claimed, taking.origin)
+    if is_rewrite:
+        _rewrite(writer, changes, taking)
+    else:
+        _append(writer, changes)
+
+
+def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
+    """Whether a commit changes the past by more than a lagging oracle does: a backfill of the past, a snapshot from
+    more than a day ago, or one that replaces another."""
+    if taking.again or head is None:
+        return bool(taking.again)
+    limit = head.last_observed_at if taking.kind == "backfill" else head.last_observed_at - DAY
+    return min(run.first_observed_at for run in runs) <= limit
+
+
+def _append(writer: "_Writer", changes: Commit) -> None:
+    """Write in place, the ledger last.
+
+    Observations may be older than what readers have seen, if the oracle lags or if a commit that died has left them.
+    Then the cells since are computed again, and the commit counts as a finished rewrite.
+    """
+    store, family = writer.store, writer.beginning.family
+    first = min(run.first_observed_at for run in writer.runs)
+    # The newest observation before. Nobody has been shown later rows.
+    watermark = writer.beginning.head.last_observed_at if writer.beginning.head else max(first - 1, 0)
+    newest = max(watermark, *(run.last_observed_at for run in writer.runs))
+    with store.together(f"a commit of {family}"):
+        # Before all else: what is left of a commit that dies is known by its observations.
+        writer.insert(OBSERVATIONS, with_known(changes.observations))
+        close_cells(store, names_of(family), min(watermark, first - 1), newest)
+        for table, rows in changes.tables():
+            writer.insert(table, rows)
+        if first <= watermark or changes.replaced.changes_past:
+            record_rewrite(store, [family], writer.beginning.version, finished=1)
+    writer.complete(next((table.name for table in changes.appended[0].rows), None))
+
+
+def _rewrite(writer: "_Writer", changes: Commit, taking: Taking) -> None:
+    """Write as a rewrite (rule 8.3). Backdated rows take the write lock even in a job: their inputs must not change
+    meanwhile."""
+    store, family, version = writer.store, writer.beginning.family, writer.beginning.version
+    observations, removed = changes.observations, changes.replaced.removed
+    what = taking.again or ("backfill" if changes.backdated else taking.kind)
+    with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
+        writer.require()
+        for table, rows in changes.tables():
+            if staged.has(table):
+                staged.insert(table, versioned(rows, version))
+            else:
+                writer.insert(table, rows)
+        staged.insert(OBSERVATIONS, versioned(with_known(observations), version))
+        if removed is None and taking.again:
+            removed = gone(store, family, [run.at for run in writer.runs], observations)
+        if removed is not None:
+            staged.remove(removed)
+        if changes.backdated:
+            _backdate(store, family, changes.backdated)
+        rewrite.publish(store, staged, writer.runs)
+
+
+def gone(store: Store, family: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
+    """The keys of what snapshots (unix seconds) have stored that is not among `observations`; imports stay."""
+    observed = read_observed_at(store, family, seconds).filter(~pl.col("imported"))
+    return observed.join(observations, on=KEY, how="anti").select(KEY)
+
+
+def _backdate(store: Store, family: str, backdated: Backdated) -> None:
+    """Write backdated rows. Overtaken if they may not be true any more; those of before harm nobody."""
+    for table, rows in backdated.rows.items():
+        store.insert(table, rows)
+    if versions_between(store, family, backdated.first, backdated.last) != backdated.versions:
+        raise Overtaken(f"Another process took or removed snapshots of {family} at the same time.")
+
+
+def _runs(changes: Commit, taking: Taking, beginning: Beginning) -> list[Run]:
+    """The rows of the snapshots in the ledger. Replaced rows with a time count with the last."""
+    timed = [rows for rows in changes.replaced.rows.values() if any(name in rows.columns for name in TIMES)]
+    frames = [[snapshot.observations] for snapshot in changes.appended]
+    frames[-1] += timed
+    return [_run(*each, taking, beginning) for each in zip(changes.appended, frames, strict=True)]
+
+
+def _run(snapshot: Appended, frames: Sequence[pl.DataFrame], taking: Taking, beginning: Beginning) -> Run:
+    at = unix_second(snapshot.at)
+    counts = {table.name: table.count(rows) for table, rows in snapshot.rows.items()}
+    counts |= {name: pieces.height for name, pieces in snapshot.changes.items()}
+    times = [frame[name] for frame in frames for name in TIMES if name in frame.columns]
+    observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
+    observed += [at] if any(counts.values()) else []
+    fields = {
+        "family": beginning.family,
+        "at": at,
+        "kind": taking.kind,
+        "first_observed_at": min(observed, default=at),
+        "last_observed_at": max([*observed, at]),
+        "rows": sum(counts.values()) + sum(frame.height for frame in frames),
+        "source": taking.origin.spec,
+        "version": beginning.version,
+        "simulated": taking.origin.simulated,
+        "tables": [*counts],
+        "table_rows": [*counts.values()],
+    }
+    return Run(**{**fields, **snapshot.ledger})
+
+
+class _Writer:
+    """Writes the rows of a commit, with the version of its `beginning`, unless another process has overtaken it."""
 
     def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], condition: str) -> None:
-        """`condition` is the query that tells whether no other process has: runs_unchanged for a run that appends,
+        """`condition` is the query that tells whether no other process has: runs_unchanged for a commit that appends,
         instants_free for one that adds to the past, instants_taken for one that replaces snapshots."""
         self.store = store
         self.beginning = beginning
@@ -105,22 +316,6 @@ class RunWriter:
             "left": beginning.left_count,
         }
 
-    @property
-    def first(self) -> int:
-        """The oldest observation of the run, unix seconds."""
-        return min(run.first_observed_at for run in self.runs)
-
-    @property
-    def newest(self) -> int:
-        """The newest observation of the family once the run is complete, unix seconds."""
-        return max(self.reach, *(run.last_observed_at for run in self.runs))
-
-    @property
-    def reach(self) -> int:
-        """The newest observation of the family before the run, unix seconds. Nobody has been shown later rows."""
-        head = self.beginning.head
-        return head.last_observed_at if head else max(self.first - 1, 0)
-
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows, without `version`, into a table. Overtaken when another process was faster."""
         self._insert(table, versioned(rows, self.beginning.version))
@@ -130,20 +325,9 @@ class RunWriter:
         if not self.store.frame(self._condition, **self._bound)[0, 0]:
             raise self._overtaken()
 
-    def add(self, observations: pl.DataFrame) -> None:
-        """Write observations, and close the cells that end with them. Overtaken when another process was faster.
-
-        Observations may be older than what readers have seen, if the oracle lags or if a run that died has left them.
-        Then the cells since are computed again, and the run counts as a finished rewrite.
-        """
-        self.insert(OBSERVATIONS, with_known(observations))
-        close_cells(self.store, names_of(self.beginning.family), min(self.reach, self.first - 1), self.newest)
-        if self.first <= self.reach:
-            record_rewrite(self.store, [self.beginning.family], self.beginning.version, finished=1)
-
     def complete(self, table: str | None) -> None:
-        """List the run. `table` has the other rows of its snapshots, if there are any. Overtaken, with nothing shown,
-        when another process was faster; OtherShards when the cluster's are not those of the store."""
+        """List the snapshots. `table` has their other rows, if there are any. Overtaken, with nothing shown, when
+        another process was faster; OtherShards when the cluster's are not those of the store."""
         require_shards(self.store)
         conditions = ["nothing_added", *(["not_begun_later"] if table else [])]
         self._insert(LEDGER, ledger_frame(self.runs), *conditions, state=table or "")

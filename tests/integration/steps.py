@@ -16,14 +16,14 @@ from analytics_service.errors import RemovalRefused, SnapshotRefused
 from analytics_service.market.instants import instant
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import begin
+from analytics_service.store.commits import Taking, begin, commit
 from analytics_service.store.datasets.assets import present_frame, read_assets
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.rewrite import define
 from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, retry_overtaken, run_once
-from jobs.snapshot import Batch, Taking, commit
+from jobs.snapshot import Batch
 from tests.doubles import Silent
 from tests.integration.imports import Progress, asked, import_files
 

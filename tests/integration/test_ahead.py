@@ -14,13 +14,13 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SnapshotRefused
 from analytics_service.market.instants import floored, shown, unix_second
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import begin
+from analytics_service.store.commits import Taking, begin, commit
 from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.job_runs import missing_runs
 from analytics_service.store.ledger import present, read_ledger, read_state, without_future
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
-from jobs.snapshot import Batch, Taking, commit
+from jobs.snapshot import Batch
 from tests import clickhouse
 from tests.doubles import LOCAL, FirstHeads
 from tests.integration.databases import database
@@ -40,8 +40,8 @@ SURE = f"time NOT BETWEEN fromUnixTimestamp({unix_second(NOW) - 60}) AND fromUni
 def take_ahead(store: Store, family: str) -> None:
     """What a scheduler wrote whose clock, and ClickHouse's, ran ahead."""
     job, beginning = JOBS[family], begin(store, family, 0, 0)
-    snapshots = job.collect(Batch(family, SOURCE, store, [AHEAD], beginning.present))
-    commit(store, snapshots, Taking("job", origin_of(SOURCE)), beginning)
+    changes = job.collect(Batch(family, SOURCE, store, [AHEAD], beginning.present))
+    commit(store, changes, Taking("job", origin_of(SOURCE)), beginning)
 
 
 @dataclass(frozen=True)

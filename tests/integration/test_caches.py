@@ -24,13 +24,14 @@ from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
-from analytics_service.store.commits import begin
+from analytics_service.store.commits import Appended, Commit, Taking, begin, commit
 from analytics_service.store.datasets import histories
 from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
+from jobs.prices import definitions
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
-from jobs.snapshot import Snapshot, Taking, commit
+from jobs.snapshot import Batch
 from tests import oracle
 from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, with_room, without_memory
 from tests.integration.imports import Progress, asked, import_files, prices_file
@@ -279,9 +280,11 @@ class Scenario:
         beginning = replace(beginning, version=version or beginning.version)
         # Other runs may be complete for the same second.
         at = next(at for at in range(last, 0, -1) if at not in beginning.completed)
-        snapshot = Snapshot(instant(at), price_frame(prices), assets=[*self.source.assets(instant(at)), *new])
+        batch = Batch("prices", self.source, self.writer, [instant(at)], beginning.present)
+        listing = (instant(at), [*self.source.assets(instant(at)), *new])
+        changes = Commit([Appended(instant(at), price_frame(prices))], definitions(batch, [listing]))
         self._remember(rows, beginning.version, unseen=True)
-        commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin(self.source.spec)), beginning)
+        commit(self.writer, changes, Taking("backfill" if version else "job", Origin(self.source.spec)), beginning)
         self.source.brought.extend(new)
         self._reveal(last)
 

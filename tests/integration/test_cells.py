@@ -17,10 +17,9 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.market.prices import Price
-from analytics_service.store.commits import Overtaken, begin
+from analytics_service.store.commits import Appended, Commit, Overtaken, Taking, begin, commit
 from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
-from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import CELLS, IDS, NOW, prices_file, query, run
@@ -128,8 +127,8 @@ def tick(store: Store, at: int, usd: int) -> None:
 
 def take(store: Store, at: int, prices: Sequence[Price]) -> None:
     """A job's run for an instant."""
-    snapshot = Snapshot(oracle.instant(at), price_frame(prices))
-    commit(store, [snapshot], Taking("job", Origin("test")), begin(store, "prices", at, at))
+    snapshot = Appended(oracle.instant(at), price_frame(prices))
+    commit(store, Commit([snapshot]), Taking("job", Origin("test")), begin(store, "prices", at, at))
 
 
 def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
@@ -177,9 +176,9 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     def meanwhile(statement: Statement) -> None:
         if statement == last and not late:
             late.append(Price(IDS[1], oracle.instant(start + 300), Decimal(5)))
-            snapshot = Snapshot(oracle.instant(start + 1020), price_frame(late))
+            snapshot = Appended(oracle.instant(start + 1020), price_frame(late))
             with closing(WatchedStore(settings, before=die)) as broken, suppress(StoreUnavailable):
-                commit(broken, [snapshot], Taking("job", Origin("test")), earlier)
+                commit(broken, Commit([snapshot]), Taking("job", Origin("test")), earlier)
 
     with closing(WatchedStore(settings, before=meanwhile)) as watched:
         tick(watched, start + 1800, 3)

@@ -18,12 +18,12 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import begin
+from analytics_service.store.commits import Taking, begin, commit
 from analytics_service.store.datasets.assets import present_frame, read_assets
 from analytics_service.store.rewrite import define
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from jobs.snapshot import Batch, Taking, commit
+from jobs.snapshot import Batch
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
@@ -228,8 +228,8 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
     take_prices(store, NOON + 7 * DAY + HOUR)
     less = read_assets(store)[B.id]
     assert ends() == [NOON - 3 * HOUR] * 2
-    snapshots = prices.collect(Batch("prices", source, store, [NOON], beginning.present))
-    commit(store, snapshots, Taking("backfill", origin_of(source)), beginning)
+    changes = prices.collect(Batch("prices", source, store, [NOON], beginning.present))
+    commit(store, changes, Taking("backfill", origin_of(source)), beginning)
     assert ends() == [NOON] * 2
     define(store, present_frame(store, [less]), "end")
     assert ends() == [NOON] * 2

@@ -27,7 +27,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.state.view import Views
-from analytics_service.store.commits import Overtaken, begin
+from analytics_service.store.commits import Overtaken, Taking, begin, commit
 from analytics_service.store.datasets.interest import InterestPaid
 from analytics_service.store.datasets.markets import (
     read_arrangements,
@@ -40,7 +40,7 @@ from analytics_service.store.ledger import Origin, past_head, read_heads
 from analytics_service.store.schema import TABLES as FAMILY_TABLES
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
-from jobs.snapshot import Batch, Taking, commit
+from jobs.snapshot import Batch
 from tests import clickhouse
 from tests.clickhouse import contents
 from tests.doubles import FreshHeads, Statement, WatchedStore, dying
@@ -105,12 +105,12 @@ def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(name: str, sto
     job, source = JOBS[name], HandMade(positions_=[POSITION])
     beginnings = [begin(store, job.family, SECOND, SECOND) for _ in range(2)]
     taking = Taking("job", Origin(source.spec, source.simulated))
-    snapshots = job.collect(Batch(job.family, source, store, [NOON], None))
-    commit(store, snapshots, taking, beginnings[0])
+    changes = job.collect(Batch(job.family, source, store, [NOON], None))
+    commit(store, changes, taking, beginnings[0])
     once = contents(client)
     assert once[TABLES[job.name]]
     with pytest.raises(Overtaken):
-        commit(store, snapshots, taking, beginnings[1])
+        commit(store, changes, taking, beginnings[1])
     assert contents(client) == once
 
 

@@ -70,7 +70,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "tables": [],
         "table_rows": [],
     }
-    assert [table for table, _ in store.inserts] == ["asset_definition", "observation", "snapshot"]
+    assert [table for table, _ in store.inserts] == ["observation", "asset_definition", "snapshot"]
     assert [frame["version"].unique().to_list() for _, frame in store.inserts] == [[version]] * 3
 
 
@@ -160,11 +160,11 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     heard: list[int] = []
     assert backfill(PRICES, Steady("1"), store, multiples(NOON, NOON + 1001 * HOUR, HOUR), heard.append) == 1001
     assert heard == [500, 500, 1]
-    assert [table for table, _ in store.inserts] == ["asset_definition", "observation", "snapshot"] * 3
+    assert [table for table, _ in store.inserts] == ["observation", "asset_definition", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
     assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
-    assert store.inserts[0][1]["id"].is_unique().all()
+    assert store.inserts[1][1]["id"].is_unique().all()
 
 
 def test_a_job_may_take_fewer_instants_together() -> None:
