@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -16,7 +16,7 @@ from analytics_service.market.instants import multiples, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.spelling import spelled
-from analytics_service.store.commits import Beginning, Commit, Overtaken, Taking, begin, commit
+from analytics_service.store.commits import Commit, Overtaken, Taking, begin, commit
 from jobs.left_out import LeftOut
 from jobs.registry import Job
 from jobs.snapshot import Batch
@@ -31,7 +31,7 @@ _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.5
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
-# Instants of a backfill one after the other of which the source cannot tell, so that it will not tell of the next.
+# Give up a backfill after this many consecutive failures of the source.
 _GIVE_UP = 3
 # Instants of a backfill, which are listed before it begins: almost four years of minutes, in about 100 MB.
 _MAX_INSTANTS = 2_000_000
@@ -57,13 +57,10 @@ def run_once(
 
     StoreUnavailable and SourceError are retried; the last error is raised. `left_out` knows what earlier runs left out.
     """
-    left_out = left_out or LeftOut()
-    second = at.replace(microsecond=0)
+    batch = Batch(job.family, source, store, [at.replace(microsecond=0)], left_out=left_out or LeftOut())
 
     def attempt() -> Outcome:
-        beginning = _begin(job, store, [second])
-        batch = Batch(job.family, source, store, [second], beginning.present, left_out, beginning.left)
-        return Outcome.DONE if _take(job, batch, "job", beginning) else Outcome.ALREADY_DONE
+        return Outcome.DONE if _take(job, batch, "job") else Outcome.ALREADY_DONE
 
     policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=partial(_log_retry, job.name))
     return policy(lambda: retry_overtaken(attempt, retries))
@@ -82,14 +79,15 @@ def backfill(
     it stopped when it is run again. SourceError, after all others, if the source cannot tell of single instants; at
     once if that is three in a row.
     """
-    written, told, in_a_row, left_out = 0, 0, 0, LeftOut()
+    written, reported, in_a_row, left_out = 0, 0, 0, LeftOut()
     parts = deque((first, min(first + _CHUNK, len(instants))) for first in range(0, len(instants), _CHUNK))
     failed: list[tuple[datetime, SourceError]] = []
-    while parts:
+    while parts and in_a_row < _GIVE_UP:
         start, end = parts.popleft()
+        batch = Batch(job.family, source, store, instants[start:end], left_out=left_out)
         try:
-            for taken in _filled(job, source, store, instants[start:end], left_out):
-                written, told = written + taken, told + taken
+            while taken := retry_overtaken(partial(_take, job, batch, "backfill"), ONCE):
+                written, reported = written + taken, reported + taken
                 progress(taken)
             in_a_row = 0
         except SourceError as error:
@@ -99,28 +97,15 @@ def backfill(
                 continue
             failed.append((instants[start], error))
             in_a_row += 1
-            if in_a_row == _GIVE_UP:
-                break
-        if end > told:
-            progress(end - told)
-            told = end
+        if end > reported and in_a_row < _GIVE_UP:
+            progress(end - reported)
+            reported = end
     if failed:
         at, why = failed[0]
+        rest = "; others were not tried any more" if in_a_row == _GIVE_UP else ""
         count = f"{len(failed)} of {len(instants)} snapshots cannot be taken, the first as of {shown(at)}"
-        raise SourceError(f"{why} {count}{'; others were not tried any more' if in_a_row == _GIVE_UP else ''}.")
+        raise SourceError(f"{why} {count}{rest}.")
     return written
-
-
-def _filled(job: Job, source: Source, store: Store, instants: Sequence[datetime], left_out: LeftOut) -> Iterator[int]:
-    """Take the missing snapshots of some instants, and yield the number of those that are taken together."""
-
-    def attempt() -> int:
-        beginning = _begin(job, store, instants)
-        batch = Batch(job.family, source, store, instants, beginning.present, left_out, beginning.left)
-        return _take(job, batch, "backfill", beginning)
-
-    while taken := retry_overtaken(attempt, ONCE):
-        yield taken
 
 
 def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_ends: bool = False) -> list[datetime]:
@@ -150,21 +135,18 @@ def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
     return act()
 
 
-def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
-    return begin(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
-
-
-def _take(job: Job, batch: Batch, kind: str, beginning: Beginning) -> int:
+def _take(job: Job, batch: Batch, kind: str) -> int:
     """Collect and commit the missing snapshots of a batch, oldest first, or those of them that the job takes together.
     Returns their number.
 
     Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.
     """
-    missing = [at for at in batch.instants if unix_second(at) not in beginning.completed]
+    base = begin(batch.store, job.family, unix_second(batch.instants[0]), unix_second(batch.instants[-1]))
+    missing = [at for at in batch.instants if unix_second(at) not in base.completed]
     if not missing:
         return 0
-    changes = collected(job, replace(batch, instants=missing))
-    commit(batch.store, changes, Taking(kind, origin_of(batch.source)), beginning)
+    changes = collected(job, replace(batch, instants=missing, head=base.present, left=base.left))
+    commit(batch.store, changes, Taking(kind, origin_of(batch.source)), base)
     return len(changes.appended)
 
 

@@ -41,7 +41,7 @@ class Batch:
     source: Source
     store: Store
     instants: Sequence[datetime]
-    head: Head | None
+    head: Head | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     left: int | None = None
 
@@ -51,6 +51,11 @@ class Batch:
         assets: dict[str, Asset] = {}
         changed: set[str] = set()
         for asset in self.source.assets(at):
+            stored = self._known.get(getattr(asset, "id", ""))
+            if stored is not None and replace(stored, listed_until=None, ended_at=None) == asset:
+                # Stored as it is, so it fits. To validate ten thousand assets would take half of a tick of prices.
+                assets[asset.id] = self._known[asset.id] = asset
+                continue
             is_fit = not self.left_out.faults("assets", asset, Asset)
             known = self._known.get(getattr(asset, "id", ""), asset if is_fit else None)
             if is_fit and known and known.is_described and known.decimals_denom != asset.decimals_denom:
