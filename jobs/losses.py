@@ -16,13 +16,16 @@ log = logging.getLogger(__name__)
 def watch_losses(store: Store, stop: threading.Event, find: Callable[[Store], bool] = check) -> None:
     """Check the store until `stop` is set. `find` records what is lost, and returns whether to look again soon. Runs in
     a thread of its own, because a large store takes minutes."""
-    pause = 0
+    pause, cause = 0, ""
     while not stop.wait(pause):
         pause = MINUTE
         try:
             if not find(store):
                 pause = DAY
-        except AnalyticsError as error:
-            log.warning("What the store has lost cannot be found out; it is tried again in a minute. %s", error)
-        except ANY_FAILURE:
-            log.exception("What the store has lost cannot be found out")
+            cause = ""
+        except ANY_FAILURE as error:
+            if str(error) != cause:
+                unexpected = None if isinstance(error, AnalyticsError) else error
+                what = "What the store has lost cannot be found out; it is tried again each minute."
+                log.error("%s %s", what, error, exc_info=unexpected)
+            cause = str(error)

@@ -62,7 +62,14 @@ def run_once(
     def attempt() -> Outcome:
         return Outcome.DONE if _take(job, batch, "job") else Outcome.ALREADY_DONE
 
-    policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=partial(_log_retry, job.name))
+    causes: set[str] = set()
+
+    def log_once(error: BaseException, _: float) -> None:
+        if str(error) not in causes:
+            log.warning("%s: %s Trying again.", job.name, error)
+        causes.add(str(error))
+
+    policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=log_once)
     return policy(lambda: retry_overtaken(attempt, retries))
 
 
@@ -155,7 +162,3 @@ def collected(job: Job, batch: Batch) -> Commit:
     batch = replace(batch, source=spelled(batch.source, batch.store, batch.instants[-1]))
     with batch.left_out:
         return job.collect(batch)
-
-
-def _log_retry(name: str, error: BaseException, pause: float) -> None:
-    log.warning("%s: %s Trying again in %d s.", name, error, pause)

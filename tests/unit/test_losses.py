@@ -115,10 +115,13 @@ def test_rows_that_a_source_states_twice_count_once() -> None:
     assert [SnapshotTable("market_config", "markets", {}).count(rows[:n]) for n in (0, 1)] == [0, 1]
 
 
-def test_a_store_is_checked_daily_and_each_minute_while_something_is_lost_or_unknown() -> None:
-    """At once, and after what is found: nothing, a loss, that the store is away or an error, nothing."""
+def test_a_store_is_checked_daily_and_each_minute_while_something_is_lost_or_unknown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """At once, and after what is found: nothing, a loss, the store away (twice), an error, nothing. Each cause is logged
+    once."""
     stop, pauses = threading.Event(), list[float]()
-    found = [False, True, StoreUnavailable("away"), ZeroDivisionError(), False]
+    found = [False, True, StoreUnavailable("away"), StoreUnavailable("away"), ZeroDivisionError("zero"), False]
 
     def wait(pause: float) -> bool:
         pauses.append(pause)
@@ -132,4 +135,5 @@ def test_a_store_is_checked_daily_and_each_minute_while_something_is_lost_or_unk
 
     stop.wait = wait  # type: ignore[assignment, method-assign]
     watch_losses(FakeStore(), stop, find)
-    assert pauses == [0, 86_400, 60, 60, 60, 86_400]
+    assert pauses == [0, 86_400, 60, 60, 60, 60, 86_400]
+    assert [message.rpartition(" ")[2] for message in caplog.messages] == ["away", "zero"]
