@@ -1,64 +1,54 @@
-"""What operators are told of a run's values that it leaves out."""
+"""Warns operators of records that jobs reject."""
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeVar
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
-from analytics_service.market.misfits import Misfit, listed, misfits, named
+from analytics_service.market.instants import HOUR
+from analytics_service.market.misfits import Misfit, misfits
 
 log = logging.getLogger(__name__)
 
 _R = TypeVar("_R")
-# The part of an answer, such as prices, and what is wrong with some of its records; and the name of one of these.
-_Fault = tuple[str, tuple[str, str]]
-_Noted = tuple[_Fault, str]
-# Who met a fault in their last run.
-Told = dict[_Noted, set["LeftOut"]]
-
-
-class _Words(NamedTuple):
-    """What is said of a record if it is the first of a fault, up to `others` and after them, or one of the others."""
-
-    first: str
-    rest: str
-    other: str
+# The part of a source's answers, such as prices, and what is wrong with a field.
+_Cause = tuple[str, tuple[str, str]]
+# By cause, when it was logged last, and how many records were rejected since.
+Told = dict[_Cause, tuple[float, int]]
 
 
 class LeftOut:
-    """Notes what runs of a job leave out, each within a `with`, and warns of it: once, as long as the last run
-    of this job, or of another one that shares `told`, met it, too."""
+    """Counts the records that a job rejects, each run within a `with`, and logs each cause at most once an hour. Jobs
+    that share `told` log a cause once for all of them."""
 
-    def __init__(self, told: Told | None = None) -> None:
+    def __init__(self, told: Told | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._told: Told = {} if told is None else told
-        self._last: set[_Noted] = set()
-        self._noted: dict[_Fault, dict[str, _Words]] = defaultdict(dict)
+        self._clock = clock
+        # By cause, the number of records in this run, and what is wrong with the first.
+        self._noted: dict[_Cause, tuple[int, str]] = {}
 
     def __enter__(self) -> None:
         self._noted.clear()
 
     def __exit__(self, *_: object) -> None:
-        # Jobs in other threads may do this at the same time. At worst, a fault is told twice.
-        for fault, records in self._noted.items():
-            if new := [words for name, words in records.items() if not self._told.get((fault, name))]:
-                others = f", and so is that of {listed(words.other for words in new[1:])}" if new[1:] else ""
-                log.warning("%s%s%s", new[0].first, others, new[0].rest)
-        now = {(fault, name) for fault, records in self._noted.items() for name in records}
-        for noted in now - self._last:
-            self._told.setdefault(noted, set()).add(self)
-        for noted in self._last - now:
-            self._told[noted].discard(self)
-        self._last = now
+        # Jobs in other threads may do this at the same time. At worst, a cause is logged twice.
+        now = self._clock()
+        for cause, (count, example) in self._noted.items():
+            logged_at, before = self._told.get(cause, (now - HOUR, 0))
+            count += before
+            if now - logged_at >= HOUR:
+                also = f" {count:,} records were rejected for this cause." if count > 1 else ""
+                log.warning("%s: %s It is rejected; the store keeps what it has.%s", cause[0], example, also)
+                logged_at, count = now, 0
+            self._told[cause] = logged_at, count
 
     def note(self, part: str, record: Any, misfit: Misfit) -> None:
-        """Note what is wrong with a record of a part of the source's answers."""
-        name = named(record)
-        first, rest = f"{part}: {misfit.of(record)} It is left out", ": what the store has stays."
-        words = _Words(first, rest, f"{name} ({misfit.value!s:.40})")
-        self._noted[part, misfit.cause].setdefault(name, words)
+        """Count a record of a part of the source's answers that is rejected."""
+        count, example = self._noted.get((part, misfit.cause), (0, ""))
+        self._noted[part, misfit.cause] = count + 1, example or misfit.of(record)
 
     def faults(self, part: str, record: Any, of: Any) -> list[Misfit]:
-        """What is wrong with a record of a type, if anything is, which is noted."""
+        """What is wrong with a record of a type, which is counted if anything is."""
         found = list(misfits(record, of))
         for misfit in found:
             self.note(part, record, misfit)

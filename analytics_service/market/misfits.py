@@ -1,5 +1,6 @@
 """Values that a record may not have: of another type than it declares, or out of the range of their kind."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ from analytics_service.errors import OutOfRange
 from analytics_service.market.fields import kinds_of
 from analytics_service.market.kinds import Kind, type_of, with_article
 
+# The place of an item in a path.
+_INDEX = re.compile(r"\.\d+\b")
 # How many ids a message names.
 _NAMED = 3
 # A record's field that identifies it, apart from its index, in the order in which they are looked for.
@@ -32,8 +35,8 @@ class Misfit(NamedTuple):
 
     @property
     def cause(self) -> tuple[str, str]:
-        """What stays the same when only the value is another."""
-        return self.path, self.problem.replace(str(self.value), "")
+        """What stays the same when only the value, or its place in a list, is another."""
+        return _INDEX.sub("", self.path), self.problem.replace(str(self.value), "")
 
 
 def misfits(value: Any, declared: Any, path: str = "") -> Iterator[Misfit]:

@@ -76,7 +76,7 @@ def test_a_bad_price_is_left_out_with_a_warning(
     assert {key: at for key, (_, at) in latest(store, PRICES, NOON).items()} == {GOOD: NOON, BAD: NOON - MINUTE}
     (message,) = caplog.messages
     assert message.startswith(f"prices: {fault}")
-    assert message.endswith("It is left out: what the store has stays.")
+    assert message.endswith("It is rejected; the store keeps what it has.")
 
 
 def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
@@ -89,8 +89,8 @@ def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
     assert latest(store, LEND_RATES, NOON) == {}
     assert latest(store, BORROW_RATES, NOON) == {GOOD: (Decimal(-1), NOON)}
     assert caplog.messages == [
-        "lend rates: apr of native;good: -1.1 is not an APR: it must be a fraction from -1 to 100. It is left out, and "
-        "so is that of native;bad (NaN): what the store has stays."
+        "lend rates: apr of native;good: -1.1 is not an APR: it must be a fraction from -1 to 100. It is rejected; "
+        "the store keeps what it has. 2 records were rejected for this cause."
     ]
 
 
@@ -146,7 +146,7 @@ def test_decimals_never_change(store: Store, caplog: pytest.LogCaptureFixture) -
     assert set(caplog.messages) == {
         "assets: decimals_denom of native;bad is 12, and was 6; decimals never change. If 12 is right, "
         "`analytics-service import assets FILE` corrects that, then `jobs recompute` and `jobs backfill all --again` "
-        "what was stored with it. Its markets stay, too. It is left out: what the store has stays."
+        "what was stored with it. Its markets stay, too. It is rejected; the store keeps what it has."
     }
 
 
@@ -191,22 +191,20 @@ def test_a_bad_event_is_left_out(store: Store, caplog: pytest.LogCaptureFixture)
     ]
 
 
-def test_a_fault_is_told_again_only_after_it_was_mended(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """Every ten seconds. The value changes, the asset and the cause do not; then another asset has the same fault. What
-    one job has told, another one does not tell."""
+def test_a_cause_is_logged_once_an_hour_with_a_count(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """Every 20 minutes. What one job has logged, another one does not log."""
     told: Told = {}
-    left_out, other = LeftOut(told), LeftOut(told)
-    states = [(1, -1), (1, -2), (1, 1), (1, -1), (-1, -1)]
-    for number, (good, bad) in enumerate(states):
-        source = Protocol(usd=(Decimal(good), Decimal(bad)))
-        at = NOON + number * timedelta(seconds=10)
-        try:
-            run_once(JOBS["prices"], source, store, at, left_out=left_out)
-            run_once(JOBS["markets"], source, store, at, left_out=other)
-        except SourceError:
-            assert number == 4
-    assert [message.partition(" is not ")[0] for message in caplog.messages] == [
-        "prices: usd of native;bad: -1",
-        "prices: usd of native;bad: -1",
-        "prices: usd of native;good: -1",
+    now = 0.0
+    left_out, other = (LeftOut(told, lambda: now) for _ in range(2))
+    for number, bad in enumerate((-1, -2, 1, -3, -4)):
+        now, source = number * 1_200.0, Protocol(usd=(Decimal(1), Decimal(bad)))
+        run_once(JOBS["prices"], source, store, NOON + timedelta(seconds=now), left_out=left_out)
+        run_once(JOBS["markets"], source, store, NOON + timedelta(seconds=now), left_out=other)
+    rule = (
+        "is not a price: it must be finite, not negative and below 10^20. It is rejected; the store keeps what it has."
+    )
+    # The first is logged when prices are, that of an hour later with the four of both jobs in between.
+    assert caplog.messages == [
+        f"prices: usd of native;bad: -1 {rule}",
+        f"prices: usd of native;bad: -3 {rule} 4 records were rejected for this cause.",
     ]

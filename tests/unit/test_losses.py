@@ -118,8 +118,7 @@ def test_rows_that_a_source_states_twice_count_once() -> None:
 def test_a_store_is_checked_daily_and_each_minute_while_something_is_lost_or_unknown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """At once, and after what is found: nothing, a loss, the store away (twice), an error, nothing. Each cause is logged
-    once."""
+    """At once, and after what is found: nothing, a loss, the store away (twice), an error, nothing."""
     stop, pauses = threading.Event(), list[float]()
     found = [False, True, StoreUnavailable("away"), StoreUnavailable("away"), ZeroDivisionError("zero"), False]
 
