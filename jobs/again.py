@@ -164,7 +164,7 @@ def _stage(staged: rewrite.Staging, sums: SumChanges) -> None:
 
 
 def _begin(store: Store, portion: Portion) -> Beginning:
-    return begin(store, portion.family, unix_second(portion.instants[0]), unix_second(portion.instants[-1]))
+    return begin(store, portion.family, unix_second(portion.instants[0]), unix_second(portion.instants[-1]) + 1)
 
 
 def _recompute(store: Store, portion: Portion) -> int:

@@ -92,7 +92,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
     last = nth_completed(store, family, 1, seconds[-1], FOREVER)
     if last is None:
         raise Overtaken("Another process removes positions.")
-    versions = versions_between(store, family, first, last)
+    versions = versions_between(store, family, first, last + 1)
     ends = [0, *sorted(versions)]
     snapshots: list[Appended] = []
     kept: list[pl.DataFrame] = []
@@ -103,7 +103,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
         kept.append(rows.with_columns(version=pl.lit(versions[ends[index]], pl.UInt64)))
         if room <= 0:
             break
-    return Commit(snapshots, backdated=Backdated(first, last, versions, {"position": pl.concat(kept)}))
+    return Commit(snapshots, backdated=Backdated(first, last + 1, versions, {"position": pl.concat(kept)}))
 
 
 def _fill(

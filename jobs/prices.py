@@ -36,9 +36,9 @@ def definitions(batch: Batch, listings: Sequence[Listing]) -> Replaced:
     known: Mapping[str, Sequence[Definition]] | None = None
     complete: Collection[datetime] = ()
     if newest is not None and listings[0][0] < newest:
-        first, last = unix_second(listings[0][0]), unix_second(listings[-1][0])
-        following = nth_completed(store, batch.family, 1, last, FOREVER)
-        others = {*versions_between(store, batch.family, first, last), *([] if following is None else [following])}
+        start, end = unix_second(listings[0][0]), unix_second(listings[-1][0]) + 1
+        following = nth_completed(store, batch.family, 1, end - 1, FOREVER)
+        others = {*versions_between(store, batch.family, start, end), *([] if following is None else [following])}
         known, complete = read_definitions(store), {*map(instant, others)} - {at for at, _ in listings}
     changed = redefined(stored, listings, newest, store.price_max_age, known, complete)
     changes_past = any(asset.id in stored and _changes_past(stored[asset.id], asset) for _, asset in changed)

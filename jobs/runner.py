@@ -148,7 +148,8 @@ def _take(job: Job, batch: Batch, kind: str) -> int:
 
     Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.
     """
-    base = begin(batch.store, job.family, unix_second(batch.instants[0]), unix_second(batch.instants[-1]))
+    start, end = unix_second(batch.instants[0]), unix_second(batch.instants[-1]) + 1
+    base = begin(batch.store, job.family, start, end)
     missing = [at for at in batch.instants if unix_second(at) not in base.completed]
     if not missing:
         return 0

@@ -136,7 +136,7 @@ class _Task:
 
 def _task(store: Store, job: Job, instants: Sequence[datetime], portions: Sequence[Portion]) -> _Task:
     seconds = {unix_second(at) for at in instants}
-    there = begin(store, job.family, min(seconds), max(seconds)).completed if seconds else frozenset()
+    there = begin(store, job.family, min(seconds), max(seconds) + 1).completed if seconds else frozenset()
     return _Task(job, len(seconds - there), portions)
 
 

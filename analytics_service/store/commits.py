@@ -85,10 +85,10 @@ class Replaced:
 @dataclass(frozen=True, slots=True)
 class Backdated:
     """Rows by table, with `version`, that keep later snapshots as they are although earlier ones are added. They are
-    true as long as `versions` are those of the complete snapshots from `first` to `last` (unix seconds), by instant."""
+    true as long as `versions` are those of the complete snapshots in [start, end) (unix seconds), by instant."""
 
-    first: int
-    last: int
+    start: int
+    end: int
     versions: Mapping[int, int]
     rows: Mapping[str, pl.DataFrame]
 
@@ -106,15 +106,19 @@ class Commit:
         """Those of all snapshots."""
         return pl.concat([snapshot.observations for snapshot in self.appended])
 
-    def tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """All other rows with their tables, some at a time; those of snapshots have their instant."""
-        first = self.appended[0]
-        yield from self.replaced.rows.items()
-        for table in first.rows:
-            yield table.name, rows_of(self.appended, table)
-        for name in first.changes:
+    def tables(self) -> "_Tables":
+        """All other rows with their tables; those of snapshots have their instant. Changes come some at a time, all
+        else is encoded at once: what cannot be stored is found before anything is written."""
+        snapshots = ((table.name, rows_of(self.appended, table)) for table in self.appended[0].rows)
+        return chain([*self.replaced.rows.items(), *snapshots], self._changes())
+
+    def _changes(self) -> "_Tables":
+        for name in self.appended[0].changes:
             for rows in joined(chain.from_iterable(snapshot.changes[name] for snapshot in self.appended)):
                 yield name, rows
+
+
+_Tables = Iterator[tuple[str, pl.DataFrame]]
 
 
 def rows_of(snapshots: Sequence[Appended], table: SnapshotTable) -> pl.DataFrame:
@@ -155,7 +159,7 @@ class Beginning:
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
-    """Read the store at the start of a commit for instants in [start, end] (unix seconds). SchemaError as by rule 8.14.
+    """Read the store at the start of a commit for instants in [start, end) (unix seconds). SchemaError as by rule 8.14.
     SnapshotRefused for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
@@ -163,9 +167,9 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     applied = [Applied(*fields.values()) for fields in row["migrations"]]
     require_all_applied(unapplied(applied, shipped()))
     require_shards(store)
-    if end > row["now"] + MOST_AHEAD:
+    if end - 1 > row["now"] + MOST_AHEAD:
         raise SnapshotRefused(
-            f"The snapshot of {family} as of {shown(instant(end))} lies ahead of ClickHouse's clock, which shows "
+            f"The snapshot of {family} as of {shown(instant(end - 1))} lies ahead of ClickHouse's clock, which shows "
             f"{shown(instant(row['now']))}. Set right the clock that is wrong."
         )
     heads = [Head(family, *fields.values()) for fields in row["heads"]]
@@ -189,13 +193,13 @@ def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) 
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
     condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
-    writer = _Writer(store, beginning, runs, condition)
+    writer, tables = _Writer(store, beginning, runs, condition), changes.tables()
     if taking.again != "recompute":
         claim(store, beginning.claimed, taking.origin)
     if is_rewrite:
-        _rewrite(writer, changes, taking)
+        _rewrite(writer, changes, tables, taking)
     else:
-        _append(writer, changes)
+        _append(writer, changes, tables)
 
 
 def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
@@ -207,7 +211,7 @@ def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
     return min(run.first_observed_at for run in runs) <= limit
 
 
-def _append(writer: "_Writer", changes: Commit) -> None:
+def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     """Write in place, the ledger last.
 
     Observations may be older than what readers have seen, if the oracle lags or if a commit that died has left them.
@@ -222,14 +226,14 @@ def _append(writer: "_Writer", changes: Commit) -> None:
         # Before all else: what is left of a commit that dies is known by its observations.
         writer.insert(OBSERVATIONS, with_known(changes.observations))
         close_cells(store, names_of(family), min(watermark, first - 1), newest)
-        for table, rows in changes.tables():
+        for table, rows in tables:
             writer.insert(table, rows)
         if first <= watermark or changes.replaced.changes_past:
             record_rewrite(store, [family], writer.beginning.version, finished=1)
     writer.complete(next((table.name for table in changes.appended[0].rows), None))
 
 
-def _rewrite(writer: "_Writer", changes: Commit, taking: Taking) -> None:
+def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, taking: Taking) -> None:
     """Write as a rewrite (rule 8.3). Backdated rows take the write lock even in a job: their inputs must not change
     meanwhile."""
     store, family, version = writer.store, writer.beginning.family, writer.beginning.version
@@ -237,7 +241,7 @@ def _rewrite(writer: "_Writer", changes: Commit, taking: Taking) -> None:
     what = taking.again or ("backfill" if changes.backdated else taking.kind)
     with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
         writer.require()
-        for table, rows in changes.tables():
+        for table, rows in tables:
             if staged.has(table):
                 staged.insert(table, versioned(rows, version))
             else:
@@ -262,7 +266,7 @@ def _backdate(store: Store, family: str, backdated: Backdated) -> None:
     """Write backdated rows. Overtaken if they may not be true any more; those of before harm nobody."""
     for table, rows in backdated.rows.items():
         store.insert(table, rows)
-    if versions_between(store, family, backdated.first, backdated.last) != backdated.versions:
+    if versions_between(store, family, backdated.start, backdated.end) != backdated.versions:
         raise Overtaken(f"Another process took or removed snapshots of {family} at the same time.")
 
 

@@ -266,8 +266,8 @@ def imports_of(store: Store, family: str) -> list[tuple[int, int]]:
 
 
 def versions_between(store: Store, family: str, start: int, end: int) -> Mapping[int, int]:
-    """The versions of the complete snapshots in a range (unix seconds, both included), by instant."""
-    rows = store.frame("snapshots_between", family=family, start=start, end=end)
+    """The versions of the complete snapshots in [start, end) (unix seconds), by instant."""
+    rows = store.frame("snapshots_between", family=family, start=start, end=end - 1)
     return dict(rows.select("at", "version").iter_rows())
 
 

@@ -9,7 +9,7 @@ SELECT
         WHERE family = {family:String}
           AND kind IN ('job', 'backfill')
           AND at >= toDateTime({start:UInt32}, 'UTC')
-          AND at <= toDateTime({end:UInt32}, 'UTC')
+          AND at < toDateTime({end:UInt32}, 'UTC')
     ) AS completed,
     (
         SELECT groupArray((toUnixTimestamp(at), toUnixTimestamp(last_observed_at), version, runs))

@@ -87,7 +87,7 @@ class Ahead:
         retry_overtaken(partial(self._take, store), ONCE)
 
     def _take(self, store: Store) -> None:
-        beginning = begin(store, self.name, 0, 0)
+        beginning = begin(store, self.name, 0, 1)
         batch = Batch(self.name, self.source, store, [instant(self.second)], beginning.present)
         commit(store, JOBS[self.name].collect(batch), Taking("job", origin_of(self.source)), beginning)
 

@@ -39,7 +39,7 @@ SURE = f"time NOT BETWEEN fromUnixTimestamp({unix_second(NOW) - 60}) AND fromUni
 
 def take_ahead(store: Store, family: str) -> None:
     """What a scheduler wrote whose clock, and ClickHouse's, ran ahead."""
-    job, beginning = JOBS[family], begin(store, family, 0, 0)
+    job, beginning = JOBS[family], begin(store, family, 0, 1)
     changes = job.collect(Batch(family, SOURCE, store, [AHEAD], beginning.present))
     commit(store, changes, Taking("job", origin_of(SOURCE)), beginning)
 

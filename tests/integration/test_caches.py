@@ -263,7 +263,7 @@ class Scenario:
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
         instants = multiples(instant(start), instant(end + 1), timedelta(seconds=every))
-        there = begin(self.writer, job.family, start, end).completed
+        there = begin(self.writer, job.family, start, end + 1).completed
         version = self._version()
         backfill(job, self.source, self.writer, instants)
         if job.name == "prices":
@@ -276,7 +276,7 @@ class Scenario:
         known = {one.id for one in self.source.assets(instant(0))}
         new = [asset(name.partition(";")[2]) for name in rows if name not in known]
         last = max(at for seen in rows.values() for at, _ in seen)
-        beginning = begin(self.writer, "prices", last - DAY, last)
+        beginning = begin(self.writer, "prices", last - DAY, last + 1)
         beginning = replace(beginning, version=version or beginning.version)
         # Other runs may be complete for the same second.
         at = next(at for at in range(last, 0, -1) if at not in beginning.completed)

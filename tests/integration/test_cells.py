@@ -128,7 +128,7 @@ def tick(store: Store, at: int, usd: int) -> None:
 def take(store: Store, at: int, prices: Sequence[Price]) -> None:
     """A job's run for an instant."""
     snapshot = Appended(oracle.instant(at), price_frame(prices))
-    commit(store, Commit([snapshot]), Taking("job", Origin("test")), begin(store, "prices", at, at))
+    commit(store, Commit([snapshot]), Taking("job", Origin("test")), begin(store, "prices", at, at + 1))
 
 
 def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
@@ -167,7 +167,7 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     start = second(2025, 2, 28, 22)
     for at in (start, start + 960):
         take(store, at, [Price(IDS[0], oracle.instant(at), Decimal(1))])
-    earlier, late = begin(store, "prices", start + 1020, start + 1020), []
+    earlier, late = begin(store, "prices", start + 1020, start + 1021), []
 
     def die(statement: Statement) -> None:
         if statement == Statement("run", "fill_quarters"):

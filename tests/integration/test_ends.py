@@ -224,7 +224,7 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
     source, prices = Delisting(), JOBS["prices"]
     take_prices(store, NOON + 7 * DAY)
     backfill(prices, source, store, [NOON - 3 * HOUR])
-    beginning = begin(store, "prices", SECOND, SECOND)
+    beginning = begin(store, "prices", SECOND, SECOND + 1)
     take_prices(store, NOON + 7 * DAY + HOUR)
     less = read_assets(store)[B.id]
     assert ends() == [NOON - 3 * HOUR] * 2

@@ -103,7 +103,7 @@ def shown(client: Client, job: Job) -> dict[str, list[list[object]]]:
 def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(name: str, store: Store, client: Client) -> None:
     """As when two schedulers find the same instant missing."""
     job, source = JOBS[name], HandMade(positions_=[POSITION])
-    beginnings = [begin(store, job.family, SECOND, SECOND) for _ in range(2)]
+    beginnings = [begin(store, job.family, SECOND, SECOND + 1) for _ in range(2)]
     taking = Taking("job", Origin(source.spec, source.simulated))
     changes = job.collect(Batch(job.family, source, store, [NOON], None))
     commit(store, changes, taking, beginnings[0])

@@ -75,7 +75,7 @@ def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
     filled(store, NOON, NOON + 3 * HOUR)
     assert filled(store, NOON - HOUR, NOON + 5 * HOUR) == 3
     every_hour = {NOON_SECOND + 3600 * hour for hour in range(-1, 6)}
-    assert begin(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_400).completed == every_hour
+    assert begin(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_401).completed == every_hour
 
 
 def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client: Client) -> None:

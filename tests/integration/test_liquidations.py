@@ -160,7 +160,7 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     for second, sums in found.items():
         expected = summed(events, Action.LIQUIDATE, second)
         assert sums == {asset_id: expected.get(asset_id, 0) for asset_id in sums}
-    completed = begin(store, "loans", SECOND, SECOND + 7200).completed
+    completed = begin(store, "loans", SECOND, SECOND + 7201).completed
     assert len(completed) >= 8
     for second in completed:
         loans = read_loans(store, second)

@@ -9,12 +9,24 @@ from pathlib import Path
 import pytest
 
 import jobs
+from analytics_service.clickhouse.columns import SnapshotTable
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import Retries
-from analytics_service.errors import SchemaError, SnapshotRefused, SourceError, StoreFailure, StoreUnavailable
+from analytics_service.errors import (
+    OutOfRange,
+    SchemaError,
+    SnapshotRefused,
+    SourceError,
+    StoreFailure,
+    StoreUnavailable,
+)
 from analytics_service.market.instants import multiples, unix_second
+from analytics_service.market.kinds import Count
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.commits import Appended, Commit, Taking, begin, commit
+from analytics_service.store.datasets.observations import price_frame
+from analytics_service.store.ledger import Origin
 from analytics_service.store.schema import Migration, shipped
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
@@ -195,6 +207,15 @@ def test_a_backfill_leaves_what_the_source_cannot_tell_until_that_is_three_in_a_
         backfill(PRICES, Holed("1"), store, instants, heard.append)
     known = [at for hour, at in enumerate(instants) if hour < asked and hour not in unknown]
     assert (store.instants, sum(heard)) == ([*map(unix_second, known)], asked if asked == 10 else 4)
+
+
+def test_what_cannot_be_stored_is_found_before_anything_is_written() -> None:
+    store, table = FakeStore(), SnapshotTable("counted", "prices", {"number": Count("Its number")})
+    observations = price_frame(SimulatedSource("1").prices(NOON))
+    changes = Commit([Appended(NOON, observations, {table: [{"number": "seven"}]})])
+    with pytest.raises(OutOfRange, match="number"):
+        commit(store, changes, Taking("job", Origin("simulated:1", simulated=True)), begin(store, "prices", 0, 1))
+    assert store.inserts == []
 
 
 def test_a_backfill_of_nothing_writes_nothing() -> None:
