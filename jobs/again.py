@@ -17,8 +17,8 @@ from analytics_service.clickhouse.retries import ONCE
 from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.sources.base import Source
+from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.sources.registry import origin_of
-from analytics_service.sources.spelling import spelled
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
 from analytics_service.store.commits import Appended, Beginning, Commit, Taking, begin, commit, gone, rows_of
@@ -106,7 +106,7 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
 def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     """Put right what differs of stored events and those that a source lists, with their sums: all or nothing."""
     instants = [instant(portion.until)]
-    batch = Batch("loans", spelled(source, store, instants[0]), store, instants, None)
+    batch = Batch("loans", with_canonical_ids(source, store, instants[0]), store, instants, None)
     with batch.left_out:
         changes = loans.compare_again(batch, portion.since, portion.until)
     if not (changes.now or changes.before):

@@ -14,8 +14,8 @@ from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.instants import multiples, shown, unix_second
 from analytics_service.sources.base import Source
+from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.sources.registry import origin_of
-from analytics_service.sources.spelling import spelled
 from analytics_service.store.commits import Commit, Overtaken, Taking, begin, commit
 from jobs.left_out import LeftOut
 from jobs.registry import Job
@@ -159,7 +159,7 @@ def _take(job: Job, batch: Batch, kind: str) -> int:
 
 
 def collected(job: Job, batch: Batch) -> Commit:
-    """What a job collects for a batch, in which assets are spelled as in the store."""
-    batch = replace(batch, source=spelled(batch.source, batch.store, batch.instants[-1]))
+    """What a job collects for a batch, in which assets have the ids of the store."""
+    batch = replace(batch, source=with_canonical_ids(batch.source, batch.store, batch.instants[-1]))
     with batch.left_out:
         return job.collect(batch)

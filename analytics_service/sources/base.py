@@ -96,8 +96,8 @@ class Source(Protocol):
             raise self._without("config")
         return NO_CONFIG
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """All events later than `after` and not later than `until`, oldest first, as the source has them now. The
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        """All events from `start` on and before `end`, whole seconds, oldest first, as the source has them now. The
         default has no events.
 
         Each range of an hour (ANALYTICS_EVENTS_LATENESS) is asked for again: events may come late, have another instant

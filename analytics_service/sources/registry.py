@@ -15,7 +15,7 @@ from analytics_service.config.settings import Settings, parse_setting, without_c
 from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
-from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.sql.source import SqlSource
 from analytics_service.sources.upstream.files import read_addresses
 from analytics_service.store.ledger import Origin
@@ -47,8 +47,8 @@ _OWN: Mapping[str, Callable[[str, Settings, Store], Source]] = {
 
 
 def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
-    """The source of a spec, to be closed after use; None for `none`. If it may hang, each of its answers must come
-    within ANALYTICS_SOURCE_TIMEOUT. SettingError, with the reason, if the spec is invalid."""
+    """The source of a spec, to be closed after use; None for `none`. SettingError, with the reason, if the spec is
+    invalid."""
     name, _, rest = spec.partition(":")
     try:
         spec = parse_setting("source", spec)
@@ -60,7 +60,7 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
         opener = partial(own, spec, settings, store) if own else partial(_opener(name), rest)
         calls = Calls(spec, settings.source_timeout)
         opened = calls("opening", opener)
-        source = BoundedSource(opened, calls) if opened.may_hang else opened
+        source = OpenSource(opened, calls if opened.may_hang else None)
         _require_name(source, name)
         return source
     except ValueError as error:

@@ -28,9 +28,9 @@ class Recent(SimulatedSource):
     history = _PAST
     since = None
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """Those of the last two hours."""
-        then = super().events(max(after, until - _PAST) - _LATER, until - _LATER)
+        then = super().events(max(start, end - _PAST) - _LATER, end - _LATER)
         return [replace(event, at=event.at + _LATER) for event in then]
 
     def _state(self, at: datetime) -> tuple[State, int]:

@@ -167,10 +167,10 @@ class HandMade(Source):
     def config(self, at: datetime) -> GlobalConfig:
         return self.config_
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """Events of the interval; the call is added to `asked`."""
-        self.asked.append((after, until))
-        return self._answer([event for event in self.events_ if after < event.at <= until])
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        """Events of the range; the call is added to `asked`."""
+        self.asked.append((start, end))
+        return self._answer([event for event in self.events_ if start <= event.at < end])
 
     def ptoken(self, at: datetime) -> Ptoken:
         return self.ptoken_

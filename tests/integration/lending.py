@@ -115,8 +115,8 @@ class Lending(Source):
     def config(self, at: datetime) -> GlobalConfig:
         return replace(CONFIG, ptoken=PTK, hnative=ORB)
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        first, last = max(unix_second(after), self.live - AGE), unix_second(until)
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        first, last = max(unix_second(start) - 1, self.live - AGE), unix_second(end) - 1
         past = range(first - first % RARELY + RARELY, min(last + 1, self.live), RARELY)
         present = range(max(first - first % OFTEN + OFTEN, self.live), last + 1, OFTEN)
         return [event for second in (*past, *present) for event in self._events(second)]

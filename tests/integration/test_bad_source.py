@@ -66,11 +66,11 @@ class Truth(Lending):
         """Decimals are nothing to rates."""
         return Rates.of(Lending.markets(self, at)) if self._minute(at) == DOUBLED else super().rates(at)
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """One event is a second later than it first seemed."""
-        events = super().events(after - (instant(1) - instant(0)), until)
+        events = super().events(start - (instant(1) - instant(0)), end)
         events = [self._moved(event) if unix_second(event.at) == self.live + MOVED else event for event in events]
-        return [event for event in events if after < event.at <= until]
+        return [event for event in events if start <= event.at < end]
 
     @staticmethod
     def _moved(event: Event) -> Event:
@@ -104,11 +104,11 @@ class Indexer(Truth):
         # What it says of an asset with other decimals is not read.
         return Lending.markets(self, at) if self._minute(at) == DOUBLED else super().markets(at)
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        self._require_alive(until)
-        minute = self._minute(until)
-        listed = super().events(after, until) if minute >= MOVES else Lending.events(self, after, until)
-        return [event for event in listed if self._lists(event, unix_second(until), minute)]
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        self._require_alive(end)
+        minute = self._minute(end)
+        listed = super().events(start, end) if minute >= MOVES else Lending.events(self, start, end)
+        return [event for event in listed if self._lists(event, unix_second(end), minute)]
 
     def _lists(self, event: Event, now: int, minute: int) -> bool:
         second = unix_second(event.at)

@@ -51,11 +51,11 @@ class Chain(HandMade):
     told: Mapping[str, Sequence[tuple[datetime, Event | None]]] = field(default_factory=dict)
     complete: datetime | None = None
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        self.asked.append((after, until))
-        now = ([each for since, each in versions if since <= until] for versions in self.told.values())
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        self.asked.append((start, end))
+        now = ([each for since, each in versions if since <= end] for versions in self.told.values())
         events = [versions[-1] for versions in now if versions]
-        return sorted((each for each in events if each and after < each.at <= until), key=lambda each: each.at)
+        return sorted((each for each in events if each and start <= each.at < end), key=lambda each: each.at)
 
     def complete_until(self, at: datetime) -> datetime | None:
         return self.complete

@@ -62,7 +62,7 @@ class Careless(HandMade):
     def rates(self, at: datetime) -> Rates:
         return Rates({upper(WETH): Decimal("0.02")}, {lower(WETH): Decimal("0.1")})
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         return [Event("1", Action.BORROW, upper(WETH), ADDRESS, NOON - timedelta(hours=1), 10**18, Decimal(2000))]
 
     def totals(self, at: datetime) -> Totals:

@@ -240,9 +240,10 @@ def test_events_of_a_range_come_oldest_first(views: Views) -> None:
     )
     half = NOON - HOUR + timedelta(milliseconds=500)
     assert views.source().events(NOON - HOUR, NOON) == [
+        Event("1", Action.LEND, "native;ua", ALICE, NOON - HOUR, 1),
         Event("2", Action.SEND, "native;ua", ALICE, half, None),
-        Event("3", Action.LIQUIDATE, "native;ua", ALICE, NOON, 5, leg=Leg.DEBT),
     ]
+    assert [event.id for event in views.source().events(NOON, NOON + HOUR)] == ["3", "4"]
 
 
 def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) -> None:
@@ -393,7 +394,7 @@ def test_a_table_that_a_view_lost_is_not_one_of_the_service(views: Views) -> Non
     views.run("DROP TABLE {}.base SYNC")
     with pytest.raises(SourceError, match=r"the view source_config cannot be read: .*base") as refused:
         source.config(NOON)
-    assert str(refused.value).endswith(f"Look at the tables that {views.name}.source_config is made from.")
+    assert f"Look at the tables that {views.name}.source_config is made from." in str(refused.value)
     assert "migrate" not in str(refused.value)
 
 

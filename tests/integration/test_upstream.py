@@ -14,7 +14,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.events import Action
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.terms import LAUNCH
@@ -89,7 +89,7 @@ def liquidated() -> str:
 class Pair:
     upstream: Deployment
     follower: Deployment
-    source: BoundedSource
+    source: OpenSource
 
     def answers(self, path: str, query: str) -> list[Any]:
         """What both answer."""
@@ -113,7 +113,7 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         upstream, follower = Deployment(theirs, first, clock), Deployment(ours, second, clock)
         quick: dict[str, Any] = {"interval": 0, "wait": lambda _: None, "now": clock}
         own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), **quick)
-        with closing(BoundedSource(own, Calls("http://upstream", 60))) as source:
+        with closing(OpenSource(own, Calls("http://upstream", 60))) as source:
             upstream.fill(simulated, instants_to_fill(START, END, 30 * MINUTE))
             for tick in TICKS:
                 upstream.take(simulated, tick)

@@ -16,7 +16,7 @@ from analytics_service.config.values import Intervals
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
-from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.job_runs import JOB_RUNS, JobRun
 from jobs.left_out import LeftOut
@@ -158,17 +158,17 @@ def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptur
 def test_stopping_waits_some_seconds_only_for_a_source_that_hangs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("analytics_service.sources.bounded._LAST_SECONDS", 0.05)
+    monkeypatch.setattr("analytics_service.sources.calls._LAST_SECONDS", 0.05)
     stop, go_on = threading.Event(), threading.Event()
 
     def watch(at: datetime) -> None:
         stop.set()
         go_on.wait(30)
 
-    source = BoundedSource(WatchedSource(watch), Calls("simulated:1", 300))
+    source = OpenSource(WatchedSource(watch), Calls("simulated:1", 300))
     run_until_stopped(source, FakeStore(), stop, Settings(every=Intervals(prices=86_400)))
     go_on.set()
-    assert "simulated:1 has taken more than 0.05 s for prices." in caplog.text
+    assert "simulated:1 has taken more than 0.05 s for prices as of " in caplog.text
 
 
 def test_every_run_is_measured() -> None:
@@ -269,10 +269,8 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
         assert job.is_unreported
         write_reports(store, [(job, NOON + (minute + 1) * MINUTE)])
     facts = [(row["family"], row["every"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)]
-    assert facts == [
-        ("prices", 60, noon + 60, noon, "The source is away."),
-        ("prices", 60, noon + 120, noon, "The source is away."),
-    ]
+    why = "The source is away. It was asked for prices as of 2025-03-01T12:00:00Z."
+    assert facts == [("prices", 60, noon + 60, noon, why), ("prices", 60, noon + 120, noon, why)]
     assert [(row["ran_at"], row["outcome"]) for row in said(store)] == [(noon, "failed"), (noon + 60, "done")]
     assert all(0 <= row["took_ms"] < 60_000 for row in said(store))
 

@@ -39,8 +39,8 @@ instants = st.datetimes(datetime(2025, 1, 3), datetime(2025, 3, 20), timezones=s
 
 
 @cache
-def events(seed: str, after: datetime = BEFORE, until: datetime = NOON) -> Sequence[Event]:
-    return SimulatedSource(seed).events(after, until)
+def events(seed: str, start: datetime = BEFORE, end: datetime = NOON) -> Sequence[Event]:
+    return SimulatedSource(seed).events(start, end)
 
 
 def positions(seed: str, at: datetime) -> dict[str, Position]:
@@ -389,11 +389,11 @@ def test_checkpoints_are_bounded_and_those_of_days_far_apart_stay() -> None:
 
 @few
 @given(seeds, instants, st.integers(0, 5 * 86_400))
-def test_events_of_two_ranges_are_those_of_the_whole(seed: str, after: datetime, seconds: int) -> None:
-    until, between = after + 5 * DAY, after + seconds * SECOND
-    whole = events(seed, after, until)
-    assert [*events(seed, after, between), *events(seed, between, until)] == whole
-    assert all(after < event.at <= until for event in whole)
+def test_events_of_two_ranges_are_those_of_the_whole(seed: str, start: datetime, seconds: int) -> None:
+    end, between = start + 5 * DAY, start + seconds * SECOND
+    whole = events(seed, start, end)
+    assert [*events(seed, start, between), *events(seed, between, end)] == whole
+    assert all(start <= event.at < end for event in whole)
     assert len({event.uuid for event in whole}) == len(whole)
 
 
@@ -484,7 +484,7 @@ def test_the_rich_address_has_one_of_everything(seed: str) -> None:
     assert {stake.pool for stake in rich.stakes} == {0, 1, 2, 3}
     assert {stake.cascade for stake in rich.stakes} == {True, False}
     assert all(stake.transition_at > NOON for stake in rich.stakes if stake.transition_at)
-    seen = {event.action for event in events(seed, until=NOON + 60 * DAY) if event.address == RICH_ADDRESS}
+    seen = {event.action for event in events(seed, end=NOON + 60 * DAY) if event.address == RICH_ADDRESS}
     assert set(Action) - seen <= {Action.RECLAIM_TOKEN_UNLOCK, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN} | {
         Action.RETURN_FLASH_LOAN
     }

@@ -90,8 +90,8 @@ class Sound(Source):
     def config(self, at: datetime) -> GlobalConfig:
         return self.config_
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        return [event for event in self.events_ if after < event.at <= until]
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        return [event for event in self.events_ if start <= event.at < end]
 
     def ptoken(self, at: datetime) -> Ptoken:
         return self.ptoken_
@@ -133,7 +133,7 @@ def test_there_is_nothing_to_say_of_a_sound_source() -> None:
         ("prices", 2),
         ("markets", 2),
         ("config", 1),
-        ("events", 4),
+        ("events", 3),
         ("ptoken", 1),
         ("arrangements", 2),
         ("positions", 2),
@@ -379,7 +379,7 @@ def test_a_past_that_changes_is_an_error_and_a_present_a_warning() -> None:
 )
 def test_a_time_that_is_none_is_told_with_everything_else(at: object, what: str) -> None:
     class Timeless(Sound):
-        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        def events(self, start: datetime, end: datetime) -> Sequence[Event]:
             return [replace(EVENTS[0], at=at)]  # type: ignore[arg-type]
 
     assert said(Timeless(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2)))) == [
@@ -440,27 +440,27 @@ def test_the_newest_prices_as_those_of_the_past_are_told() -> None:
 
 
 class Ranged(Sound):
-    """Includes the beginning of a range, or excludes its end."""
+    """Excludes the beginning of a range, or includes its end."""
 
-    includes_start, excludes_end = False, False
+    excludes_start, includes_end = False, False
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         return [
             event
             for event in self.events_
-            if (after <= event.at if self.includes_start else after < event.at)
-            and (event.at < until if self.excludes_end else event.at <= until)
+            if (start < event.at if self.excludes_start else start <= event.at)
+            and (event.at <= end if self.includes_end else event.at < end)
         ]
 
 
 @pytest.mark.parametrize("ago", [HOUR, 2 * HOUR + timedelta(minutes=7), 400 * HOUR + timedelta(minutes=7)])
-def test_a_range_excludes_its_beginning_and_includes_its_end(ago: timedelta) -> None:
+def test_a_range_includes_its_beginning_and_excludes_its_end(ago: timedelta) -> None:
     source = Ranged(events_=(replace(EVENTS[0], at=NOW - ago),))
-    source.includes_start = True
+    source.includes_end = True
     (line,) = said(source)
-    assert line.startswith("error: events: of all events, those later than 2026-0")
-    assert "400 was not there, and then was. Each event belongs to one range, (after, until]" in line
-    source.includes_start, source.excludes_end = False, True
+    assert line.startswith("error: events: of all events, those from 2026-0")
+    assert "400 was not there, and then was. Each event belongs to one range, [start, end)" in line
+    source.includes_end, source.excludes_start = False, True
     (line,) = said(source)
     assert "400 was there, and then was not. Each event" in line
 
@@ -476,10 +476,10 @@ class Late(Sound):
     def complete_until(self, at: datetime) -> datetime | None:
         return self.complete
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         self.asked += 1
         late = replace(EVENTS[0], id="late", at=NOW - self.ago)
-        return [event for event in (*EVENTS[:3], *[late][: self.asked - 1]) if after < event.at <= until]
+        return [event for event in (*EVENTS[:3], *[late][: self.asked - 1]) if start <= event.at < end]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ from tests.doubles import FakeStore
 from tests.unit.deployment import AT, NOW, SECOND, URL, Deployment, payload, refusal
 
 D = Decimal
+END = instant(SECOND + 1)
 ALICE, BOB, SWAP = "0x" + "a" * 40, "0x" + "b" * 40, "0x" + "c" * 40
 
 
@@ -571,7 +572,7 @@ def follow(acts: Acts, folder: Path, as_of: int = SECOND) -> Deployment:
 @pytest.mark.parametrize("most", [1000, 7])
 def test_events_are_read_page_by_page_and_come_oldest_first(most: int, tmp_path: Path) -> None:
     deployment = follow(Acts(1200, most=most), tmp_path)
-    events = deployment.following(tmp_path, ALICE).events(instant(0), AT)
+    events = deployment.following(tmp_path, ALICE).events(instant(0), END)
     assert [event.amount for event in events] == list(range(1199, -1, -1))
     oldest = events[0]
     assert (oldest.uuid, oldest.at, oldest.usd, oldest.price, oldest.tx_hash, oldest.contract) == (
@@ -587,7 +588,7 @@ def test_events_are_read_page_by_page_and_come_oldest_first(most: int, tmp_path:
 def test_a_tick_reads_no_further_back_than_the_last_one(tmp_path: Path) -> None:
     deployment = follow(Acts(1200), tmp_path)
     source = deployment.following(tmp_path, ALICE)
-    events = source.events(instant(SECOND - 10), instant(SECOND - 2))
+    events = source.events(instant(SECOND - 9), instant(SECOND - 1))
     assert [event.amount for event in events] == list(range(9, 1, -1))
     assert len(deployment.asked) == 1
 
@@ -605,7 +606,7 @@ def test_a_page_of_events_that_does_not_follow_is_an_error(
 ) -> None:
     source = follow(Acts(120, **changes), tmp_path).following(tmp_path, ALICE)
     with pytest.raises(SourceError, match=problem):
-        source.events(instant(0), AT)
+        source.events(instant(0), END)
 
 
 def test_events_are_complete_up_to_the_snapshot_of_upstream_which_is_waited_for_some_seconds(tmp_path: Path) -> None:
@@ -614,7 +615,7 @@ def test_events_are_complete_up_to_the_snapshot_of_upstream_which_is_waited_for_
     assert source.complete_until(AT) == instant(SECOND - 1)
     assert source.complete_until(instant(SECOND - 1)) == instant(SECOND - 1)
     assert [pause for pause in deployment.waited if pause >= 1] == [1, 2, 4]
-    assert len(source.events(instant(0), AT)) == 3
+    assert len(source.events(instant(0), END)) == 3
     deployment.as_of = ""
     assert source.complete_until(AT) is None
     assert deployment.source().complete_until(AT) is None
@@ -653,7 +654,7 @@ def test_a_value_out_of_range_is_left_to_cost_its_asset_or_address(tmp_path: Pat
         assert [market.asset_id for market in left_out.fit("markets", source.markets(AT), Market)] == ["token;gem"]
         assert left_out.fit("lend rates", [Apr(*item) for item in rates.lend.items()], Apr) == []
         assert [position.address for position in left_out.fit("positions", source.positions(AT), Position)] == [BOB]
-        assert [event.amount for event in left_out.fit("events", source.events(instant(0), AT), Event)] == [1]
+        assert [event.amount for event in left_out.fit("events", source.events(instant(0), END), Event)] == [1]
     assert rates.borrow == {"native;usd": D("0.1")}
 
 
@@ -667,13 +668,13 @@ def test_the_leg_of_a_liquidation_that_is_worth_more_is_the_collateral(tmp_path:
             "historic_value": value,
         }
     source = follow(acts, tmp_path).following(tmp_path, ALICE)
-    events = source.events(instant(0), AT)
+    events = source.events(instant(0), END)
     assert [event.leg for event in events] == [Leg.DEBT, Leg.COLLATERAL, Leg.DEBT, Leg.COLLATERAL]
     # Also where the other event of the transaction is outside of what is asked for.
-    assert source.events(instant(SECOND - 3), instant(SECOND - 1)) == events[1:3]
+    assert source.events(instant(SECOND - 2), AT) == events[1:3]
     # Unless upstream tells.
     acts.events[0]["leg"], acts.events[1]["leg"] = "debt", "collateral"
-    told = follow(acts, tmp_path).following(tmp_path, ALICE).events(instant(0), AT)
+    told = follow(acts, tmp_path).following(tmp_path, ALICE).events(instant(0), END)
     assert [event.leg for event in told] == [Leg.DEBT, Leg.COLLATERAL, Leg.COLLATERAL, Leg.DEBT]
 
 

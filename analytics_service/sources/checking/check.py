@@ -227,17 +227,17 @@ class _Check:
         # Ranges begin and end at whole seconds.
         times = [event.at for event in every if not event.at.microsecond and EPOCH < event.at < now]
         newest = max(times, default=now).astimezone(UTC)
-        ends = sorted({*self.instants, now, newest, newest - timedelta(seconds=1)})
+        ends = sorted({*self.instants, now, newest, newest + timedelta(seconds=1)})
         known = {event.id for event in every}
-        for after, until in pairwise(ends if (EVENTS, now) in self._answers else ()):
-            answer = yield from self._ask(EVENTS, until, after)
-            expected = [event for event in every if after < event.at <= until]
+        for start, end in pairwise(ends if (EVENTS, now) in self._answers else ()):
+            answer = yield from self._ask(EVENTS, end, start)
+            expected = [event for event in every if start <= event.at < end]
             in_time = [event for event in answer or () if event.at <= self._complete or event.id in known]
             if answer is not None and (what := difference(expected, in_time)):
                 yield error(
-                    f"events: of all events, those later than {shown(after)} and not later than {shown(until)} are not "
+                    f"events: of all events, those from {shown(start)} on and before {shown(end)} are not "
                     f"the ones that the source has for this range: {what}. Each event belongs to one range, "
-                    "(after, until]: one that is not in its range when it is asked for again leaves the store."
+                    "[start, end): one that is not in its range when it is asked for again leaves the store."
                 )
                 return
 
@@ -253,14 +253,14 @@ class _Check:
         self._answers[part, at] = answer
         return answer
 
-    def _ask(self, part: SourcePart, at: datetime, after: datetime = EPOCH) -> Asking:
-        """Ask for a part as of an instant; for events later than another one. Returns the records that can be stored;
-        None if one that cannot costs the whole snapshot."""
+    def _ask(self, part: SourcePart, at: datetime, start: datetime = EPOCH) -> Asking:
+        """Ask for a part as of an instant; for events from `start` on and before it. Returns the records that can
+        be stored; None if one that cannot costs the whole snapshot."""
         began = self._plan.clock()
         try:
             answer = getattr(self._source, part.name)
             if callable(answer):
-                answer = answer(after, at) if part is EVENTS else answer(at)
+                answer = answer(start, at) if part is EVENTS else answer(at)
             records = list(answer) if isinstance(answer, Iterable) else [answer]
         except SourceError as fault:
             if at == self._plan.now:

@@ -221,8 +221,8 @@ def _above_one(part: str, records: Iterable[tuple[str, Any]]) -> Iterator[Findin
 def _events(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     """Times of events, and what an action must have."""
     events = answers["events"]
-    if outside := [event.id for event in events if event.at > at]:
-        yield error(f"events: later than `until`: {listed(outside)}. They are dropped, and may be lost.")
+    if outside := [event.id for event in events if event.at >= at]:
+        yield error(f"events: not before `end`: {listed(outside)}. They are dropped, and may be lost.")
     if moveless := [event.id for event in events if event.is_lending and event.amount is None]:
         yield error(f"events: of lending, but without amount: {listed(moveless)}. They are left out.")
     if unvalued := [event.id for event in events if event.action in _SUMMED and event.usd is None]:

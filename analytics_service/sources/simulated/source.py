@@ -62,8 +62,9 @@ class SimulatedSource(Source):
     def config(self, at: datetime) -> GlobalConfig:
         return terms.CONFIG
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        return ledger(self._seed).events(unix_second(after), unix_second(until))
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        before = timedelta.resolution
+        return ledger(self._seed).events(unix_second(start - before), unix_second(end - before))
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token. Its pools hold the sums of all positions' stakes."""

@@ -83,9 +83,9 @@ class SqlSource(Source):
         row = self._single(views.CONFIG, at)
         return NO_CONFIG if row is None else record_of(GlobalConfig, row)
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """The events of the range that the view has by now."""
-        rows = self._rows(views.EVENT, after=unix_second(after), until=unix_second(until))
+        rows = self._rows(views.EVENT, start=unix_second(start), end=unix_second(end))
         return [record_of(Event, row) for row in rows]
 
     def complete_until(self, at: datetime) -> datetime | None:

@@ -22,8 +22,8 @@ _MEMBERS = {
 }
 
 
-def read_events(client: Client, address: str, after: datetime, until: datetime) -> list[Event]:
-    """The events of an address in (after, until], oldest first.
+def read_events(client: Client, address: str, start: datetime, end: datetime) -> list[Event]:
+    """The events of an address in [start, end), oldest first.
 
     The list is read backwards from its end, which new events do not disturb. SourceError for a page that repeats an
     event, is out of order, or if the whole list was read and is not as long as upstream says.
@@ -48,8 +48,8 @@ def read_events(client: Client, address: str, after: datetime, until: datetime) 
         is_whole = len(read) == length or (len(page) < limit if length is None else not page)
         if is_whole and length not in (None, len(read)):
             raise answer.data.error(f"ends after {len(read)} of {length} events")
-        if is_whole or before <= after:
-            return [event for event in _with_legs([*reversed(read.values())]) if after < event.at <= until]
+        if is_whole or before < start:
+            return [event for event in _with_legs([*reversed(read.values())]) if start <= event.at < end]
         previous, limit = {"prev_event_uuid": page[-1]["event_uuid"].text()}, _MOST
 
 

@@ -153,9 +153,9 @@ class UpstreamSource(Source):
             return self._state.read("positions", at, lambda asker: read_risk(asker, self._histories, at))
         return read_past_risk(self._histories, at)
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """The events of followed addresses."""
-        lists = self._each(lambda address: events.read_events(self._client, address, after, until))
+        lists = self._each(lambda address: events.read_events(self._client, address, start, end))
         return sorted((event for listed in lists for event in listed), key=lambda event: (event.at, event.id))
 
     def complete_until(self, at: datetime) -> datetime | None:

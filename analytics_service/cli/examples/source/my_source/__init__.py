@@ -85,12 +85,12 @@ class MySource(Source):
         """The rules for all borrowing."""
         return NO_CONFIG
 
-    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """10 USDT are borrowed each day at 6:00. The first call asks for all events since 1970, later ones for the last
         hour again: what it does not list any more leaves the store."""
-        number = max((after - LAUNCH) // timedelta(days=1) + 1, 0)
+        number = max(-((LAUNCH - start) // timedelta(days=1)), 0)
         events = []
-        while (at := LAUNCH + timedelta(days=number)) <= until:
+        while (at := LAUNCH + timedelta(days=number)) < end:
             events.append(
                 Event(
                     id=str(number),

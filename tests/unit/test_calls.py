@@ -13,16 +13,18 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
+from analytics_service.market.assets import Asset
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
-from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated.source import SimulatedSource
 from tests.doubles import QUESTIONS, FakeStore
 from tests.processes import until
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOON = r"2026-03-01T12:00:00Z\."
 
 
 class Oracle(Source):
@@ -63,14 +65,15 @@ def oracle() -> Iterator[Oracle]:
     one.go_on.set()
 
 
-def bounded(source: Source, seconds: float) -> BoundedSource:
+def bounded(source: Source, seconds: float | None) -> OpenSource:
     """The source, whose answers are waited for so long."""
-    return BoundedSource(source, Calls(source.spec, seconds))
+    return OpenSource(source, Calls(source.spec, seconds))
 
 
-def test_every_answer_is_that_of_the_source() -> None:
+@pytest.mark.parametrize("seconds", [60, None], ids=["in time", "direct"])
+def test_every_answer_is_that_of_the_source(seconds: float | None) -> None:
     simulated = SimulatedSource("1")
-    source = bounded(simulated, 60)
+    source = bounded(simulated, seconds)
     constants = ("simulated", "at_ends", "spec", "history", "since", "sample_account")
     assert [getattr(source, name) for name in constants] == [getattr(simulated, name) for name in constants]
     assert source.events(AT.replace(hour=0), AT) == [*simulated.events(AT.replace(hour=0), AT)] != []
@@ -84,14 +87,14 @@ def test_an_answer_that_does_not_come_is_an_error_after_the_seconds(oracle: Orac
     calls = Calls("oracle", 0.3)
     oracle.is_stuck = True
     begun = time.monotonic()
-    with pytest.raises(SourceError, match=r"^oracle has taken more than 0.3 s for prices\.$"):
-        BoundedSource(oracle, calls).prices(AT)
+    with pytest.raises(SourceError, match=f"^oracle has taken more than 0.3 s for prices as of {NOON}$"):
+        OpenSource(oracle, calls).prices(AT)
     assert 0.3 <= time.monotonic() - begun < 10
     oracle.is_stuck = False
     assert calls("prices", lambda: oracle.prices(AT), 60) == []
 
 
-def test_errors_of_the_source_are_its_own() -> None:
+def test_errors_of_the_source_are_its_own_and_name_the_instant() -> None:
     class Broken(Oracle):
         def prices(self, at: datetime) -> list[Price]:
             # Those of a source's own time-outs, too.
@@ -99,9 +102,10 @@ def test_errors_of_the_source_are_its_own() -> None:
 
     source = bounded(Broken(), 60)
     for _ in range(2):
-        with pytest.raises(TimeoutError, match="no route"):
+        with pytest.raises(TimeoutError, match="no route") as error:
             source.prices(AT)
-    with pytest.raises(SourceError, match="oracle has no markets"):
+        assert error.value.__notes__ == ["oracle was asked for prices as of 2026-03-01T12:00:00Z."]
+    with pytest.raises(SourceError, match=f"^oracle has no markets: .* asked for markets as of {NOON}$"):
         source.markets(AT)
 
 
@@ -155,7 +159,7 @@ def test_an_answer_that_is_made_as_it_is_read_is_waited_for_no_longer(oracle: Or
 
 
 def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics_service.sources.bounded._LAST_SECONDS", 0.05)
+    monkeypatch.setattr("analytics_service.sources.calls._LAST_SECONDS", 0.05)
     source = bounded(oracle, 60)
     oracle.is_stuck = True
     source.close()
@@ -164,17 +168,29 @@ def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: 
 
 def test_a_process_ends_while_a_call_hangs() -> None:
     """At its end Python waits for threads that are no daemons, and for those of executors."""
-    calls = "from analytics_service.sources.bounded import Calls; calls = Calls('oracle', 0.1)"
+    calls = "from analytics_service.sources.calls import Calls; calls = Calls('oracle', 0.1)"
     code = f"import time; {calls}; calls('prices', lambda: time.sleep(1000))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert "oracle has taken more than 0.1 s for prices." in ended.stderr
 
 
 @pytest.mark.parametrize("may_hang", [True, False])
-def test_only_a_source_that_may_hang_is_bounded(may_hang: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_source_that_may_hang_is_called_in_another_thread(
+    may_hang: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Handing each call to a thread costs more than most answers of a source that only computes."""
+    callers: list[threading.Thread] = []
+
+    def assets(source: SimulatedSource, at: datetime) -> list[Asset]:
+        callers.append(threading.current_thread())
+        return []
+
     monkeypatch.setattr(SimulatedSource, "may_hang", may_hang)
-    assert isinstance(open_source("simulated", Settings(), FakeStore()), BoundedSource) == may_hang
+    monkeypatch.setattr(SimulatedSource, "assets", assets)
+    source = open_source("simulated", Settings(), FakeStore())
+    assert source is not None
+    assert (source.assets(AT), source.may_hang) == ([], may_hang)
+    assert (callers[0] is not threading.current_thread()) == may_hang
 
 
 def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

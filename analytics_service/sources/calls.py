@@ -1,0 +1,261 @@
+"""The one way to call a source: in time, with the store's ids of assets, and with the instant in its errors."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache
+from itertools import islice
+from typing import Any, TypeVar
+
+from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import in_thread
+from analytics_service.errors import SourceError
+from analytics_service.market.assets import HEX, Asset, id_key
+from analytics_service.market.events import Event, Totals
+from analytics_service.market.fields import kinds_of
+from analytics_service.market.instants import shown
+from analytics_service.market.kinds import AssetId, Kind
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.positions import Activity, Position, RiskTotals, SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.rates import Rates
+from analytics_service.sources.base import Source
+from analytics_service.store.datasets.assets import read_assets
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+# When this many calls hang, the source is not called any more: each call occupies a thread, which nothing can end.
+_MAX_HANGING = 8
+# Positions per call: a source may yield them one by one.
+_POSITIONS_AT_ONCE = 1_000
+# Seconds in which a source must close, and must answer once the process is about to end.
+_LAST_SECONDS = 5.0
+
+
+class Calls:
+    """Calls into a source, each in a thread of its own. A call that exceeds the time limit is abandoned there. Without
+    `seconds`, which a source gets that cannot hang, calls are direct."""
+
+    def __init__(self, source: str, seconds: float | None) -> None:
+        self._source = source
+        self._seconds = seconds
+        self._hanging: set[Future[Any]] = set()
+        self._hurry: Future[None] = Future()
+
+    def __call__(self, subject: str, call: Callable[[], _T], limit: float | None = None) -> _T:
+        """The result of the call, or its error. SourceError when it takes too long, or when too many others hang."""
+        if self._seconds is None:
+            return call()
+        seconds = limit or self._seconds
+        if len(self._hanging) >= _MAX_HANGING:
+            raise SourceError(
+                f"{self._source} is not asked for {subject}: {len(self._hanging)} calls have not come back. "
+                "If they never do, start the process again."
+            )
+        future = in_thread(call)
+        # `result` with a time-out would raise TimeoutError, which could also be the source's own.
+        either: list[Future[Any]] = [future, self._hurry]
+        wait(either, seconds, FIRST_COMPLETED)
+        if self._hurry.done():
+            seconds = min(seconds, _LAST_SECONDS)
+            wait([future], seconds)
+        if future.done():
+            return future.result()
+        self._hanging.add(future)
+        future.add_done_callback(self._hanging.discard)
+        raise SourceError(f"{self._source} has taken more than {seconds:g} s for {subject}.")
+
+    def hurry(self) -> None:
+        """From now on calls, also those under way, may take only some seconds."""
+        if not self._hurry.done():
+            self._hurry.set_result(None)
+
+
+class OpenSource(Source):
+    """A source as all others call it. Answers are lists and records, complete within the time limit; positions come in
+    batches, each of which must come in time."""
+
+    def __init__(self, source: Source, calls: Calls | None = None) -> None:
+        self.may_hang, self.has_markets, self.at_ends = source.may_hang, source.has_markets, source.at_ends
+        self._source = source
+        self._calls = calls or Calls(source.spec, None)
+        self._ids: _CanonicalIds | None = None
+
+    def with_canonical_ids(self, store: Store, at: datetime) -> "OpenSource":
+        """The same source, whose answers name each asset as the store does (rule 3.4), and a new asset as the source's
+        definitions at an instant do, whichever method names it."""
+        canonical = copy(self)
+        canonical._ids = _CanonicalIds(self, store, at)
+        return canonical
+
+    @property
+    def spec(self) -> str:
+        return self._source.spec
+
+    @property
+    def sample_account(self) -> str:
+        return self._source.sample_account
+
+    @property
+    def simulated(self) -> bool:
+        return self._calls("simulated", lambda: self._source.simulated)
+
+    @property
+    def history(self) -> timedelta | None:
+        return self._calls("history", lambda: self._source.history)
+
+    @property
+    def since(self) -> datetime | None:
+        return self._calls("since", lambda: self._source.since)
+
+    def hurry(self) -> None:
+        self._calls.hurry()
+        self._source.hurry()
+
+    def close(self) -> None:
+        """Close the source. If it does not close in time, it is left to the end of the process."""
+        try:
+            self._calls("closing", self._source.close, _LAST_SECONDS)
+        except SourceError as error:
+            log.warning("%s", error)
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return self._ask("assets", self._source.assets, at)
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return self._ask("prices", self._source.prices, at)
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        return self._ask("markets", self._source.markets, at)
+
+    def rates(self, at: datetime) -> Rates:
+        return self._ask("rates", self._source.rates, at)
+
+    def config(self, at: datetime) -> GlobalConfig:
+        return self._ask("config", self._source.config, at)
+
+    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
+        return self._ask("events", self._source.events, start, end)
+
+    def complete_until(self, at: datetime) -> datetime | None:
+        return self._ask("complete_until", self._source.complete_until, at)
+
+    def totals(self, at: datetime) -> Totals:
+        return self._ask("totals", self._source.totals, at)
+
+    def ptoken(self, at: datetime) -> Ptoken:
+        return self._ask("ptoken", self._source.ptoken, at)
+
+    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
+        return self._ask("arrangements", self._source.arrangements, at)
+
+    def positions(self, at: datetime) -> Iterator[Position]:
+        batches: Iterator[Position] = iter(())
+
+        def first(at: datetime) -> list[Position]:
+            nonlocal batches
+            batches = iter(self._source.positions(at))
+            return following(at)
+
+        def following(at: datetime) -> list[Position]:
+            return list(islice(batches, _POSITIONS_AT_ONCE))
+
+        batch = self._ask("positions", first, at)
+        while batch:
+            yield from batch
+            batch = self._ask("positions", following, at)
+
+    def activity(self, at: datetime) -> Activity | None:
+        return self._ask("activity", self._source.activity, at)
+
+    def risk(self, at: datetime) -> RiskTotals:
+        return self._ask("risk", self._source.risk, at)
+
+    def swaps(self, at: datetime) -> Sequence[SwapContract]:
+        return self._ask("swaps", self._source.swaps, at)
+
+    def _ask(self, name: str, method: Callable[..., _T], *instants: datetime) -> _T:
+        """The method's answer; a generated one is read to its end."""
+        subject = f"{name} {'from ' if instants[1:] else 'as of '}{' to '.join(map(shown, instants))}"
+
+        def answer() -> Any:
+            answered: Any = method(*instants)
+            is_generated = isinstance(answered, Iterable) and not isinstance(answered, (str, Mapping))
+            return list(answered) if is_generated else answered
+
+        try:
+            value: _T = self._calls(subject, answer)
+        except SourceError as error:
+            if subject in str(error):
+                raise
+            raise SourceError(f"{error} It was asked for {subject}.") from error
+        except Exception as error:
+            error.add_note(f"{self.spec} was asked for {subject}.")
+            raise
+        if self._ids is not None:
+            value = _with_ids(value, self._ids)
+        return value
+
+
+class _CanonicalIds(dict[str, str]):
+    """The canonical form of each id. The store is read, and the source asked, when the first address in hex comes."""
+
+    def __init__(self, source: Source, store: Store, at: datetime) -> None:
+        self._known: dict[str, str] = {}
+        self._source, self._store, self._at = source, store, at
+
+    def __missing__(self, asset_id: str) -> str:
+        # A source of another package may answer with anything.
+        if not str(asset_id).startswith(HEX):
+            return self.setdefault(asset_id, asset_id)
+        if not self._known:
+            stored = read_assets(self._store)
+            listed = [asset.id for asset in self._source.assets(self._at)]
+            self._known = {id_key(known): known for known in (*listed, *stored)}
+            # A store may have an asset in two cases; then each is meant by its own id.
+            self.update(zip(stored, stored, strict=True))
+        return self.setdefault(asset_id, self._known.setdefault(id_key(asset_id), asset_id))
+
+
+def _with_ids(value: Any, ids: _CanonicalIds) -> Any:
+    """A record, or a collection of records, with canonical ids in its fields and in the keys of its mappings."""
+    kind: Any = type(value)
+    if parts := _id_fields(kind):
+        own, inner = parts
+        changed = {"group_key": ids[value.id].partition(";")[2]} if kind is Asset else {}
+        for name in own:
+            held = getattr(value, name)
+            if held and (canonical := ids[held]) != held:
+                changed[name] = canonical
+        for name in inner:
+            held = getattr(value, name)
+            if held and (canonical := _with_ids(held, ids)) != held:
+                changed[name] = canonical
+        return replace(value, **changed) if changed else value
+    if isinstance(value, Mapping):
+        return {ids[key]: item for key, item in value.items()}
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        return value
+    items = [_with_ids(item, ids) for item in value]
+    return items if isinstance(value, list) else tuple(items)
+
+
+@cache
+def _id_fields(kind: Any) -> tuple[list[str], list[str]] | None:
+    """The names of a record's fields that are ids of assets, and of those that may hold records or mappings."""
+    if not is_dataclass(kind):
+        return None
+    record: Any = kind
+    kinds = kinds_of(record)
+    own = [name for name, declared in kinds.items() if isinstance(declared, AssetId)]
+    return own, [field.name for field in fields(record) if not isinstance(kinds.get(field.name), Kind)]
+
+
+def with_canonical_ids(source: Source, store: Store, at: datetime) -> Source:
+    """The source for snapshots up to an instant, opened if it is not, with the ids of the store."""
+    return (source if isinstance(source, OpenSource) else OpenSource(source)).with_canonical_ids(store, at)
