@@ -1,12 +1,12 @@
 """The one way to call a source: in time, with the store's ids of assets, and with the instant in its errors."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
-from datetime import datetime, timedelta
-from functools import cache
+from datetime import datetime
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,15 +14,10 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import in_thread
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import HEX, Asset, id_key
-from analytics_service.market.events import Event, Totals
 from analytics_service.market.fields import kinds_of
 from analytics_service.market.instants import shown
 from analytics_service.market.kinds import AssetId, Kind
-from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.positions import Activity, Position, RiskTotals, SwapContract
-from analytics_service.market.prices import Price
-from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.rates import Rates
+from analytics_service.market.positions import Position
 from analytics_service.sources.base import Source
 from analytics_service.store.datasets.assets import read_assets
 
@@ -78,40 +73,17 @@ class Calls:
 
 class OpenSource(Source):
     """A source as all others call it. Answers are lists and records, complete within the time limit; positions come in
-    batches, each of which must come in time."""
+    batches, each of which must come in time. What this class does not define is added below."""
 
     def __init__(self, source: Source, calls: Calls | None = None) -> None:
         self.may_hang, self.has_markets, self.at_ends = source.may_hang, source.has_markets, source.at_ends
         self._source = source
         self._calls = calls or Calls(source.spec, None)
-        self._ids: _CanonicalIds | None = None
-
-    def with_canonical_ids(self, store: Store, at: datetime) -> "OpenSource":
-        """The same source, whose answers name each asset as the store does (rule 3.4), and a new asset as the source's
-        definitions at an instant do, whichever method names it."""
-        canonical = copy(self)
-        canonical._ids = _CanonicalIds(self, store, at)
-        return canonical
+        self.ids: _CanonicalIds | None = None
 
     @property
     def spec(self) -> str:
         return self._source.spec
-
-    @property
-    def sample_account(self) -> str:
-        return self._source.sample_account
-
-    @property
-    def simulated(self) -> bool:
-        return self._calls("simulated", lambda: self._source.simulated)
-
-    @property
-    def history(self) -> timedelta | None:
-        return self._calls("history", lambda: self._source.history)
-
-    @property
-    def since(self) -> datetime | None:
-        return self._calls("since", lambda: self._source.since)
 
     def hurry(self) -> None:
         self._calls.hurry()
@@ -124,72 +96,25 @@ class OpenSource(Source):
         except SourceError as error:
             log.warning("%s", error)
 
-    def assets(self, at: datetime) -> Sequence[Asset]:
-        return self._ask("assets", self._source.assets, at)
-
-    def prices(self, at: datetime) -> Sequence[Price]:
-        return self._ask("prices", self._source.prices, at)
-
-    def markets(self, at: datetime) -> Sequence[Market]:
-        return self._ask("markets", self._source.markets, at)
-
-    def rates(self, at: datetime) -> Rates:
-        return self._ask("rates", self._source.rates, at)
-
-    def config(self, at: datetime) -> GlobalConfig:
-        return self._ask("config", self._source.config, at)
-
-    def events(self, start: datetime, end: datetime) -> Sequence[Event]:
-        return self._ask("events", self._source.events, start, end)
-
-    def complete_until(self, at: datetime) -> datetime | None:
-        return self._ask("complete_until", self._source.complete_until, at)
-
-    def totals(self, at: datetime) -> Totals:
-        return self._ask("totals", self._source.totals, at)
-
-    def ptoken(self, at: datetime) -> Ptoken:
-        return self._ask("ptoken", self._source.ptoken, at)
-
-    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        return self._ask("arrangements", self._source.arrangements, at)
-
     def positions(self, at: datetime) -> Iterator[Position]:
-        batches: Iterator[Position] = iter(())
+        def listed() -> Iterator[Position]:
+            yield from self._source.positions(at)
 
-        def first(at: datetime) -> list[Position]:
-            nonlocal batches
-            batches = iter(self._source.positions(at))
-            return following(at)
-
-        def following(at: datetime) -> list[Position]:
-            return list(islice(batches, _POSITIONS_AT_ONCE))
-
-        batch = self._ask("positions", first, at)
-        while batch:
+        positions = listed()
+        while batch := self.answer("positions", lambda _: islice(positions, _POSITIONS_AT_ONCE), at):
             yield from batch
-            batch = self._ask("positions", following, at)
 
-    def activity(self, at: datetime) -> Activity | None:
-        return self._ask("activity", self._source.activity, at)
-
-    def risk(self, at: datetime) -> RiskTotals:
-        return self._ask("risk", self._source.risk, at)
-
-    def swaps(self, at: datetime) -> Sequence[SwapContract]:
-        return self._ask("swaps", self._source.swaps, at)
-
-    def _ask(self, name: str, method: Callable[..., _T], *instants: datetime) -> _T:
+    def answer(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
         """The method's answer; a generated one is read to its end."""
         subject = f"{name} {'from ' if instants[1:] else 'as of '}{' to '.join(map(shown, instants))}"
 
-        def answer() -> Any:
-            answered: Any = method(*instants)
-            is_generated = isinstance(answered, Iterable) and not isinstance(answered, (str, Mapping))
-            return list(answered) if is_generated else answered
+        def answered() -> Any:
+            value = method(*instants)
+            is_generated = isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+            return list(value) if is_generated else value
 
         try:
-            value: _T = self._calls(subject, answer)
+            value = self._calls(subject, answered)
         except SourceError as error:
             if subject in str(error):
                 raise
@@ -197,9 +122,33 @@ class OpenSource(Source):
         except Exception as error:
             error.add_note(f"{self.spec} was asked for {subject}.")
             raise
-        if self._ids is not None:
-            value = _with_ids(value, self._ids)
-        return value
+        return value if self.ids is None else _with_ids(value, self.ids)
+
+    def attribute(self, name: str) -> Any:
+        """An attribute that the source may have to look up."""
+        return self._calls(name, lambda: getattr(self._source, name))
+
+
+def _asking(name: str) -> Callable[..., Any]:
+    return lambda opened, *instants: opened.answer(name, getattr(opened._source, name), *instants)
+
+
+# Whatever a source has that the class does not define.
+for _name, _member in vars(Source).items():
+    if _name.startswith("_") or _name in vars(OpenSource):
+        continue
+    if isinstance(_member, property):
+        setattr(OpenSource, _name, property(partial(OpenSource.attribute, name=_name)))
+    elif callable(_member):
+        setattr(OpenSource, _name, _asking(_name))
+
+
+def with_canonical_ids(source: Source, store: Store, at: datetime) -> Source:
+    """The source, whose answers name each asset as the store does (rule 3.4), and a new asset as the source's
+    definitions at an instant do, whichever method names it."""
+    canonical = copy(source) if isinstance(source, OpenSource) else OpenSource(source)
+    canonical.ids = _CanonicalIds(source, store, at)
+    return canonical
 
 
 class _CanonicalIds(dict[str, str]):
@@ -254,8 +203,3 @@ def _id_fields(kind: Any) -> tuple[list[str], list[str]] | None:
     kinds = kinds_of(record)
     own = [name for name, declared in kinds.items() if isinstance(declared, AssetId)]
     return own, [field.name for field in fields(record) if not isinstance(kinds.get(field.name), Kind)]
-
-
-def with_canonical_ids(source: Source, store: Store, at: datetime) -> Source:
-    """The source for snapshots up to an instant, opened if it is not, with the ids of the store."""
-    return (source if isinstance(source, OpenSource) else OpenSource(source)).with_canonical_ids(store, at)

@@ -8,7 +8,7 @@ spec has the same name; its ValueError says what the rest must be.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings, parse_setting, without_credentials
@@ -56,13 +56,18 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
         read_addresses(settings.addresses_file)
         if spec == NONE:
             return None
-        own = _OWN.get(name)
+        own, calls = _OWN.get(name), Calls(spec, settings.source_timeout)
         opener = partial(own, spec, settings, store) if own else partial(_opener(name), rest)
-        calls = Calls(spec, settings.source_timeout)
         opened = calls("opening", opener)
         source = OpenSource(opened, calls if opened.may_hang else None)
-        _require_name(source, name)
-        return source
+        if str(source.spec).partition(":")[0] == name:
+            return source
+        source.close()
+        # Later commands, without --source, could not open it again.
+        raise SettingError(
+            f"The source {name} has the spec {source.spec!r}, which would not open it again. "
+            f"Its `spec` must be {name}, or {name}:<rest>."
+        )
     except ValueError as error:
         raise SettingError(f"{without_credentials(spec)[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:
@@ -72,18 +77,8 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
         raise SettingError(f"The source {name} cannot be opened: {type(error).__name__}: {error}.") from error
 
 
-def _require_name(source: Source, name: str) -> None:
-    """Closes a source that its own spec would not open again, as later commands do without --source. SettingError."""
-    if str(source.spec).partition(":")[0] != name:
-        source.close()
-        raise SettingError(
-            f"The source {name} has the spec {source.spec!r}, which would not open it again. "
-            f"Its `spec` must be {name}, or {name}:<rest>."
-        )
-
-
 def _opener(name: str) -> Callable[[str], Source]:
-    providers: tuple[EntryPoint, ...] = tuple(entry_points(group=SOURCES, name=name))
+    providers = tuple(entry_points(group=SOURCES, name=name))
     if not providers:
         raise SettingError(f"No installed package provides the source {name}. Install the service again.")
     try:

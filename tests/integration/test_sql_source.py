@@ -15,7 +15,7 @@ from analytics_service.clickhouse.queries import statements
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import (
     NO_CONFIG,

@@ -313,7 +313,7 @@ def test_bad_lines_of_the_files_are_all_named(tmp_path: Path) -> None:
     assert str(error.value) == (
         f"ANALYTICS_UPSTREAM_NAMES={names} is not usable: "
         "line 1: 'ptoken nept' is not of the form ptoken = <word of upstream>; "
-        "line 3: brand is none of ptoken, hnative, protocol_receipt_asset, protocol_receipt_token; "
+        "line 3: 'brand = x' names none of ptoken, hnative, protocol_receipt_asset, protocol_receipt_token; "
         "line 5: 'hnative = a' names a word that another line has."
     )
     with pytest.raises(SettingError) as error:
@@ -363,7 +363,11 @@ def series(**values: Any) -> Callable[[dict[str, str]], Any]:
 
 
 def total(value: Any) -> Callable[[dict[str, str]], Any]:
-    return lambda query: {"points": [{"t": int(query["start"]) // 3600 * 3600, "v": value}]}
+    def page(query: dict[str, str]) -> Any:
+        points = [{"t": int(query["start"]) // 3600 * 3600, "v": value}]
+        return {"points": points, "pagination": {"interval_count": 1, "next_offset": None}}
+
+    return page
 
 
 HISTORY = "/analytics/market/history"

@@ -1,6 +1,7 @@
 """A source that reads documented views in a database of the store's own ClickHouse: `sql:DATABASE`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -43,9 +44,10 @@ class SqlSource(Source):
     """
 
     may_hang = False
+    spec = ""
 
     def __init__(self, spec: str, settings: Settings, store: Store) -> None:
-        self._spec = spec
+        self.spec = spec
         self._store = store
         self._database = spec.partition(":")[2]
         if self._database == settings.clickhouse_database:
@@ -53,25 +55,18 @@ class SqlSource(Source):
         self._columns = self._checked_columns()
         self.has_markets = views.MARKET.name in self._columns
 
-    @property
-    def spec(self) -> str:
-        """`sql:DATABASE`."""
-        return self._spec
-
     def assets(self, at: datetime) -> Sequence[Asset]:
         """The assets of `source_asset`, the same at every instant."""
-        assets = []
-        for row in self._rows(views.ASSET, at):
-            group, _, key = row["asset_id"].partition(";")
-            assets.append(record_of(Asset, row | {"decimals_denom": row["decimals"]}, group=group, group_key=key))
-        return assets
+        return [
+            record_of(Asset, {**row, "decimals_denom": row["decimals"]}, group=group, group_key=key)
+            for row in self._rows(views.ASSET, at)
+            for group, _, key in [row["asset_id"].partition(";")]
+        ]
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """The newest price of each asset."""
-        return [
-            Price(row["asset_id"], row["observed_at"].replace(microsecond=0), row["usd"])
-            for row in self._rows(views.PRICE, at)
-        ]
+        prices = (record_of(Price, row) for row in self._rows(views.PRICE, at))
+        return [replace(price, observed_at=price.observed_at.replace(microsecond=0)) for price in prices]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The newest row of each asset. An asset whose row has neither lend, collateral nor debt is left out."""
@@ -84,15 +79,12 @@ class SqlSource(Source):
         return NO_CONFIG if row is None else record_of(GlobalConfig, row)
 
     def events(self, start: datetime, end: datetime) -> Sequence[Event]:
-        """The events of the range that the view has by now."""
         rows = self._rows(views.EVENT, start=unix_second(start), end=unix_second(end))
         return [record_of(Event, row) for row in rows]
 
     def complete_until(self, at: datetime) -> datetime | None:
         """What `source_complete` says now, if there is such a view."""
-        row = self._single(views.COMPLETE, at)
-        complete: datetime | None = row["complete_until"] if row else None
-        return complete
+        return (self._single(views.COMPLETE, at) or {}).get("complete_until")
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The newest row, with the pools of the newest instant of theirs."""
@@ -114,7 +106,7 @@ class SqlSource(Source):
             has_rows, in_order = True, sorted(items, key=itemgetter("kind", "account_index", "asset_id"))
             yield position_of(address, [self._item(item) for item in in_order])
         if not has_rows and any(self._rows(views.POSITION, instant(TIME_LIMIT - 1))):
-            raise SourceError(f"{self._spec}: {views.POSITION.name} begins later than {shown(at)}.")
+            raise SourceError(f"{self.spec}: {views.POSITION.name} begins later than {shown(at)}.")
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The contracts with the routes of the newest instant. A row with an empty source has no routes."""
@@ -131,18 +123,18 @@ class SqlSource(Source):
         for view, name, type_name in self._store.frame("source_columns", database=self._database).iter_rows():
             columns.setdefault(view, {})[name] = type_name
         if faults := list(_faults(columns)):
-            raise SettingError(f"{self._spec} cannot be read: {'; '.join(faults)}. {_HELP}")
+            raise SettingError(f"{self.spec} cannot be read: {'; '.join(faults)}. {_HELP}")
         return columns
 
     def _single(self, view: SourceView, at: datetime) -> dict[str, Any] | None:
         """The only row of a view as of an instant; None without the view. SourceError if there is not exactly one."""
         rows = list(self._rows(view, at))
         if view.name in self._columns and len(rows) != 1:
-            raise SourceError(f"{self._spec}: {view.name} has {len(rows)} rows as of {shown(at)}, and must have one.")
+            raise SourceError(f"{self.spec}: {view.name} has {len(rows)} rows as of {shown(at)}, and must have one.")
         return rows[0] if rows else None
 
     def _rows(
-        self, view: SourceView, at: datetime | None = None, by: str = "", **parameters: int
+        self, view: SourceView, at: datetime | None = None, by: str = "", **parameters: Any
     ) -> Iterator[dict[str, Any]]:
         """The rows of a view as of an instant, or for other parameters of its query, in the order of a column of
         text, in any case, if one is named. None without the view. SourceError for the past of a view that has only
@@ -153,37 +145,31 @@ class SqlSource(Source):
         timed = view.query == "source_events" or "observed_at" in present
         if view.moves and not timed and at is not None and at < datetime.now(UTC) - _RECENT:
             raise SourceError(
-                f"{self._spec}: {view.name} has no observed_at, so its rows are those of now, and not those as of "
+                f"{self.spec}: {view.name} has no observed_at, so its rows are those of now, and not those as of "
                 f"{shown(at)}. With that column it may also have older rows."
             )
-        query = view.query if timed else "source_rows"
         # Rows of a view that says nothing about time are of the instant that is asked for.
         common = {}
         if at is not None:
             parameters["at"] = unix_second(at)
             common = {} if "observed_at" in present else {"observed_at": unix_second(at) * 1_000_000}
-        rows = self._frame(view, query, present, parameters)
+        placeholders = {
+            "columns": ", ".join(f"{view.columns[name].select.format(name)} AS {name}" for name in present),
+            "key": ", ".join(f"v.{name}" for name in view.key),
+            "most_bytes": str(_MOST_BYTES[view == views.POSITION]),
+        }
+        parameters |= {"database": self._database, "view": view.name}
+        try:
+            rows = self._store.frame(view.query if timed else "source_rows", placeholders, **parameters)
+        except AnalyticsError as error:
+            # What is missing is below the view, and not of the service's own schema.
+            made_from = f"Look at the tables that {self._database}.{view.name} is made from."
+            why = f"{error.reason.rstrip('.')}. {made_from}" if isinstance(error, SchemaError) else str(error)
+            raise SourceError(f"{self.spec}: the view {view.name} cannot be read: {why}") from error
         if by:
             rows = rows.sort(pl.col(by).str.to_lowercase(), maintain_order=True)
         for row in rows.iter_rows(named=True):
             yield self._decoded(view, common | row)
-
-    def _frame(
-        self, view: SourceView, query: str, present: Iterable[str], parameters: Mapping[str, int]
-    ) -> pl.DataFrame:
-        columns = (f"{view.columns[name].select.format(name)} AS {name}" for name in present)
-        placeholders = {"columns": ", ".join(columns), "key": ", ".join(f"v.{name}" for name in view.key)}
-        placeholders["most_bytes"] = str(_MOST_BYTES[view == views.POSITION])
-        try:
-            return self._store.frame(query, placeholders, database=self._database, view=view.name, **parameters)
-        except SchemaError as error:
-            # What is missing is below the view, and not of the service's own schema.
-            raise SourceError(
-                f"{self._spec}: the view {view.name} cannot be read: {error.reason.rstrip('.')}. "
-                f"Look at the tables that {self._database}.{view.name} is made from."
-            ) from error
-        except AnalyticsError as error:
-            raise SourceError(f"{self._spec}: the view {view.name} cannot be read: {error}") from error
 
     def _decoded(self, view: SourceView, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used, except in
@@ -200,8 +186,10 @@ class SqlSource(Source):
                     return
                 whose = ", ".join(f"{key} {values[key]}" for key in _NAMING if values.get(key) not in (None, ""))
                 of = f" of {whose}" if whose else ""
+                stated = "NULL" if row.get(name) is None else repr(row[name])
+                stated = stated if name in row else "no column of the view"
                 reason = str(error).rstrip(".")
-                raise SourceError(f"{self._spec}: {view.name}.{name}{of} is {_stated(row, name)}: {reason}.") from error
+                raise SourceError(f"{self.spec}: {view.name}.{name}{of} is {stated}: {reason}.") from error
 
         for name, kind in view.columns.items():
             if row.get(name) is not None:
@@ -215,7 +203,7 @@ class SqlSource(Source):
         """A row of positions as the values of POSITION_COLUMNS."""
         if row["kind"] not in KINDS:
             raise SourceError(
-                f"{self._spec}: {views.POSITION.name}.kind of {row['address']} is {row['kind']!r}: "
+                f"{self.spec}: {views.POSITION.name}.kind of {row['address']} is {row['kind']!r}: "
                 f"it must be one of {', '.join(KINDS)}."
             )
         row["until"] = None if row["until"] is None else unix_second(row["until"])
@@ -241,13 +229,6 @@ def _faults(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield f"{name}.{column} has no meaning; the columns of {name} are {', '.join(view.columns)}"
     for name in columns.keys() - VIEWS.keys():
         yield f"{name} has no meaning; the views are {', '.join(VIEWS)}"
-
-
-def _stated(row: Mapping[str, Any], name: str) -> str:
-    """What a row has in a column, in words."""
-    if name not in row:
-        return "no column of the view"
-    return "NULL" if row[name] is None else repr(row[name])
 
 
 def _market(row: Mapping[str, Any]) -> Market:

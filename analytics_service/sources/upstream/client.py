@@ -5,9 +5,10 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
@@ -17,6 +18,7 @@ from analytics_service.errors import SourceError
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import Names
 
+_T = TypeVar("_T")
 # Requests at the same time, each on a connection of its own.
 CONNECTIONS = 4
 # Least seconds between the begins of two requests. One that asks for a pause, by 429 and Retry-After, gets it.
@@ -82,28 +84,42 @@ class Pace:
             self._held = max(self._held, self._clock() + min(seconds, _MOST_PATIENCE))
 
     def pause(self, seconds: float) -> None:
-        """Wait. SourceError if the process ends meanwhile."""
-        if not self._wait(seconds):
-            return
-        if seconds > _SHORT:
-            raise SourceError("The process is about to end.")
-        # What has begun may still finish, at the same pace.
-        time.sleep(seconds)
+        """Wait. SourceError if the process ends meanwhile; what has begun may still finish, at the same pace."""
+        if self._wait(seconds):
+            if seconds > _SHORT:
+                raise SourceError("The process is about to end.")
+            time.sleep(seconds)
 
 
 class Refused(SourceError):
-    """Upstream refuses a request for good, with a status; `kind` and `text` are those of its error."""
+    """Upstream refuses a request for good, with a status; `kind` and `text` are those of its error. An error without a
+    kind is that of a proxy, which does not know what upstream lacks."""
 
     def __init__(self, message: str, status: int, kind: str, text: str) -> None:
         super().__init__(message)
-        self.status = status
-        self.kind = kind
-        self.text = text
+        self.status, self.kind, self.text = status, kind, text
 
-    @property
     def lacks_path(self) -> bool:
-        """Whether upstream itself, rather than its proxy, says that there is no such thing."""
+        """Whether upstream has no such path, or nothing there."""
         return self.status == 404 and self.kind != ""
+
+    def lacks_entity(self) -> bool:
+        """Whether upstream has nothing of that name, or there cannot be, on a path that it has."""
+        return self.lacks_any() and self.kind != "path_unknown"
+
+    def lacks_any(self) -> bool:
+        """Whether it is either."""
+        return self.status in (400, 404) and self.kind != ""
+
+
+def none_if(lacks: Callable[[Refused], bool], ask: Callable[..., _T], *of: Any) -> _T | None:
+    """What upstream answers; None if it refuses because it lacks that."""
+    try:
+        return ask(*of)
+    except Refused as error:
+        if lacks(error):
+            return None
+        raise
 
 
 class _Passing(SourceError):
@@ -135,7 +151,6 @@ class Client:
         self.url = url
         self.pace = pace
         self._names = names
-        self._reading = names.reading()
         self._bounds = bounds
         self._http = httpx.Client(
             transport=transport,
@@ -165,8 +180,8 @@ class Client:
             sleep=self.pace.pause,
             reraise=True,
         )
-        whose = f"{self.url}: /api/v1{self._names.path(path)}"
-        return retrying(self._ask, whose, self._names.path(path), params)
+        path = f"/api/v1{self._names.path(path)}"
+        return retrying(self._ask, f"{self.url}: {path}", path, params)
 
     def _ask(self, whose: str, path: str, params: Mapping[str, str | int]) -> UpstreamAnswer:
         try:
@@ -174,22 +189,21 @@ class Client:
         except SourceError as error:
             raise SourceError(f"{whose} is not asked. {error}") from None
         try:
-            with self._http.stream("GET", f"{self.url}/api/v1{path}", params=params) as response:
+            with self._http.stream("GET", f"{self.url}{path}", params=params) as response:
                 body = self._body(response, whose)
         except httpx.HTTPError as error:
             raise _Passing(f"{whose} cannot be read: {str(error) or type(error).__name__}.") from error
         if response.status_code != 200:
             self._refuse(response, body, whose)
-        envelope = self._envelope(body, whose)
-        if envelope.get("error") is not None:
-            _, text = _error(envelope)
-            raise SourceError(f"{whose} answers 200 with an error: {text}")
-        data = AnswerField(envelope, whose).get("data")
-        if data is None:
+        envelope = AnswerField(self._envelope(body, whose), whose)
+        if envelope.get("error"):
+            raise SourceError(f"{whose} answers 200 with an error: {_error(envelope.value)[1]}")
+        if (data := envelope.get("data")) is None:
             raise SourceError(f"{whose}: its envelope has no data.")
+        as_of = _AS_OF.findall(response.headers.get("As-Of", ""))
         # The place of a field begins below `data`.
-        count = AnswerField(envelope, whose).get("count")
-        return UpstreamAnswer(AnswerField(data.value, whose), count, _as_of(response))
+        payload = AnswerField(data.value, whose)
+        return UpstreamAnswer(payload, envelope.get("count"), {family: int(second) for family, second in as_of})
 
     def _body(self, response: httpx.Response, whose: str) -> bytes:
         """The body, read within its bounds. httpx decodes what it has received, at most 64 KiB, before it is counted,
@@ -212,7 +226,7 @@ class Client:
         if sum(map(body.count, (b",", b"[", b"{"))) > self._bounds.values:
             raise SourceError(f"{whose} answers more than {self._bounds.values:,} values.")
         try:
-            envelope = json.loads(body, parse_float=Decimal, parse_constant=_no_constant, **self._reading)
+            envelope = json.loads(body, parse_float=Decimal, parse_constant=_no_constant, **self._names.reading())
         # Digits that Python refuses to convert are a ValueError, too.
         except (ValueError, RecursionError, ArithmeticError) as error:
             raise _Passing(f"{whose} answers {len(body)} bytes that are not JSON: {error!s:.200}.") from error
@@ -222,16 +236,16 @@ class Client:
 
     def _refuse(self, response: httpx.Response, body: bytes, whose: str) -> NoReturn:
         """Raise the error that a status other than 200 stands for."""
-        status = response.status_code
-        try:
+        status, (kind, text) = response.status_code, ("", "")
+        with suppress(ValueError, RecursionError):
             kind, text = _error(json.loads(body))
-        except (ValueError, RecursionError):
-            kind, text = "", ""
         message = f"{whose} answers {status}{f': {text}' if text else ''}."
         if response.is_redirect:
             raise SourceError(f"{message} It redirects; name the URL where it is now.")
         if status in _PASSING:
-            self.pace.hold(_retry_after(response))
+            # Seconds; what is a time by upstream's own clock is left to the usual pauses.
+            seconds = re.fullmatch(r"[0-9]{1,7}", response.headers.get("Retry-After", ""))
+            self.pace.hold(float(seconds[0]) if seconds else 0.0)
             raise _Passing(message)
         if status == 401:
             message = f"{message} Set ANALYTICS_UPSTREAM_KEY to one of its keys."
@@ -245,16 +259,6 @@ def _error(envelope: Any) -> tuple[str, str]:
         return "", ""
     text = "".join(filter(str.isprintable, str(error.get("message") or "")))
     return str(error.get("kind") or ""), text.rstrip(".")[:200]
-
-
-def _retry_after(response: httpx.Response) -> float:
-    """Seconds for which upstream asks to be left alone. 0 if it says nothing, or names a time by its own clock."""
-    value = response.headers.get("Retry-After", "")
-    return float(value) if re.fullmatch(r"[0-9]{1,7}", value) else 0.0
-
-
-def _as_of(response: httpx.Response) -> dict[str, int]:
-    return {family: int(second) for family, second in _AS_OF.findall(response.headers.get("As-Of", ""))}
 
 
 def _no_constant(word: str) -> NoReturn:

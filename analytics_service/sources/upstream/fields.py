@@ -5,10 +5,11 @@ Numbers may come as strings, and strings of digits as numbers. Fields that nobod
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from analytics_service.errors import OutOfRange, SourceError
 from analytics_service.market.fields import kinds_of
@@ -21,7 +22,7 @@ Names = Mapping[str, tuple[str, ...]]
 _JSON = {dict: "an object", list: "an array", str: "text", bool: "a boolean", type(None): "null"}
 # Characters of a number or a word.
 _LONGEST = 200
-_AMOUNT, _NUMBER, _TEXT, _TIME, _USD, _ASSET_ID = Amount(), Number(), Text(), Time(), Usd(), AssetId()
+_AMOUNT, _NUMBER, _TEXT, _ASSET_ID = Amount(), Number(), Text(), AssetId()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,6 @@ class AnswerField:
         return asset_id
 
     def text(self) -> str:
-        """Text."""
         return str(self.read(_TEXT))
 
     def whole(self) -> int:
@@ -84,16 +84,6 @@ class AnswerField:
         """A number with any number of decimals, of a magnitude below 10^20."""
         number: Decimal = self.read(_NUMBER)
         return number
-
-    def usd(self) -> Decimal:
-        """A value in USD."""
-        value: Decimal = self.read(_USD)
-        return value
-
-    def time(self) -> datetime:
-        """An instant in RFC 3339 with an offset, or in unix seconds; fractions of a second are dropped."""
-        at: datetime = self.read(_TIME)
-        return at
 
     def read(self, kind: Kind, *, strict: bool = True) -> Any:
         """A value of a kind, within its range. If it is not `strict`, a value out of range stays as it is: whoever
@@ -115,24 +105,33 @@ class AnswerField:
     def record(
         self,
         of: Callable[..., _R],
-        *others: "AnswerField",
+        *others: "AnswerField | None",
         names: Names | None = None,
         strict: bool = False,
         **values: Any,
     ) -> _R:
         """A record of the members of this object and others. They bear the names of its fields, apart from those in
-        `names`, and are read by the kinds of the fields. `values` are the fields that come from elsewhere. Of a record
-        that is neither of an asset nor of an address, a value out of range costs the snapshot: it is `strict`."""
-        for name, kind in kinds_of(of).items():
-            if name in values or not isinstance(kind, Kind):
+        `names`, and are read by the types of the fields: kinds, records, and tuples of records. `values` are the fields
+        that come from elsewhere. Of a record that is neither of an asset nor of an address, a value out of range costs
+        the snapshot: it is `strict`."""
+        places = [self, *filter(None, others)]
+        for name, declared in _types_of(of).items():
+            if name in values:
                 continue
             if name == "asset_id":
                 values[name] = self.asset_id()
                 continue
             members = (names or {}).get(name, (name,))
-            field = next(filter(None, (place.get(*members) for place in (self, *others))), None)
-            missing = field is None and kind.nullable
-            values[name] = None if missing else (field or self[members[0]]).read(kind, strict=strict)
+            field = next(filter(None, (place.get(*members) for place in places)), None)
+            if isinstance(declared, Kind):
+                is_null = field is None and declared.nullable
+                values[name] = None if is_null else (field or self[members[0]]).read(declared, strict=strict)
+            elif isinstance(declared, tuple):
+                items = (field or self[name]).items()
+                values[name] = tuple(item.record(declared[0], strict=strict) for item in items)
+            # A record that is not there has its default, if it has one.
+            elif field or name not in _defaults(of):
+                values[name] = (field or places[-1][name]).record(declared, strict=strict)
         return of(**values)
 
     def error(self, problem: str) -> SourceError:
@@ -151,14 +150,11 @@ class AnswerField:
 
     def _selected(self, kind: Kind) -> Any:
         """The value as `kind.read` takes it from a view of a source."""
-        if isinstance(kind, Flag):
-            if not isinstance(self.value, bool):
-                raise ValueError("must be true or false")
-            return self.value
-        if isinstance(kind, Text):
-            if not isinstance(self.value, str):
-                raise ValueError("must be text")
-            return self.value
+        for read, of, words in ((Flag, bool, "true or false"), (Text, str, "text")):
+            if isinstance(kind, read):
+                if not isinstance(self.value, of):
+                    raise ValueError(f"must be {words}")
+                return self.value
         if isinstance(self.value, bool) or not isinstance(self.value, (str, int, Decimal)):
             raise ValueError("must be a number, or text")
         if len(selected := str(self.value)) > _LONGEST:
@@ -166,6 +162,7 @@ class AnswerField:
         return selected
 
     def _second(self) -> datetime:
+        """An instant in RFC 3339 with an offset, or in unix seconds; fractions of a second are dropped."""
         if isinstance(self.value, str) and not self.value.isdigit():
             try:
                 return instant(unix_second(datetime.fromisoformat(self.value)))
@@ -183,3 +180,15 @@ class AnswerField:
         if isinstance(self.value, str):
             return json.dumps(self.value if len(self.value) <= 60 else f"{self.value[:60]}...")
         return _JSON[type(self.value)]
+
+
+@cache
+def _types_of(record: Any) -> Mapping[str, Any]:
+    """By field: its kind, the type of a record within the record, or a tuple with the type of several records."""
+    hints = {name: get_args(hint) for name, hint in get_type_hints(record).items() if get_origin(hint) is tuple}
+    return {**kinds_of(record), **{name: of[:1] for name, of in hints.items() if is_dataclass(of[0])}}
+
+
+@cache
+def _defaults(record: Any) -> frozenset[str]:
+    return frozenset(field.name for field in fields(record) if field.default is not MISSING)

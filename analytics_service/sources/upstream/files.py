@@ -1,7 +1,7 @@
 """The files that say which addresses are followed, and how upstream calls what the contract has neutral words for."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,6 @@ class Names:
 
     def reading(self) -> dict[str, Any]:
         """Arguments for json.loads, so that objects have our words."""
-        if not self.theirs:
-            return {}
         ours = {theirs: word for word, theirs in self.theirs.items()}
 
         def translated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -35,24 +33,24 @@ class Names:
                 members["kind"] = ours.get(kind, kind)
             return members
 
-        return {"object_pairs_hook": translated}
+        return {"object_pairs_hook": translated} if ours else {}
 
 
 def read_names(file: Path | None) -> Names:
     """The names in a file of lines `ours = theirs`; none without a file. SettingError names each bad line."""
     theirs: dict[str, str] = {}
-    bad: list[str] = []
-    for number, line in _lines("ANALYTICS_UPSTREAM_NAMES", file):
+
+    def add(line: str) -> None:
         match = re.fullmatch(r"([\w-]+)\s*=\s*([\w-]+)", line)
         if not match:
-            bad.append(f"line {number}: {line[:80]!r} is not of the form ptoken = <word of upstream>")
-        elif match[1] not in NEUTRAL_WORDS:
-            bad.append(f"line {number}: {match[1]} is none of {', '.join(NEUTRAL_WORDS)}")
-        elif match[1] in theirs or match[2] in theirs.values():
-            bad.append(f"line {number}: {line[:80]!r} names a word that another line has")
-        else:
-            theirs[match[1]] = match[2]
-    _require_none("ANALYTICS_UPSTREAM_NAMES", file, bad)
+            raise ValueError("is not of the form ptoken = <word of upstream>")
+        if match[1] not in NEUTRAL_WORDS:
+            raise ValueError(f"names none of {', '.join(NEUTRAL_WORDS)}")
+        if match[1] in theirs or match[2] in theirs.values():
+            raise ValueError("names a word that another line has")
+        theirs[match[1]] = match[2]
+
+    _read_lines("ANALYTICS_UPSTREAM_NAMES", file, add)
     return Names(theirs)
 
 
@@ -60,18 +58,12 @@ def read_addresses(file: Path | None) -> tuple[str, ...]:
     """The addresses in a file, one a line, in lower case and without repeats; none without a file. SettingError names
     each bad line."""
     addresses: dict[str, None] = {}
-    bad: list[str] = []
-    for number, line in _lines("ANALYTICS_ADDRESSES_FILE", file):
-        try:
-            addresses[parse_address(line)] = None
-        except ValueError as error:
-            bad.append(f"line {number}: {line[:100]!r} {error}")
-    _require_none("ANALYTICS_ADDRESSES_FILE", file, bad)
+    _read_lines("ANALYTICS_ADDRESSES_FILE", file, lambda line: addresses.update({parse_address(line): None}))
     return tuple(addresses)
 
 
-def _lines(variable: str, file: Path | None) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, without comments, which begin with #, and empty lines."""
+def _read_lines(variable: str, file: Path | None, add: Callable[[str], None]) -> None:
+    """Add each line that is not empty, without its comment, which begins with #."""
     if file is None:
         return
     try:
@@ -79,12 +71,13 @@ def _lines(variable: str, file: Path | None) -> Iterator[tuple[int, str]]:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise SettingError(f"{variable}={file} cannot be read: {reason}.") from error
+    bad: list[str] = []
     for number, line in enumerate(lines, 1):
-        if content := line.partition("#")[0].strip():
-            yield number, content
-
-
-def _require_none(variable: str, file: Path | None, bad: list[str]) -> None:
+        try:
+            if content := line.partition("#")[0].strip():
+                add(content)
+        except ValueError as error:
+            bad.append(f"line {number}: {content[:100]!r} {error}")
     if bad:
         more = f"; and {len(bad) - 20} more lines" if len(bad) > 20 else ""
         raise SettingError(f"{variable}={file} is not usable: {'; '.join(bad[:20])}{more}.")

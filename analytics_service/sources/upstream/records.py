@@ -1,24 +1,13 @@
-"""Assets, prices, markets, routes, positions and the protocol token in upstream's answers."""
+"""Records of the domain in upstream's answers."""
 
 from decimal import Decimal
 
 from analytics_service.market.assets import Asset, split_id
 from analytics_service.market.kinds import Amount, Index, Rate
-from analytics_service.market.markets import (
-    CollateralConfig,
-    CollateralMarket,
-    DebtConfig,
-    DebtMarket,
-    GlobalConfig,
-    LendConfig,
-    LendMarket,
-    Market,
-)
+from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.positions import (
     Account,
-    Activity,
     Balance,
-    Holding,
     LendPosition,
     Position,
     Stake,
@@ -28,7 +17,7 @@ from analytics_service.market.positions import (
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Ptoken, StakingPool
 from analytics_service.market.rates import Rates
-from analytics_service.sources.upstream.client import Refused
+from analytics_service.sources.upstream.client import Refused, none_if
 from analytics_service.sources.upstream.fields import AnswerField, Names
 from analytics_service.sources.upstream.state import Asker, NoPast
 
@@ -46,50 +35,46 @@ _DEBT: Names = {"balance": ("balance", "balance_sum"), "shares": ("shares", "pri
 
 def read_assets(asker: Asker) -> list[Asset]:
     """Every asset."""
-    return list(asker.get_list("/assets").data.by_asset(_asset).values())
 
+    def asset(info: AnswerField) -> Asset:
+        group, key = split_id(info.asset_id())
+        return info["metadata"].record(Asset, info["classification"], names=_RECEIPT, group=group, group_key=key)
 
-def _asset(info: AnswerField) -> Asset:
-    group, key = split_id(info.asset_id())
-    return info["metadata"].record(Asset, info["classification"], names=_RECEIPT, group=group, group_key=key)
+    return list(asker.get("/assets").by_asset(asset).values())
 
 
 def read_prices(asker: Asker) -> list[Price]:
     """The price of every asset that has one."""
-    prices = asker.get_list("/assets/prices").data.by_asset(_price)
-    return [price for price in prices.values() if price]
-
-
-def _price(item: AnswerField) -> Price | None:
-    price = item["price"]
-    return price.record(Price, names=_PRICE, asset_id=item.asset_id()) if price.get("price") else None
+    prices = asker.get("/assets/prices").by_asset(lambda item: item["price"])
+    return [
+        price.record(Price, names=_PRICE, asset_id=asset_id) for asset_id, price in prices.items() if price.get("price")
+    ]
 
 
 def read_rates(asker: Asker) -> Rates:
     """The APR of each market."""
-    lend, debt = (asker.get_list(f"/markets/{side}").data.by_asset(_apr) for side in ("lend", "borrow/debts"))
-    return Rates(lend, debt)
 
+    def apr(market: AnswerField) -> Decimal:
+        rate: Decimal = market["rate"]["apr"].read(_APR, strict=False)
+        return rate
 
-def _apr(market: AnswerField) -> Decimal:
-    apr: Decimal = market["rate"]["apr"].read(_APR, strict=False)
-    return apr
+    return Rates(*(asker.get(f"/markets/{side}").by_asset(apr) for side in ("lend", "borrow/debts")))
 
 
 def read_markets(asker: Asker) -> list[Market]:
     """The markets of every asset that has any, in ascending order of asset id."""
-    overview, interest = asker.get("/markets").data, _interest(asker)
+    overview, interest = asker.get("/markets"), _interest(asker)
     lends = overview["lend"].by_asset(
         lambda market: market["state"].record(
-            LendMarket,
-            names=_LEND,
-            apr=_apr(market),
-            interest_paid=interest.get(market.asset_id()),
-            config=config.record(LendConfig) if (config := market.get("config")) else LendConfig(),
+            LendMarket, market["rate"], market, names=_LEND, interest_paid=interest.get(market.asset_id())
         )
     )
-    borrow = overview["borrow"]
-    collaterals, debts = borrow["collaterals"].by_asset(_collateral), borrow["debts"].by_asset(_debt)
+    collaterals = overview["borrow"]["collaterals"].by_asset(
+        lambda market: market["state"].record(CollateralMarket, market, names=_COLLATERAL)
+    )
+    debts = overview["borrow"]["debts"].by_asset(
+        lambda market: market["state"].record(DebtMarket, market["rate"], market, names=_DEBT)
+    )
     return [
         Market(asset_id, lends.get(asset_id), collaterals.get(asset_id), debts.get(asset_id))
         for asset_id in sorted({*lends, *collaterals, *debts})
@@ -99,34 +84,17 @@ def read_markets(asker: Asker) -> list[Market]:
 def _interest(asker: Asker) -> dict[str, int]:
     """The interest that was paid to lenders of each asset so far; nothing if upstream does not tell it."""
     try:
-        assets = asker.get(STATE).data["assets"]
+        state = none_if(Refused.lacks_path, asker.get, STATE)
     except NoPast:
         return {}
-    except Refused as error:
-        if error.lacks_path:
-            return {}
-        raise
-    return assets.by_asset(lambda item: item["lend_interest_paid"].read(_AMOUNT, strict=False))
-
-
-def _collateral(market: AnswerField) -> CollateralMarket:
-    config = market["config"].record(CollateralConfig)
-    return market["state"].record(CollateralMarket, names=_COLLATERAL, config=config)
-
-
-def _debt(market: AnswerField) -> DebtMarket:
-    config = market["config"].record(DebtConfig)
-    return market["state"].record(DebtMarket, names=_DEBT, apr=_apr(market), config=config)
-
-
-def read_config(asker: Asker) -> GlobalConfig:
-    """The rules for all borrowing."""
-    return asker.get("/markets/config").data.record(GlobalConfig, strict=True)
+    return (
+        state["assets"].by_asset(lambda item: item["lend_interest_paid"].read(_AMOUNT, strict=False)) if state else {}
+    )
 
 
 def read_ptoken(asker: Asker) -> Ptoken:
     """The protocol token with its staking pools."""
-    params, state, staking = (asker.get(f"/ptoken/{part}").data for part in ("params", "state", "staking"))
+    params, state, staking = (asker.get(f"/ptoken/{part}") for part in ("params", "state", "staking"))
     pools = [pool.record(StakingPool, pool["params"], pool["state"], strict=True) for pool in staking["pools"].items()]
     return params.record(Ptoken, state, staking["global_state"], strict=True, pools=tuple(pools))
 
@@ -145,14 +113,20 @@ def read_routes(address: str, data: AnswerField) -> SwapContract:
 def read_position(address: str, user: AnswerField) -> Position:
     """Everything that an address has, but for its unlock arrangements."""
     markets, staking = user["markets"], user["ptoken"]["staking"]
+    balances = [(item, item["values"]) for item in user["wallets"]["balances"].items()]
     return staking.record(
         Position,
         address=address,
-        accounts=tuple(_account(account) for account in markets["borrow"]["accounts"].items()),
+        accounts=tuple(account.record(Account) for account in markets["borrow"]["accounts"].items()),
         lends=tuple(
             pool.record(LendPosition, pool["receipt_amounts"]) for pool in markets["lend"]["asset_pools"].items()
         ),
-        wallet=tuple(_balances(user["wallets"]["balances"])),
+        # Balances of other kinds than known may lack an amount.
+        wallet=tuple(
+            item.record(Balance, values)
+            for item, values in balances
+            if values["kind"].text() == "known" or values.get("amount")
+        ),
         stakes=tuple(
             item.record(Stake, pool=pool["common"]["index"].read(_INDEX, strict=False))
             for pool in staking["pools"].items()
@@ -160,26 +134,3 @@ def read_position(address: str, user: AnswerField) -> Position:
         ),
         unbondings=tuple(item.record(Unbonding) for item in staking["unbonding"].items()),
     )
-
-
-def _account(account: AnswerField) -> Account:
-    collaterals, debts = (
-        tuple(item.record(Holding) for item in account[side].items()) for side in ("collaterals", "debts")
-    )
-    return account.record(Account, collaterals=collaterals, debts=debts)
-
-
-def _balances(balances: AnswerField) -> list[Balance]:
-    """The balances with an amount; kinds other than known may lack it."""
-    return [
-        item.record(Balance, item["values"])
-        for item in balances.items()
-        if item["values"]["kind"].text() == "known" or item["values"].get("amount")
-    ]
-
-
-def read_activity(asker: Asker) -> Activity:
-    """The number of users of the markets."""
-    state = asker.get(STATE).data
-    names = ("borrower_active", "borrower_account_active", "lender_active")
-    return Activity(*(state[name].whole() for name in names))

@@ -7,8 +7,8 @@ the addresses of that file for which upstream has routes.
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from functools import partial
 from typing import TypeVar
 
@@ -17,35 +17,36 @@ import httpx
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event, Totals
-from analytics_service.market.instants import instant, shown
-from analytics_service.market.kinds import Flag
+from analytics_service.market.events import Event, Sum, Totals
+from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.kinds import Flag, Usd
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, RiskTotals, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
-from analytics_service.sources.upstream import events, records, unlocks
-from analytics_service.sources.upstream.client import BOUNDS, CONNECTIONS, INTERVAL, Bounds, Client, Pace, Refused
+from analytics_service.sources.upstream import client, events, records, unlocks
+from analytics_service.sources.upstream.client import BOUNDS, INTERVAL, Bounds, Client, Pace, Refused, none_if
 from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
-from analytics_service.sources.upstream.history import (
-    Histories,
-    read_past_risk,
-    read_past_totals,
-    read_risk,
-    read_totals,
-)
-from analytics_service.sources.upstream.state import CATCH_UP, Asker, State
-from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, PRICES, History
+from analytics_service.sources.upstream.history import Histories, Values
+from analytics_service.sources.upstream.records import STATE
+from analytics_service.sources.upstream.state import CATCH_UP, Asker, NoPast, State
+from analytics_service.store.datasets import histories
 
 _T = TypeVar("_T")
 # How long definitions of assets stand for those of past instants, which upstream need not tell.
 _DEFINITIONS = timedelta(minutes=10)
-_PATH_UNKNOWN = "path_unknown"
 # Addresses that are asked for together.
 _ADDRESSES = 100
+_RISK = (
+    histories.DEBT_AT_RISK,
+    histories.ACCOUNTS_AT_RISK,
+    histories.LIQUIDATABLE_DEBT,
+    histories.BAD_DEBT,
+)
+_USD = Usd()
 
 
 def _now() -> datetime:
@@ -60,6 +61,7 @@ class UpstreamSource(Source):
     """
 
     at_ends = True
+    spec = ""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class UpstreamSource(Source):
         wait: Callable[[float], bool | None] | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        self._spec = spec
+        self.spec = spec
         self._addresses = read_addresses(settings.addresses_file)
         self._stop = threading.Event()
         pace = Pace(interval, wait or self._stop.wait)
@@ -84,19 +86,10 @@ class UpstreamSource(Source):
         self._definitions: tuple[datetime, list[Asset]] | None = None
 
     @property
-    def spec(self) -> str:
-        """The URL."""
-        return self._spec
-
-    @property
     def simulated(self) -> bool:
         """Whether upstream says that its data is simulated. One that does not tell is taken to be real."""
-        try:
-            told = self._client.get("/status/health").data.get("simulated")
-        except Refused as error:
-            if error.lacks_path:
-                return False
-            raise
+        health = none_if(Refused.lacks_path, self._client.get, "/status/health")
+        told = health.data.get("simulated") if health else None
         return told is not None and bool(told.read(Flag()))
 
     def hurry(self) -> None:
@@ -121,37 +114,58 @@ class UpstreamSource(Source):
         """The oracle's prices; of the past, those as of the instant, which then counts as that of the observation."""
         if self._state.is_recent(at):
             return self._state.read("prices", at, records.read_prices)
-        return [Price(asset_id, at, usd) for asset_id, usd in self._past(PRICES, at).items()]
+        return [Price(asset_id, at, usd) for asset_id, usd in self._past(histories.PRICES, at).items()]
 
     def rates(self, at: datetime) -> Rates:
-        """The APRs of all markets."""
         if self._state.is_recent(at):
             return self._state.read("markets", at, records.read_rates)
-        return Rates(self._past(LEND_RATES, at), self._past(BORROW_RATES, at))
+        return Rates(self._past(histories.LEND_RATES, at), self._past(histories.BORROW_RATES, at))
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        """The markets of the overview."""
         return self._state.read("markets", at, records.read_markets)
 
     def config(self, at: datetime) -> GlobalConfig:
-        """The rules for all borrowing."""
-        return self._state.read("markets", at, records.read_config)
+        return self._state.read(
+            "markets", at, lambda asker: asker.get("/markets/config").record(GlobalConfig, strict=True)
+        )
 
     def totals(self, at: datetime) -> Totals:
-        """The sums over all users."""
-        if self._state.is_recent(at):
-            return self._state.read("loans", at, lambda asker: read_totals(asker, self._histories, at))
-        return read_past_totals(self._state.asker("loans", at), self._histories, at)
+        """The sums over all users: from the newest state, and of the past from histories. Flash loans, which have no
+        history, are unknown if upstream does not tell its past state."""
+
+        def read(asker: Asker) -> Totals:
+            is_recent = self._state.is_recent(at)
+            try:
+                state = asker.get(STATE)
+            except NoPast:
+                if is_recent:
+                    raise
+                state = None
+            then = _newest(asker, at) if is_recent else at
+            return Totals(
+                _loans(state) if is_recent and state else self._histories.sum(histories.LOANS, at),
+                # An extension.
+                none_if(Refused.lacks_path, self._histories.sum, histories.LIQUIDATIONS, then),
+                state["flash_loan_volume_total"].read(_USD) if state else None,
+            )
+
+        return self._state.read("loans", at, read)
 
     def activity(self, at: datetime) -> Activity:
-        """The number of all users."""
-        return self._state.read("positions", at, records.read_activity)
+        return self._state.read("positions", at, lambda asker: asker.get(STATE).record(Activity, strict=True))
 
     def risk(self, at: datetime) -> RiskTotals:
-        """The risk of all borrow accounts, from the histories of it."""
-        if self._state.is_recent(at):
-            return self._state.read("positions", at, lambda asker: read_risk(asker, self._histories, at))
-        return read_past_risk(self._histories, at)
+        """The risk of all borrow accounts, as far as upstream has histories of it, which are an extension."""
+
+        def read(asker: Asker) -> RiskTotals:
+            if self._state.is_recent(at):
+                with suppress(NoPast):
+                    asker.get(STATE)
+            then = _newest(asker, at)
+            totals = (none_if(Refused.lacks_path, self._histories.total, history, then) for history in _RISK)
+            return RiskTotals(*totals)
+
+        return self._state.read("positions", at, read)
 
     def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """The events of followed addresses."""
@@ -170,41 +184,54 @@ class UpstreamSource(Source):
         return newest
 
     def ptoken(self, at: datetime) -> Ptoken:
-        """The protocol token."""
         return self._state.read("ptoken", at, records.read_ptoken)
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """The arrangements of followed addresses, and stand-ins for all; see unlocks.py."""
-        return self._state.read("ptoken", at, lambda asker: list(self._arrangements(asker, at)))
+
+        def read(asker: Asker) -> list[Arrangement]:
+            def own(address: str) -> list[Arrangement]:
+                answer = none_if(Refused.lacks_any, asker.get, f"/users/{address}/ptoken/unlocks")
+                return [*unlocks.read_arrangements(address, answer, at)] if answer else []
+
+            stand_ins = unlocks.read_groups(asker.get("/analytics/ptoken/unlocks-distribution"), at)
+            return [*stand_ins, *(arrangement for listed in self._each(own) for arrangement in listed)]
+
+        return self._state.read("ptoken", at, read)
 
     def positions(self, at: datetime) -> Iterator[Position]:
         """The positions of followed addresses. SourceError if upstream completes a snapshot meanwhile."""
-        asker = self._state.asker("positions", at)
-        for position in self._each(partial(_position, asker), asker):
+        asker = Asker(self._state, "positions", at)
+
+        def position(address: str) -> Position | None:
+            user = none_if(Refused.lacks_entity, asker.get, f"/users/{address}/user")
+            return records.read_position(address, user) if user else None
+
+        for found in self._each(position, asker):
             if len(asker.snapshots) > 1 and asker.sends_at:
-                raise SourceError(f"{self._spec} has completed positions while they were read, as of {shown(at)}.")
-            if position is not None:
-                yield position
+                raise SourceError(f"{self.spec} has completed positions while they were read, as of {shown(at)}.")
+            if found is not None:
+                yield found
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """Those of the addresses that have routes."""
-        asker = self._state.asker("routes", at)
-        return [contract for contract in self._each(partial(_contract, asker), asker) if contract is not None]
+        asker = Asker(self._state, "routes", at)
 
-    def _past(self, history: History, at: datetime) -> dict[str, Decimal]:
+        def contract(address: str) -> SwapContract | None:
+            routes = none_if(Refused.lacks_entity, partial(asker.get, "/swap/routes/all", contract_address=address))
+            return records.read_routes(address, routes) if routes else None
+
+        return [found for found in self._each(contract, asker) if found is not None]
+
+    def _past(self, history: histories.History, at: datetime) -> Values:
         assert history.by_asset
-        return dict(self._histories.values(history.by_asset.path, at))
+        return self._histories.values(history.by_asset.path, at)
 
     def _newest_loans(self) -> datetime | None:
         if not self._addresses:
             return None
         newest = self._client.get(f"/users/{self._addresses[0]}/tx-history", limit=1).as_of.get("loans")
         return None if newest is None else instant(newest)
-
-    def _arrangements(self, asker: Asker, at: datetime) -> Iterator[Arrangement]:
-        yield from unlocks.read_groups(asker.get("/analytics/ptoken/unlocks-distribution").data, at)
-        for listed in self._each(partial(_own_arrangements, asker, at=at)):
-            yield from listed
 
     def _each(self, ask: Callable[[str], _T], asker: Asker | None = None) -> Iterator[_T]:
         """What is read for each followed address, in their order, for some of them at the same time."""
@@ -214,36 +241,16 @@ class UpstreamSource(Source):
             yield ask(addresses[0])
             addresses = addresses[1:]
         for first in range(0, len(addresses), _ADDRESSES):
-            with ThreadPoolExecutor(CONNECTIONS, "upstream") as pool:
+            with ThreadPoolExecutor(client.CONNECTIONS, "upstream") as pool:
                 yield from pool.map(ask, addresses[first : first + _ADDRESSES])
 
 
-def _position(asker: Asker, address: str) -> Position | None:
-    """The position of an address; None if upstream does not know the address."""
-    user = _unless_unknown(lambda: asker.get(f"/users/{address}/user").data)
-    return None if user is None else records.read_position(address, user)
+def _newest(asker: Asker, at: datetime) -> datetime:
+    """The newest instant up to another for which histories have values: they have none after upstream's snapshot."""
+    return instant(max(asker.snapshots, default=unix_second(at)))
 
 
-def _contract(asker: Asker, address: str) -> SwapContract | None:
-    """The swap contract of an address; None if there is none."""
-    routes = _unless_unknown(lambda: asker.get_list("/swap/routes/all", contract_address=address).data)
-    return None if routes is None else records.read_routes(address, routes)
-
-
-def _own_arrangements(asker: Asker, address: str, at: datetime) -> list[Arrangement]:
-    # The path is an extension.
-    own = _unless_unknown(lambda: asker.get(f"/users/{address}/ptoken/unlocks").data, _PATH_UNKNOWN)
-    return [] if own is None else list(unlocks.read_arrangements(address, own, at))
-
-
-def _unless_unknown(ask: Callable[[], AnswerField], *kinds: str) -> AnswerField | None:
-    """The answer; None if upstream says that there is nothing, or that there cannot be, or has an error of other kinds.
-
-    A 404 of its proxy, or for a path that is not there, does not say that.
-    """
-    try:
-        return ask()
-    except Refused as error:
-        if error.status in (400, 404) and (error.kind not in ("", _PATH_UNKNOWN) or error.kind in kinds):
-            return None
-        raise
+def _loans(state: AnswerField) -> Sum:
+    loans = state["loans_originated"]
+    by_asset = loans["breakdown"].by_asset(lambda item: item["value"].read(_USD))
+    return Sum(loans["total_value"].read(_USD), by_asset)

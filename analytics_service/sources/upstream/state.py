@@ -12,6 +12,7 @@ from typing import TypeVar
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import shown, unix_second
 from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
+from analytics_service.sources.upstream.fields import AnswerField
 
 _T = TypeVar("_T")
 # How old an instant may be for which the newest state of upstream stands in.
@@ -27,38 +28,58 @@ class NoPast(SourceError):
     """Upstream does not tell its state as of an instant of the past."""
 
 
+class State:
+    """Reads families of a deployment as of instants."""
+
+    def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
+        self.client = client
+        self.takes_at = True
+        self._now = now
+
+    def is_recent(self, at: datetime) -> bool:
+        """Whether upstream's newest state may stand for that of an instant."""
+        return self._now() - at <= _RECENT
+
+    def read(self, family: str, at: datetime, read: "Callable[[Asker], _T]") -> _T:
+        """What `read` makes from answers that are all from the same snapshot. If upstream completes one meanwhile, it
+        is called again."""
+        for _ in range(3):
+            asker = Asker(self, family, at)
+            result = read(asker)
+            if len(asker.snapshots) <= 1:
+                return result
+        raise SourceError(
+            f"{self.client.url} completes snapshots of {family} faster than one can be read, as of {shown(at)}."
+        )
+
+
 class Asker:
     """Asks for the state of a family as of an instant. `snapshots` are those (unix s) that the answers are from."""
 
-    def __init__(self, client: Client, family: str, at: datetime, *, is_recent: bool, sends_at: bool) -> None:
+    def __init__(self, state: State, family: str, at: datetime) -> None:
         self.snapshots: set[int] = set()
-        self.sends_at = sends_at
-        self._client = client
+        self.is_recent = state.is_recent(at)
+        self.sends_at = state.takes_at or not self.is_recent
+        self._state, self._client = state, state.client
         self._family = family
         self._at = unix_second(at)
-        self._is_recent = is_recent
-        self._pauses = iter(CATCH_UP if is_recent else ())
+        self._pauses = iter(CATCH_UP if self.is_recent else ())
 
-    def get(self, path: str, **params: str | int) -> UpstreamAnswer:
-        """The answer of a path. The first call waits some seconds for upstream's snapshot of the instant."""
+    def get(self, path: str, **params: str | int) -> AnswerField:
+        """The payload of a path. The first call waits some seconds for upstream's snapshot of the instant. SourceError
+        for a list that has not as many items as it says."""
         answer = self._ask(path, params)
         while self._is_late(answer) and (pause := next(self._pauses, None)):
             self._client.pace.pause(pause)
             answer = self._ask(path, params)
         self._pauses = iter(())
         self.snapshots |= {answer.as_of[self._family]} if self._family in answer.as_of else set()
-        return answer
-
-    def get_list(self, path: str, **params: str | int) -> UpstreamAnswer:
-        """The answer of a path whose payload is a complete list. SourceError unless it has as many items as it says."""
-        answer = self.get(path, **params)
-        if answer.count is not None and answer.count.whole() != len(answer.data.items()):
-            raise answer.count.error(f"is not the number of items, {len(answer.data.items())}")
-        return answer
+        if answer.count is not None and answer.count.whole() != len(items := answer.data.items()):
+            raise answer.count.error(f"is not the number of items, {len(items)}")
+        return answer.data
 
     def _is_late(self, answer: UpstreamAnswer) -> bool:
-        behind = self._at - answer.as_of.get(self._family, self._at)
-        return 0 < behind <= _STANDS_STILL
+        return 0 < self._at - answer.as_of.get(self._family, self._at) <= _STANDS_STILL
 
     def _ask(self, path: str, params: dict[str, str | int]) -> UpstreamAnswer:
         if not self.sends_at:
@@ -70,41 +91,9 @@ class Asker:
                 raise NoPast(str(error)) from error
             if error.status != 400:
                 raise
-            if not self._is_recent:
+            if not self.is_recent:
                 raise NoPast(f"{self._client.url} tells no past of {self._family}: {error}") from error
             answer = self._client.get(path, **params)
             # A value that is refused, such as an instant ahead of upstream's clock, is no reason to ask without it.
-            self.sends_at = error.kind == "query_parameter_invalid"
+            self._state.takes_at = self.sends_at = error.kind == "query_parameter_invalid"
             return answer
-
-
-class State:
-    """Reads families of a deployment as of instants."""
-
-    def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
-        self._client = client
-        self._now = now
-        self._takes_at = True
-
-    def is_recent(self, at: datetime) -> bool:
-        """Whether upstream's newest state may stand for that of an instant."""
-        return self._now() - at <= _RECENT
-
-    def asker(self, family: str, at: datetime) -> Asker:
-        """Asks for a family as of an instant."""
-        is_recent = self.is_recent(at)
-        sends_at = self._takes_at or not is_recent
-        return Asker(self._client, family, at, is_recent=is_recent, sends_at=sends_at)
-
-    def read(self, family: str, at: datetime, read: Callable[[Asker], _T]) -> _T:
-        """What `read` makes from answers that are all from the same snapshot. If upstream completes one meanwhile, it
-        is called again."""
-        for _ in range(3):
-            asker = self.asker(family, at)
-            result = read(asker)
-            self._takes_at = self._takes_at and asker.sends_at
-            if len(asker.snapshots) <= 1:
-                return result
-        raise SourceError(
-            f"{self._client.url} completes snapshots of {family} faster than one can be read, as of {shown(at)}."
-        )

@@ -22,6 +22,13 @@ _DAY = timedelta(days=1)
 _CLASS, _FLAG = Word(of=MemberClass), Flag()
 # What the interface does not tell of arrangements of single addresses.
 _UNTOLD: dict[str, Any] = {"member_class": None, "reclaimed_at": None, "staked": 0, "held": 0}
+# What stand-ins have unless it is stated: a lump sum of which nothing was done.
+_BARE: dict[str, Any] = {
+    **dict.fromkeys(("ends_at", "expires_at", "last_claimed_at", "reclaimed_at")),
+    "kind": ScheduleKind.LUMP_SUM,
+    "claimed": 0,
+    "admin": "",
+}
 
 
 def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement]:
@@ -30,6 +37,9 @@ def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement
     What is claimable has unlocked. What else has unlocked is counted as claimed, as far as that goes, then as expired,
     then as reclaimed; any other choice would have the same sums.
     """
+    # Nothing is left to expire or to reclaim of what can be claimed, so both happen before it begins.
+    begun, ahead, before = at - _DAY, at + _DAY, at - 2 * _DAY
+    ends: dict[str, dict[str, Any]] = {"expired": {"expires_at": before}, "reclaimed": {"reclaimed_at": before}}
     for group in distribution["groups"].items():
         amount, unlocked = group["amount"].whole(), group["amount_unlocked"].whole()
         claimable = group["amount_claimable"].whole()
@@ -39,36 +49,23 @@ def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement
             raise group["amount"].error("is less than the sum of its parts")
         if not 0 <= free <= sum(used.values()):
             raise group["amount_unlocked"].error("contradicts the other amounts")
-        # Nothing is left to expire or to reclaim of what can be claimed, so both happen before it begins.
-        begun, ahead, before = at - _DAY, at + _DAY, at - 2 * _DAY
         parts: list[tuple[int, datetime, dict[str, Any]]] = [(claimable, begun, {}), (untouched, ahead, {})]
         for use, whole in used.items():
             first = min(free, whole)
             free -= first
-            for size, begins_at in ((first, begun), (whole - first, ahead)):
-                ends: dict[str, Any] = {"expired": {"expires_at": before}, "reclaimed": {"reclaimed_at": before}}
-                parts.append((size, begins_at, ends.get(use, {"claimed": size})))
+            parts += [
+                (size, begins_at, ends.get(use, {"claimed": size}))
+                for size, begins_at in ((first, begun), (whole - first, ahead))
+            ]
         member_class = group["member_class"].read(_CLASS)
-        bare = Arrangement(
-            f"{STAND_IN}{member_class}",
-            0,
-            member_class,
-            ScheduleKind.LUMP_SUM,
-            amount=0,
-            claimed=0,
-            begins_at=begun,
-            ends_at=None,
-            expires_at=None,
-            last_claimed_at=None,
-            admin="",
-            reclaimed_at=None,
-            staked=group["amount_staked"].whole(),
-            held=group["amount_held"].whole(),
-        )
+        staked, held = group["amount_staked"].whole(), group["amount_held"].whole()
         for index, (size, begins_at, use_of) in enumerate(parts):
             # The first stands even for a group without arrangements, whose members may stake and hold.
             if size or index == 0:
-                yield replace(bare, index=index, amount=size, begins_at=begins_at, **use_of)
+                fields = {**_BARE, "staked": staked, "held": held, **use_of}
+                yield Arrangement(
+                    f"{STAND_IN}{member_class}", index, member_class, amount=size, begins_at=begins_at, **fields
+                )
 
 
 def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Iterator[Arrangement]:
