@@ -306,22 +306,27 @@ def test_without_that_file_a_kind_with_the_brand_is_an_error() -> None:
         source.assets(AT)
 
 
-def test_bad_lines_of_the_files_are_all_named(tmp_path: Path) -> None:
-    names = names_file(tmp_path, "ptoken nept\n\nbrand = x\nptoken = a\nhnative = a\n")
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("ptoken nept", "is not of the form ptoken = <word of upstream>"),
+        ("brand = x", "names none of ptoken, hnative, protocol_receipt_asset, protocol_receipt_token"),
+        ("hnative = a", "names a word that another line has"),
+    ],
+)
+def test_a_bad_line_of_names_is_told(line: str, problem: str, tmp_path: Path) -> None:
+    names = names_file(tmp_path, f"# note\nptoken = a\n{line}\n")
     with pytest.raises(SettingError) as error:
         Deployment().source(upstream_names=names)
-    assert str(error.value) == (
-        f"ANALYTICS_UPSTREAM_NAMES={names} is not usable: "
-        "line 1: 'ptoken nept' is not of the form ptoken = <word of upstream>; "
-        "line 3: 'brand = x' names none of ptoken, hnative, protocol_receipt_asset, protocol_receipt_token; "
-        "line 5: 'hnative = a' names a word that another line has."
-    )
+    assert str(error.value) == f"ANALYTICS_UPSTREAM_NAMES={names}, line 3: {line!r} {problem}."
+
+
+def test_a_bad_line_of_addresses_is_told(tmp_path: Path) -> None:
     with pytest.raises(SettingError) as error:
-        Deployment().following(tmp_path, ALICE, "0x1", "# note", BOB + "c")
-    reason = "must be bech32 with a valid checksum, or 0x and 40 hex digits"
+        Deployment().following(tmp_path, ALICE, "# note", BOB + "c")
     assert str(error.value) == (
-        f"ANALYTICS_ADDRESSES_FILE={tmp_path / 'addresses'} is not usable: "
-        f"line 2: '0x1' {reason}; line 4: '{BOB}c' {reason}."
+        f"ANALYTICS_ADDRESSES_FILE={tmp_path / 'addresses'}, line 3: '{BOB}c' must be bech32 with a valid checksum, or "
+        "0x and 40 hex digits."
     )
     with pytest.raises(SettingError, match=r"ANALYTICS_ADDRESSES_FILE=.*/none cannot be read: No such file or dir"):
         Deployment().source(addresses_file=tmp_path / "none")
@@ -357,7 +362,7 @@ def series(**values: Any) -> Callable[[dict[str, str]], Any]:
         listed = [
             {"asset": spec(f"native;{name}"), "points": [{**point, "v": value}]} for name, value in values.items()
         ]
-        return {"series": listed, "pagination": {"interval_count": 1, "next_offset": None}}
+        return {"series": listed}
 
     return page
 
@@ -365,7 +370,7 @@ def series(**values: Any) -> Callable[[dict[str, str]], Any]:
 def total(value: Any) -> Callable[[dict[str, str]], Any]:
     def page(query: dict[str, str]) -> Any:
         points = [{"t": int(query["start"]) // 3600 * 3600, "v": value}]
-        return {"points": points, "pagination": {"interval_count": 1, "next_offset": None}}
+        return {"points": points}
 
     return page
 

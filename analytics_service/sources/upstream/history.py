@@ -65,19 +65,18 @@ class Histories:
         """The values of `count` hourly buckets from a second on, each of which must come exactly once, at its place. If
         that second is not the start of a bucket, it may begin some seconds `early`."""
         buckets: list[Values] = []
-        ids: set[str] | None = None
-        while len(buckets) < count:
+        while (rest := count - len(buckets)) > 0:
             offset = len(buckets)
             answer = self._ask(path, start=start, end=start + count * HOUR - 1 - early, offset=offset)
-            series, size = _series(answer.data), _page_size(answer, offset, count)
-            if ids is not None and series.keys() != ids:
-                raise answer.data.error("has other series than the page before")
-            ids = set(series)
+            series = _series(answer.data)
+            size = max(map(len, series.values()), default=rest)
+            if not 0 < size <= rest:
+                raise answer.data.error(f"has {size} buckets after the first {offset} of {count}")
             page: list[dict[str, Decimal]] = [{} for _ in range(size)]
             for asset_id, points in series.items():
-                if len(listed := points.items()) != size:
-                    raise points.error(f"has {len(listed)} points instead of {size}")
-                for index, point in enumerate(listed):
+                if len(points) != size:
+                    raise answer.data.error(f"has {len(points)} points of {asset_id}, and {size} of another series")
+                for index, point in enumerate(points):
                     expected = start + (offset + index) * HOUR
                     if not 0 <= expected - unix_second(point["t"].read(_TIME)) <= early:
                         raise point["t"].error(f"is not the start of bucket {offset + index}, {expected}")
@@ -97,19 +96,7 @@ class Histories:
             return answer
 
 
-def _series(data: AnswerField) -> dict[str, AnswerField]:
+def _series(data: AnswerField) -> dict[str, list[AnswerField]]:
     """The points of each series by asset id; of a single series under TOTAL."""
     listed = data.get("series")
-    return {TOTAL: data["points"]} if listed is None else listed.by_asset(lambda item: item["points"])
-
-
-def _page_size(answer: UpstreamAnswer, offset: int, count: int) -> int:
-    """The number of buckets of a page, by its pagination, which must go on where the page ends."""
-    pagination = answer.data["pagination"]
-    total, following = pagination["interval_count"], pagination.get("next_offset")
-    if total.whole() != count:
-        raise total.error(f"is not the number of hours that were asked for, {count}")
-    end = count if following is None else following.whole()
-    if following is not None and not offset < end < count:
-        raise following.error(f"is not the offset of a page between {offset} and {count}")
-    return end - offset
+    return {TOTAL: data["points"].items()} if listed is None else listed.by_asset(lambda item: item["points"].items())
