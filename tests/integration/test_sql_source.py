@@ -323,7 +323,11 @@ def test_views_that_are_not_as_they_must_be_are_refused_when_the_source_is_opene
             "lend_apr .* is no column of the view: there must be a value, because",
         ),
         ("position", "'a' AS address, 'loan' AS kind, 5 AS amount", "kind of a is 'loan': it must be one of"),
-        ("position", "'a' AS address, 'unbonding' AS kind, 5 AS amount", "until .* there must be a value where kind"),
+        (
+            "position",
+            "'a' AS address, 'unbonding' AS kind, 5 AS amount",
+            "until .* there must be a value, because kind is unbonding",
+        ),
     ],
 )
 def test_every_rule_of_a_row_is_kept(view: str, row: str, message: str, views: Views) -> None:

@@ -48,7 +48,6 @@ class SourceView:
     moves: bool = False
 
     def default(self, column: str) -> Default:
-        """What a column has where there is no value."""
         if column == "observed_at":
             return _NOW if self.moves else _AT
         return self.defaults.get(column, _NULL if self.columns[column].nullable else REQUIRED)
@@ -66,10 +65,14 @@ def _missing(_: Mapping[str, Any]) -> None:
     raise ValueError("there must be a value")
 
 
+def _null(words: str) -> Default:
+    return Default(words, lambda _: None)
+
+
 REQUIRED = Default("Required", _missing)
-_NULL = Default("Default: null", lambda _: None)
-_AT = Default("Without it, all rows hold at every instant", lambda _: None)
-_NOW = Default("Without it, all rows are those of now, and there is no past", lambda _: None)
+_NULL = _null("Default: null")
+_AT = _null("Without it, all rows hold at every instant")
+_NOW = _null("Without it, all rows are those of now, and there is no past")
 
 
 def _plain(value: Any) -> Default:
@@ -83,15 +86,12 @@ def _same_as(name: str) -> Default:
 
 def _needed(name: str, value: str | None = None) -> Default:
     """The default of a column that needs a value where another has one, or has a certain one."""
-    which = f"where {name} is {value}"
 
     def default(row: Mapping[str, Any]) -> None:
-        if value is None and row.get(name) is not None:
-            raise ValueError(f"there must be a value, because there is one of {name}")
-        if value is not None and row.get(name) == value:
-            raise ValueError(f"there must be a value {which}")
+        if row.get(name) is not None and value in (None, row[name]):
+            raise ValueError(f"there must be a value, because {name} is {row[name]}")
 
-    return Default(f"Required {which if value else f'with {name}'}", default)
+    return Default(f"Required where {name} is {value}" if value else f"Required with {name}", default)
 
 
 _OBSERVED_AT = {"observed_at": Time("Instant from which the row holds, until the next one")}
@@ -118,19 +118,16 @@ def _market_view() -> SourceView:
         kinds = {column_of(market, name): kind for name, kind in columns_of(record).items()}
         columns |= kinds
         defaults |= {name: _needed(amount) for name, kind in kinds.items() if not kind.nullable}
-        defaults[amount] = Default(f"Null: no {market} market", lambda _: None)
+        defaults[amount] = _null(f"Null: no {market} market")
+    zero = ("min_discount", "max_discount", "interest_fee", "utilization_accumulator")
     defaults |= {
+        **dict.fromkeys(("collateral_enabled", "debt_enabled"), _plain(True)),
+        **dict.fromkeys(zero, _plain(_ZERO)),
+        "borrow_halt_utilization": _plain(_ONE),
         "lend_receipt_supply": _same_as("lend_principal"),
         "collateral_shares": _same_as("collateral_balance"),
-        "collateral_enabled": _plain(True),
-        "min_discount": _plain(_ZERO),
-        "max_discount": _plain(_ZERO),
         "debt_shares": _same_as("debt_balance"),
-        "debt_enabled": _plain(True),
-        "borrow_halt_utilization": _plain(_ONE),
-        "interest_fee": _plain(_ZERO),
         "time_last_distributed_interest": _same_as("observed_at"),
-        "utilization_accumulator": _plain(_ZERO),
     }
     return SourceView("source_market", columns, defaults, query="source_newest", key=("asset_id",), moves=True)
 
