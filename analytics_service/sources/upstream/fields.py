@@ -127,12 +127,15 @@ class AnswerField:
                 is_null = field is None and declared.nullable
                 values[name] = None if is_null else (field or self[members[0]]).read(declared, strict=strict)
             elif isinstance(declared, tuple):
-                items = (field or self[name]).items()
-                values[name] = tuple(item.record(declared[0], strict=strict) for item in items)
+                values[name] = (field or self[name]).records(declared[0], strict=strict)
             # A record that is not there has its default, if it has one.
             elif field or name not in _defaults(of):
                 values[name] = (field or places[-1][name]).record(declared, strict=strict)
         return of(**values)
+
+    def records(self, of: Callable[..., _R], *groups: str, strict: bool = False) -> tuple[_R, ...]:
+        """A record of each item, with the members of some objects within it."""
+        return tuple(item.record(of, *map(item.__getitem__, groups), strict=strict) for item in self.items())
 
     def error(self, problem: str) -> SourceError:
         """An error that says what is wrong with this field."""

@@ -1,6 +1,8 @@
 """Records of the domain in upstream's answers."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any, TypeVar
 
 from analytics_service.market.assets import Asset, split_id
 from analytics_service.market.kinds import Amount, Index, Rate
@@ -21,6 +23,7 @@ from analytics_service.sources.upstream.client import Refused, none_if
 from analytics_service.sources.upstream.fields import AnswerField, Names
 from analytics_service.sources.upstream.state import Asker, NoPast
 
+_R = TypeVar("_R")
 # Where the sums over all users are.
 STATE = "/analytics/market/state"
 _AMOUNT, _APR, _INDEX = Amount(), Rate(), Index()
@@ -64,21 +67,20 @@ def read_rates(asker: Asker) -> Rates:
 def read_markets(asker: Asker) -> list[Market]:
     """The markets of every asset that has any, in ascending order of asset id."""
     overview, interest = asker.get("/markets"), _interest(asker)
+    borrow = overview["borrow"]
     lends = overview["lend"].by_asset(
-        lambda market: market["state"].record(
-            LendMarket, market["rate"], market, names=_LEND, interest_paid=interest.get(market.asset_id())
-        )
+        lambda item: _market(item, LendMarket, _LEND, interest_paid=interest.get(item.asset_id()))
     )
-    collaterals = overview["borrow"]["collaterals"].by_asset(
-        lambda market: market["state"].record(CollateralMarket, market, names=_COLLATERAL)
-    )
-    debts = overview["borrow"]["debts"].by_asset(
-        lambda market: market["state"].record(DebtMarket, market["rate"], market, names=_DEBT)
-    )
+    collaterals = borrow["collaterals"].by_asset(lambda item: _market(item, CollateralMarket, _COLLATERAL))
+    debts = borrow["debts"].by_asset(lambda item: _market(item, DebtMarket, _DEBT))
     return [
         Market(asset_id, lends.get(asset_id), collaterals.get(asset_id), debts.get(asset_id))
         for asset_id in sorted({*lends, *collaterals, *debts})
     ]
+
+
+def _market(item: AnswerField, of: Callable[..., _R], names: Names, **values: Any) -> _R:
+    return item["state"].record(of, item.get("rate"), item, names=names, **values)
 
 
 def _interest(asker: Asker) -> dict[str, int]:
@@ -95,8 +97,8 @@ def _interest(asker: Asker) -> dict[str, int]:
 def read_ptoken(asker: Asker) -> Ptoken:
     """The protocol token with its staking pools."""
     params, state, staking = (asker.get(f"/ptoken/{part}") for part in ("params", "state", "staking"))
-    pools = [pool.record(StakingPool, pool["params"], pool["state"], strict=True) for pool in staking["pools"].items()]
-    return params.record(Ptoken, state, staking["global_state"], strict=True, pools=tuple(pools))
+    pools = staking["pools"].records(StakingPool, "params", "state", strict=True)
+    return params.record(Ptoken, state, staking["global_state"], strict=True, pools=pools)
 
 
 def read_routes(address: str, data: AnswerField) -> SwapContract:
@@ -117,10 +119,8 @@ def read_position(address: str, user: AnswerField) -> Position:
     return staking.record(
         Position,
         address=address,
-        accounts=tuple(account.record(Account) for account in markets["borrow"]["accounts"].items()),
-        lends=tuple(
-            pool.record(LendPosition, pool["receipt_amounts"]) for pool in markets["lend"]["asset_pools"].items()
-        ),
+        accounts=markets["borrow"]["accounts"].records(Account),
+        lends=markets["lend"]["asset_pools"].records(LendPosition, "receipt_amounts"),
         # Balances of other kinds than known may lack an amount.
         wallet=tuple(
             item.record(Balance, values)
@@ -132,5 +132,5 @@ def read_position(address: str, user: AnswerField) -> Position:
             for pool in staking["pools"].items()
             for item in pool["contents"].items()
         ),
-        unbondings=tuple(item.record(Unbonding) for item in staking["unbonding"].items()),
+        unbondings=staking["unbonding"].records(Unbonding),
     )
