@@ -22,10 +22,10 @@ from analytics_service.sources.registry import origin_of
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
 from analytics_service.store.commits import Appended, Beginning, Commit, Taking, begin, commit, gone, rows_of
-from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.events import EVENTS, changes_frame
 from analytics_service.store.datasets.observations import KEY, OBSERVATIONS, read_observed_at, with_known
 from analytics_service.store.datasets.positions import known_in_part, read_activity
-from analytics_service.store.datasets.sums import SumChanges, changed_sums, settled_before
+from analytics_service.store.datasets.sums import SumChanges, changed_sums, settled_before, summed_seconds
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
 from jobs import loans, markets, positions
 from jobs.registry import Job
@@ -108,14 +108,13 @@ def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     instants = [instant(portion.until)]
     batch = Batch("loans", with_canonical_ids(source, store, instants[0]), store, instants, None)
     with batch.left_out:
-        changes = loans.compare_again(batch, portion.since, portion.until)
-    if not (changes.now or changes.before):
+        _, changes = loans.compare(batch, portion.since + 1, portion.until + 1, portion.until)
+    if not (changes.before or changes.after):
         return
     with rewrite.staging(store, "loans", None, what="backfill") as staged:
-        if seconds := changes.seconds:
-            before = settled_before(store, min(seconds))
-            _stage(staged, changed_sums(store, before, changes.summed, without=changes.unsummed))
-        staged.insert(EVENTS, versioned(changes.frame(), staged.version))
+        if seconds := summed_seconds(changes):
+            _stage(staged, changed_sums(store, settled_before(store, min(seconds)), changes))
+        staged.insert(EVENTS, versioned(changes_frame(changes), staged.version))
         rewrite.publish(store, staged, [])
 
 

@@ -28,7 +28,7 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
     FILES have columns of the view `events`: time, action, address, asset_id or symbol, amount_denom or units, and
     perhaps usd, price, tx_hash, id, leg, account_index, contract and destination. Sums of loans and liquidations and
     the histories of addresses follow. Without usd, the price at its time values an event. An event that is known, by
-    its id or its content, changes nothing. Example:
+    its id or its content, is counted as changed if its values differ. Example:
 
     \b
         analytics-service import events loans.csv --assets assets.csv
@@ -55,8 +55,8 @@ def _described(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
         yield f"Of unknown USD value, because there is no price at their time: {unknown:,}"
     yield "First events as stored:"
     yield from (f"  {_shown(event, content.symbols[event.asset_id])}" for event in events[:_FIRST])
-    new = reader.read - content.known - reader.empty - reader.rejected
-    counts = f"{new:,} new, {content.known:,} known, {reader.rejected:,} left out as bad"
+    new = reader.read - content.changed - content.known - reader.empty - reader.rejected
+    counts = f"{new:,} new, {content.changed:,} changed, {content.known:,} known, {reader.rejected:,} left out as bad"
     yield f"Read {reader.read:,} {plural(reader.read)}: {counts}, {reader.empty:,} without an amount."
     yield from (f"  {rejection}" for rejection in reader.rejections)
 

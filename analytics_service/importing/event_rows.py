@@ -137,7 +137,7 @@ class EventReader:
             tx_hash=row.get("tx_hash", ""),
             leg=_leg(row.get("leg", "")) if action is Action.LIQUIDATE else None,
         )
-        return None if event.is_lending and event.amount is None else event
+        return None if event.lacks_amount else event
 
     def _asset(self, row: Mapping[str, str]) -> Asset:
         column = _first(row, "asset_id", "symbol")

@@ -1,11 +1,11 @@
-"""Events of files in the store: their identity, their values, and the sums of loans and liquidations.
+"""Events of files in the store: their values, and the sums of loans and liquidations.
 
 Sums are those of all events, so they are made anew from the first event of the import on. They go on from imported
 values, which stay as they are.
 """
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,22 +21,23 @@ from analytics_service.importing.event_rows import EventReader, EventRow, Fault,
 from analytics_service.importing.names import AssetNames
 from analytics_service.importing.publishing import names_of, number_of, resumable, retries
 from analytics_service.market.assets import Asset
+from analytics_service.market.event_changes import (
+    EventChanges,
+    EventOrigin,
+    StoredEvent,
+    compare_events,
+    is_alike,
+    renamed,
+    with_ids,
+)
 from analytics_service.market.events import Event
-from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.values import quantized_below_limit, rounded, usd_value
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.datasets.assets import ASSETS, changed_assets
-from analytics_service.store.datasets.events import EVENTS
-from analytics_service.store.datasets.known_events import (
-    EventChanges,
-    KnownEvent,
-    compare_filed,
-    content_id,
-    read_of,
-    respelled,
-)
-from analytics_service.store.datasets.observations import OBSERVATIONS, read_prices_at
-from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, settled_before
+from analytics_service.store.datasets.events import EVENTS, changes_frame, read_stored_events
+from analytics_service.store.datasets.observations import OBSERVATIONS, read_last_prices
+from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, settled_before, summed_seconds
 from analytics_service.store.ledger import Run, new_version, read_state
 from analytics_service.store.ownership import claim, read_claim
 from analytics_service.store.rewrite import staging
@@ -56,13 +57,15 @@ class EventRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvents:
-    """The events of files, each once, with their values, and the new assets among theirs. `known` counts rows whose
-    event the store or an earlier row has; `reader` has counted the others."""
+    """The events of files, each once, with their values, and the new assets among theirs. `changed` counts those of
+    which the store has other values, `known` rows whose event the store or an earlier row has as it is; `reader` has
+    counted the others."""
 
     files: Sequence[Path]
     events: Sequence[Event]
     new: Sequence[Asset]
     symbols: Mapping[str, str]
+    changed: int
     known: int
     reader: EventReader
 
@@ -88,30 +91,20 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
     for table in [open_events(path, request.separator) for path in request.files]:
         reporter.stage(f"Reading {table.path.name}", table.size)
         of_file = [*reader.rows(table, reporter.advance)]
-        _set_ids(of_file)
+        for row, event in zip(of_file, with_ids(row.event for row in of_file), strict=True):
+            row.event = event
         rows += of_file
     rows = _valued_rows(rows, store, reader)
     if not rows:
         raise ImportRefused("\n".join([f"{request.files[0]}: there are no events to import.", *reader.rejections]))
-    stored = read_of(store, [row.event for row in rows]) if store is not None else []
+    stored = read_stored_events(store, [row.event for row in rows]) if store is not None else []
     events = _distinct(rows, stored)
     used = {event.asset_id for event in events}
     new = [asset for asset in listed.values() if asset.id in used and asset.id not in described]
     symbols = {asset_id: assets[asset_id].symbol for asset_id in used}
-    known = len(rows) - len(compare_filed(stored, events).new)
-    return LoadedEvents(request.files, events, new, symbols, known, reader)
-
-
-def _set_ids(rows: Sequence[EventRow]) -> None:
-    """Give events of a file without an id one of their content. Rows that are alike in everything are events of their
-    own."""
-    seen: Counter[str] = Counter()
-    for row in rows:
-        if not row.event.id:
-            identity = content_id(row.event)
-            seen[identity] += 1
-            number = seen[identity]
-            row.event = replace(row.event, id=identity if number == 1 else f"{identity};{number}")
+    changes = compare_events(events, stored, EventOrigin.FILE)
+    known = len(rows) - len(changes.new) - changes.altered
+    return LoadedEvents(request.files, events, new, symbols, changes.altered, known, reader)
 
 
 def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventReader) -> list[EventRow]:
@@ -119,12 +112,18 @@ def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventRea
     seconds: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         seconds[row.event.asset_id].add(unix_second(row.event.at))
-    prices = {asset_id: read_prices_at(store, asset_id, [*at]) for asset_id, at in seconds.items()} if store else {}
+    prices = {
+        (asset_id, second): price.usd
+        for asset_id, at in seconds.items()
+        if store
+        for second, price in read_last_prices(store, [asset_id], [*at])[asset_id].items()
+        if instant(second) - price.observed_at <= store.price_max_age
+    }
     valued = []
     for row in rows:
         asset_id, second = row.event.asset_id, unix_second(row.event.at)
         try:
-            row.event = _valued(row.event, prices.get(asset_id, {}).get(second), reader.assets[asset_id])
+            row.event = _valued(row.event, prices.get((asset_id, second)), reader.assets[asset_id])
             valued.append(row)
         except Fault as fault:
             reader.reject(row.table, row.line, fault)
@@ -144,17 +143,17 @@ def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
     return replace(event, price=price, usd=stored)
 
 
-def _distinct(rows: Sequence[EventRow], stored: Sequence[KnownEvent]) -> list[Event]:
+def _distinct(rows: Sequence[EventRow], stored: Sequence[StoredEvent]) -> list[Event]:
     """One event of each id. ImportRefused if an id stands for different events, in the files or the store; there its
     time may be another, and so may what it was worth, which depends on what prices were known."""
     distinct: dict[str, EventRow] = {}
     for row in rows:
         first = distinct.setdefault(row.event.id, row).event
-        if first != respelled(row.event, first):
+        if first != renamed(row.event, first):
             raise _two_events(row, first)
-    for known in (known.event for known in stored):
+    for known in (each.event for each in stored):
         found = distinct.get(known.id)
-        if found and content_id(respelled(found.event, known)) != content_id(replace(known, at=found.event.at)):
+        if found and not is_alike(found.event, known):
             raise _two_events(found, known)
     return [row.event for row in distinct.values()]
 
@@ -178,11 +177,11 @@ def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | 
         seconds = [unix_second(event.at) for event in events]
         head = retry(lambda: read_state(store, FAMILY))
         first, last = min(seconds), max(*seconds, head.at if head else 0)
-        changes = compare_filed(retry(lambda: read_of(store, events)), events)
+        changes = compare_events(events, retry(lambda: read_stored_events(store, events)), EventOrigin.FILE)
         sums = retry(lambda: _sums(store, changes, first))
         definitions = retry(lambda: changed_assets(store, loaded.new))
         run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
-        for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes.frame(), ASSETS: definitions}.items():
+        for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes_frame(changes), ASSETS: definitions}.items():
             retry(lambda table=table, rows=rows: staged.insert(table, versioned(rows, version)))  # type: ignore[misc]
         retry(lambda: staged.remove(sums.removed))
         rewrite.publish(store, staged, [run], retry)
@@ -191,10 +190,10 @@ def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | 
 def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
     """What changes in sums from the first event of an import, or the first that it moves. ImportRefused says by how
     much one would fall, or that it would be too large."""
-    first = min([first, *changes.seconds])
+    first = min([first, *summed_seconds(changes)])
     ticks = {first: TOTALS}
     since = settled_before(store, first)
     try:
-        return changed_sums(store, since, changes.summed, without=changes.unsummed, ticks=ticks, refused=ImportRefused)
+        return changed_sums(store, since, changes, ticks=ticks, refused=ImportRefused)
     except OutOfRange as error:
         raise ImportRefused(f"Sums of the events cannot be stored: {error} Correct the events' values.") from error

@@ -2,20 +2,21 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID, uuid5
 
-from analytics_service.market.kinds import Address, Amount, AssetId, Index, Text, Time, Usd, Word
+from analytics_service.market.kinds import TIME_LIMIT, Address, Amount, AssetId, Index, Text, Time, Usd, Word
+from analytics_service.market.values import LIMIT, quantized_below_limit
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The namespace of events' uuids: an event has the same uuid wherever it is read.
 _NAMESPACE = UUID("0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
-# The last second that ClickHouse's DateTime has.
-LATEST = 2**32 - 1
+# The limit of a source's value of an event. It exceeds all real values, but sums of events below it can be stored.
+_MAX_USD = Decimal(10) ** 16
 
 
 class Action(StrEnum):
@@ -84,9 +85,9 @@ class Event:
     ] = None
 
     @property
-    def is_lending(self) -> bool:
-        """Whether it belongs to lending: then it has an amount. Of a liquidation, that is the debt repaid."""
-        return self.action in _LENDING and self.leg is not Leg.COLLATERAL
+    def lacks_amount(self) -> bool:
+        """Whether it has no amount although it belongs to lending. Of a liquidation, that is the debt repaid."""
+        return self.amount is None and self.action in _LENDING and self.leg is not Leg.COLLATERAL
 
     @property
     def uuid(self) -> str:
@@ -97,14 +98,29 @@ class Event:
         return str(uuid5(_NAMESPACE, f"{self.tx_hash};{self.id}"))
 
 
+def storable(event: Event) -> Event:
+    """A source's event at a whole second, with its address in lower case. Its value becomes unknown if its price or
+    value is absurd: a single event must not keep all others from being stored."""
+    if event.at.microsecond or not event.address.islower():
+        event = replace(event, at=event.at.replace(microsecond=0), address=event.address.lower())
+    if _is_credible(event.price, LIMIT) and _is_credible(event.usd, _MAX_USD):
+        return event
+    return replace(event, price=None, usd=None)
+
+
+def _is_credible(value: Decimal | None, limit: Decimal) -> bool:
+    stored = quantized_below_limit(value) if isinstance(value, Decimal) else None
+    return value is None or (stored is not None and 0 <= stored < limit)
+
+
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects events: of a (lower-case) address, from `start` to `end` (unix seconds, both included), of some
-    actions and assets; None, no action and no asset mean all."""
+    """Selects events: of a (lower-case) address, in [start, end), unix seconds, of some actions and assets; None, no
+    action and no asset mean all."""
 
     address: str | None = None
     start: int = 0
-    end: int = LATEST
+    end: int = TIME_LIMIT
     actions: tuple[Action, ...] = ()
     asset_ids: tuple[str, ...] = ()
 

@@ -5,7 +5,8 @@ from operator import attrgetter
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.http.param import Param
-from analytics_service.market.events import LATEST, EventFilter, EventList, EventQuery
+from analytics_service.market.events import EventFilter, EventList, EventQuery
+from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.present.assets import ACCOUNT_EVENT
 from analytics_service.present.shapes import Many
 from analytics_service.resources.current import VALUED, StatePath
@@ -17,9 +18,8 @@ def _events(view: View, arguments: Arguments) -> EventList:
     """A page of the events. EntityNotFound if prev_event_uuid names no event of the address, or of any; or for an asset
     that is not defined and has no event."""
     actions, assets, times = arguments["action"] or (), arguments["asset_ids"] or (), arguments["times"]
-    of = EventFilter(
-        arguments["address"], times.get("start", 0), times.get("end", LATEST), tuple(actions), tuple(assets)
-    )
+    end = times["end"] + 1 if "end" in times else TIME_LIMIT
+    of = EventFilter(arguments["address"], times.get("start", 0), end, tuple(actions), tuple(assets))
     query = EventQuery(of, arguments["limit"], arguments["prev_event_uuid"], arguments["sort_order"] == "asc")
     events = view.events(query)
     unknown = [asset_id for asset_id in assets if asset_id not in view.assets]

@@ -323,12 +323,12 @@ class View:
         return events
 
     def _events(self, head: Head, query: EventQuery) -> EventList:
-        events = read_events(self._store, head.at, replace(query, limit=query.limit + 1))
+        events = read_events(self._store, head.at + 1, replace(query, limit=query.limit + 1))
         return EventList(events[: query.limit], len(events) > query.limit, self._count(head, query.filter))
 
     def _count(self, head: Head, of: EventFilter) -> int:
         """How many events a filter selects: the same on all pages."""
-        return self._shared.counts.get((head, of), lambda: count_events(self._store, head.at, of))
+        return self._shared.counts.get((head, of), lambda: count_events(self._store, head.at + 1, of))
 
     @Part
     def _knows_some(self) -> bool:

@@ -1,4 +1,4 @@
--- Which events of an address come next, up to an instant? Of several rows for one event, the one with the greatest
+-- Which events of an address come next, before an instant? Of several rows for one event, the one with the greatest
 -- version, unless that takes it out. Rows are read in the order of the sort key, in small blocks and without reading ahead,
 -- so a page reads little more than it shows.
 SELECT {columns}
@@ -7,7 +7,7 @@ FROM
     SELECT *
     FROM account_event
     WHERE {whose}
-      AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt32}, 'UTC')
+      AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
       AND {after}
     ORDER BY address {order}, at {order}, uuid {order}, version DESC
     LIMIT 1 BY at, uuid

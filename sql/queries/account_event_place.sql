@@ -3,7 +3,7 @@
 SELECT at
 FROM account_event
 WHERE {whose}
-  AND at <= toDateTime({until:UInt32}, 'UTC')
+  AND at < toDateTime({end:UInt32}, 'UTC')
   AND uuid = {uuid:String}
 ORDER BY gone, version DESC
 LIMIT 1

@@ -1,9 +1,9 @@
--- Which events of all addresses come next, up to an instant? Every row for an event that matches, the greatest version
+-- Which events of all addresses come next, before an instant? Every row for an event that matches, the greatest version
 -- first. The sort key begins with the address, so the columns that select are read whole: a few bytes of each event. The
 -- page ends with the second of its last row, and all other columns are read of the rows up to there.
 SELECT {columns}, version, gone
 FROM account_event
-PREWHERE at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt32}, 'UTC')
+PREWHERE at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
   AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
   AND at {within} (
@@ -12,7 +12,7 @@ PREWHERE at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({until:UInt
       (
           SELECT at
           FROM account_event
-          PREWHERE at BETWEEN toDateTime({after_start:UInt32}, 'UTC') AND toDateTime({after_until:UInt32}, 'UTC')
+          PREWHERE at >= toDateTime({after_start:UInt32}, 'UTC') AND at < toDateTime({after_end:UInt32}, 'UTC')
             AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
             AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
           ORDER BY at {order}

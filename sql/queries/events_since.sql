@@ -1,7 +1,7 @@
 -- Which events that are summed happened later than an instant? Of a liquidation, the debt that it repaid. The sort key begins
 -- with the address, so the times of all events are read, and all else of those that are later.
 SELECT
-    id,
+    uuid,
     action,
     asset_id,
     toUnixTimestamp(at) AS second,
@@ -12,4 +12,4 @@ PREWHERE at > toDateTime({since:UInt32}, 'UTC')
 WHERE action IN {actions:Array(String)}
   AND leg != 'collateral'
   AND NOT gone
-ORDER BY at, id
+ORDER BY at, uuid

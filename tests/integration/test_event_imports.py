@@ -395,6 +395,16 @@ def test_equal_amounts_are_one_event_and_an_id_has_one_content(priced: Store, tm
         load(priced, tmp_path, with_ids.format(2, 2))
 
 
+def test_values_follow_prices_of_the_last_day_and_what_they_change_is_told(priced: Store, tmp_path: Path) -> None:
+    """The price of BBB is 86,400 s old at 86,900 s. A file then states the value that was unknown a second later."""
+    rows: list[Row] = [(second, ALICE, "borrow", "BBB", "1", "") for second in (86_900, 86_901)]
+    content = load(priced, tmp_path, text(rows))
+    assert [event.usd for event in content.events] == [10, None]
+    content.write(priced)
+    content = load(priced, tmp_path, text([rows[0], (86_901, ALICE, "borrow", "BBB", "1", "12")]))
+    assert (content.reader.read, content.changed, content.known) == (2, 1, 1)
+
+
 def test_amounts_of_an_asset_whose_decimals_nobody_stated_are_refused(store: Store, tmp_path: Path) -> None:
     """Its prices may have been imported; once it is described, they value its events."""
     (prices := tmp_path / "prices.csv").write_text(f"time,asset,value\n{START},NEW,2\n")

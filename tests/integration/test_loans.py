@@ -139,6 +139,6 @@ def test_an_event_whose_value_cannot_be_stored_is_of_unknown_value_and_holds_up_
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"The value of event strange is unknown: {Decimal(usd)} USD at a price of {price}."
     ]
-    page = read_events(store, SECOND + 120, EventQuery(EventFilter("0xabc"), 100, ascending=True))
+    page = read_events(store, SECOND + 121, EventQuery(EventFilter("0xabc"), 100, ascending=True))
     assert [(one.id, one.usd, one.price) for one in page if one.id == "strange"] == [("strange", None, None)]
     assert len(page) == len(EVENTS) + 1

@@ -11,7 +11,7 @@ import shlex
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -473,7 +473,8 @@ INDEXED = "block_time AS time, action, borrower AS address, symbol, amount AS un
 def test_events_of_others_are_right_or_refused(
     store: Store, settings: Settings, tmp_path: Path, file: str, columns: str, priced: str, expected: str | list[object]
 ) -> None:
-    """Beside prices, with which the assets are described or not."""
+    """Beside prices of days before, with which the assets are described or not."""
+    settings = replace(settings, price_max_age=7 * 86_400)
     shutil.copy(SHARED / "w01_decimals_prices.csv", tmp_path / "prices.csv")
     shutil.copy(SHARED / "assets.csv", tmp_path)
     shutil.copy(SHARED / file, tmp_path)

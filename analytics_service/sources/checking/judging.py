@@ -223,7 +223,7 @@ def _events(at: datetime, answers: SourceAnswers) -> Iterator[Finding]:
     events = answers["events"]
     if outside := [event.id for event in events if event.at >= at]:
         yield error(f"events: not before `end`: {listed(outside)}. They are dropped, and may be lost.")
-    if moveless := [event.id for event in events if event.is_lending and event.amount is None]:
+    if moveless := [event.id for event in events if event.lacks_amount]:
         yield error(f"events: of lending, but without amount: {listed(moveless)}. They are left out.")
     if unvalued := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
         yield warning(f"events: without usd, so they count in no sum of loans or liquidations: {listed(unvalued)}.")

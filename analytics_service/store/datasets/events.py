@@ -1,6 +1,7 @@
 """Events in the store, by address, time and uuid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -9,8 +10,10 @@ from analytics_service.clickhouse.columns import Columns, decoded, encoded_recor
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import MAX_ADDRESSES
 from analytics_service.errors import EntityNotFound
+from analytics_service.market.event_changes import EventChanges, EventOrigin, StoredEvent
 from analytics_service.market.events import Event, EventFilter, EventQuery
 from analytics_service.market.fields import columns_of
+from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import Text
 
 EVENTS = "account_event"
@@ -23,6 +26,14 @@ _AT_ONCE = MAX_ADDRESSES
 # Conditions on the events after an event. The first comparison lets ClickHouse skip rows by the sort key.
 _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
+# Conditions on stored events: a range of time, or what may be one of some listed events.
+_WITHIN = "at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')"
+_MAYBE = """address IN {addresses:Array(String)} AND (
+    uuid IN {uuids:Array(String)} OR id IN {ids:Array(String)} OR toUnixTimestamp(at) IN {seconds:Array(UInt32)}
+    OR replaceRegexpOne(lower(tx_hash), '^0x', '') IN {hashes:Array(String)}
+)"""
+# Listed events that are looked up together: their ids are a parameter, which may be 128 KiB long.
+_LISTED_AT_ONCE = 300
 
 
 def event_frame(events: Sequence[Event]) -> pl.DataFrame:
@@ -30,15 +41,53 @@ def event_frame(events: Sequence[Event]) -> pl.DataFrame:
     return encoded_records(events, COLUMNS)
 
 
-def read_events(store: Store, until: int, query: EventQuery) -> list[Event]:
-    """The events of a page up to a unix second, that of a head of family loans (rule 6.7).
+def changes_frame(changes: EventChanges) -> pl.DataFrame:
+    """Changes as a batch to insert, without `version`: the events as they are now, and the keys that are left."""
+    after = changes.after
+    keys = {each.key for each in after}
+    left = [each for each in changes.before if each.key not in keys]
+    events = [*after, *left]
+    return event_frame([each.event for each in events]).with_columns(
+        brought_by=pl.Series([str(each.origin.name).lower() for each in events], dtype=pl.String),
+        gone=pl.Series([False] * len(after) + [True] * len(left), dtype=pl.Boolean),
+    )
+
+
+def read_stored_events(store: Store, listed: Sequence[Event], start: int = 0, end: int = 0) -> list[StoredEvent]:
+    """The stored events in [start, end), unix seconds, and those elsewhere which listed ones may be."""
+    stored = {each.key: each for each in _stored(store, _WITHIN, start=start, end=end)} if start < end else {}
+    known = {(each.event.address, each.event.uuid) for each in stored.values()}
+    # A range from 0 on has all that is stored.
+    others = () if end and not start else (each for each in listed if (each.address, each.uuid) not in known)
+    elsewhere = sorted(others, key=attrgetter("address"))
+    for first in range(0, len(elsewhere), _LISTED_AT_ONCE):
+        batch = elsewhere[first : first + _LISTED_AT_ONCE]
+        names = {
+            "addresses": sorted({event.address for event in batch}),
+            "uuids": [event.uuid for event in batch],
+            "ids": [event.id for event in batch],
+            "hashes": sorted({event.tx_hash.lower().removeprefix("0x") for event in batch} - {""}),
+            "seconds": sorted({unix_second(event.at) for event in batch if not event.tx_hash}),
+        }
+        stored |= {each.key: each for each in _stored(store, _MAYBE, **names)}
+    return [*stored.values()]
+
+
+def _stored(store: Store, which: str, **bound: object) -> Iterator[StoredEvent]:
+    rows = store.frame("find_stored_events", {"columns": select_list(_EVENT), "which": which}, **bound)
+    for row in rows.iter_rows(named=True):
+        yield StoredEvent(Event(**decoded(row, _EVENT)), EventOrigin[row["brought_by"].upper()])
+
+
+def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
+    """The events of a page before a unix second, the end of a head of family loans (rule 6.7).
 
     EntityNotFound if the previous event is not one of the address, or of any. The cost for an address is proportional
     to the page if most of its events match; for all, a few bytes of each event are read, too.
     """
-    bound, key = _bound(until, query.filter), dict[str, object]()
+    bound, key = _bound(end, query.filter), dict[str, object]()
     if query.previous:
-        key = _key_of(store, until, query.filter, query.previous)
+        key = _key_of(store, end, query.filter, query.previous)
     after = _AFTER if query.ascending else _BEFORE
     placeholders = {"order": "ASC" if query.ascending else "DESC", "after": after if key else "true"}
     if query.filter.address is None:
@@ -49,10 +98,10 @@ def read_events(store: Store, until: int, query: EventQuery) -> list[Event]:
     return [Event(**decoded(row, _EVENT)) for row in rows.select(list(_EVENT)).iter_rows(named=True)]
 
 
-def count_events(store: Store, until: int, of: EventFilter) -> int:
-    """How many events a filter selects up to a unix second. Without an address every event is counted, in a second for
+def count_events(store: Store, end: int, of: EventFilter) -> int:
+    """How many events a filter selects before a unix second. Without an address every event is counted, in a second for
     ten million."""
-    rows = store.frame("account_event_count", {"whose": _whose(of)}, **_bound(until, of))
+    rows = store.frame("account_event_count", {"whose": _whose(of)}, **_bound(end, of))
     return sum(rows["count"])
 
 
@@ -79,16 +128,15 @@ def _page_of_all(
 
 
 def _seconds(query: EventQuery, bound: Mapping[str, Any]) -> dict[str, int]:
-    """The range from the second of the previous event on, and the range of those after it; without one both are that of
-    the filter."""
-    start, until = bound["start"], bound["until"]
+    """The range from the second of the previous event on, and the range after that second; without a previous event
+    both are that of the filter."""
+    start, end = bound["start"], bound["end"]
     if "at" not in bound:
-        return {"after_start": start, "after_until": until}
+        return {"after_start": start, "after_end": end}
     if query.ascending:
         start = max(start, bound["at"])
-        return {"start": start, "after_start": max(start, bound["at"] + 1), "after_until": until}
-    until = min(until, bound["at"])
-    return {"until": until, "after_start": start, "after_until": min(until, bound["at"] - 1)}
+        return {"start": start, "after_start": max(start, bound["at"] + 1), "after_end": end}
+    return {"end": min(end, bound["at"] + 1), "after_start": start, "after_end": min(end, bound["at"])}
 
 
 def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:
@@ -101,11 +149,11 @@ def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(kept)
 
 
-def _bound(until: int, of: EventFilter) -> dict[str, object]:
+def _bound(end: int, of: EventFilter) -> dict[str, object]:
     return {
         "address": of.address or "",
         "start": of.start,
-        "until": min(until, of.end),
+        "end": min(end, of.end),
         "actions": list(of.actions),
         "assets": list(of.asset_ids),
     }
@@ -115,9 +163,9 @@ def _whose(of: EventFilter) -> str:
     return "true" if of.address is None else _WHOSE
 
 
-def _key_of(store: Store, until: int, of: EventFilter, uuid: str) -> dict[str, object]:
+def _key_of(store: Store, end: int, of: EventFilter, uuid: str) -> dict[str, object]:
     """The sort key of an event among those of its address, or of all."""
-    rows = store.frame("account_event_place", {"whose": _whose(of)}, address=of.address or "", until=until, uuid=uuid)
+    rows = store.frame("account_event_place", {"whose": _whose(of)}, address=of.address or "", end=end, uuid=uuid)
     if not rows.height:
         whose = "of this address" if of.address else "here"
         raise EntityNotFound(f"prev_event_uuid: {uuid} names no event {whose}.")

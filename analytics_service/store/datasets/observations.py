@@ -125,11 +125,6 @@ def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
     return dict(store.frame("next_observed", (), history=PRICES.name, **bound).iter_rows())
 
 
-def read_prices_at(store: Store, asset_id: str, seconds: Sequence[int]) -> dict[int, Decimal]:
-    """The last price of an asset at or before each of some unix seconds; seconds before its first are left out."""
-    return {second: price.usd for second, price in read_last_prices(store, [asset_id], seconds)[asset_id].items()}
-
-
 def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -> dict[str, dict[int, Price]]:
     """The last price of each asset at or before each of some unix seconds; seconds before its first are left out."""
     prices: dict[str, dict[int, Price]] = {asset_id: {} for asset_id in ids}

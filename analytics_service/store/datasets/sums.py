@@ -5,7 +5,7 @@ then, and the values that imports have brought, or a source has stated, since.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
@@ -15,7 +15,8 @@ import polars as pl
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import ImportRefused, SnapshotRefused
-from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.event_changes import EventChanges, EventOrigin, StoredEvent
+from analytics_service.market.events import Action, Leg, Totals
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.sums import TOTAL, Addition, Fall, Series, Sums, sums_over_time
@@ -36,11 +37,11 @@ TOTALS: Sequence[Series] = [(name, TOTAL) for name in _BY_NAME]
 
 
 @dataclass(frozen=True, slots=True)
-class SummedEvent:
+class _SummedEvent:
     """An event that is summed, at a unix second, its USD value, 0 if that is unknown, and whether a file has brought
     it."""
 
-    id: str
+    uuid: str
     action: Action
     asset_id: str
     second: int
@@ -75,14 +76,6 @@ class SumChanges:
         return self.added.is_empty() and self.removed.is_empty()
 
 
-def summed_event(event: Event, *, of_file: bool) -> SummedEvent | None:
-    """The event at a whole second as it is summed, if it is. Of a liquidation, that is the repaid debt."""
-    if event.action not in SUMMED or event.leg is Leg.COLLATERAL:
-        return None
-    usd = Usd.encode(event.usd) if event.usd else ZERO
-    return SummedEvent(event.id, event.action, event.asset_id, unix_second(event.at), usd, of_file)
-
-
 def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
     """The series of a history: the total, and those of assets if it has any."""
     return [(history.name, asset_id) for asset_id in (TOTAL, *(asset_ids if history.by_asset else ()))]
@@ -91,6 +84,23 @@ def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
 def action_of(history: History) -> Action:
     """The action of the events that a history sums up."""
     return next(action for action, of in SUMMED.items() if of is history)
+
+
+def summed_seconds(changes: EventChanges) -> set[int]:
+    """The unix seconds at which changes of events change sums."""
+    return {event.second for event in _summed([*changes.before, *changes.after])}
+
+
+def stated_sums(totals: Totals) -> Sums:
+    """The sums that a source states, as far as it does."""
+    stated: dict[Series, Decimal] = {}
+    for history, of in ((LOANS, totals.loans), (LIQUIDATIONS, totals.liquidations)):
+        if of:
+            stated[history.name, TOTAL] = of.total
+            stated |= {(history.name, asset_id): usd for asset_id, usd in of.by_asset.items()}
+    if totals.flash_loans is not None:
+        stated[FLASH_LOANS.name, TOTAL] = totals.flash_loans
+    return stated
 
 
 def read_last_sums(store: Store, at: int) -> Sums:
@@ -118,18 +128,17 @@ def read_loans(store: Store, at: int) -> Loans:
 def changed_sums(
     store: Store,
     since: int,
-    events: Iterable[SummedEvent] = (),
+    changes: EventChanges | None = None,
     *,
-    without: Collection[tuple[int, str]] = (),
     stated: Mapping[int, Sums] | None = None,
     ticks: Mapping[int, Iterable[Series]] | None = None,
     refused: type[SnapshotRefused | ImportRefused] = SnapshotRefused,
 ) -> SumChanges:
     """What the observations after a second will be, as far as they are not stored yet.
 
-    `events` are there beside the stored ones or in their place, and those at the second and with the id of `without`
-    are gone. The source states values, by second: what happens since it does counts in these, and not as events. At
-    `ticks`, series begin that have no value yet. `refused` is raised if a sum would fall.
+    `changes` are those of stored events after the second. The source states values, by second: what happens since it
+    does counts in these, and not as events. At `ticks`, series begin that have no value yet. `refused` is raised if a
+    sum would fall.
     """
     stated, due = stated or {}, defaultdict[int, set[Series]](set)
     for second, series in (ticks or {}).items():
@@ -155,9 +164,11 @@ def changed_sums(
         given[second].update(values)
         for name in {name for name, _ in values}:
             spans[name].append(second)
-    happened = {(event.second, event.id): event for event in _stored(store, since)}
+    changes = changes or EventChanges()
+    without = {(event.second, event.uuid) for event in _summed(changes.before)}
+    happened = {(event.second, event.uuid): event for event in _stored(store, since)}
     happened = {key: event for key, event in happened.items() if key not in without}
-    happened |= {(event.second, event.id): event for event in events}
+    happened |= {(event.second, event.uuid): event for event in _summed(changes.after)}
     additions = [
         Addition(second, event.series, event.usd)
         for (second, _), event in happened.items()
@@ -192,14 +203,23 @@ def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
     return pl.DataFrame(rows, NO_OBSERVATIONS.schema, orient="row")
 
 
-def _stored(store: Store, since: int) -> Iterable[SummedEvent]:
+def _stored(store: Store, since: int) -> Iterator[_SummedEvent]:
     """The stored events that are summed, later than a unix second."""
     rows = store.frame("events_since", actions=list(SUMMED), since=since)
-    for event_id, action, asset_id, second, usd, of_file in rows.iter_rows():
-        yield SummedEvent(event_id, Action(action), asset_id, second, Usd.encode(usd), of_file)
+    for uuid, action, asset_id, second, usd, of_file in rows.iter_rows():
+        yield _SummedEvent(uuid, Action(action), asset_id, second, Usd.encode(usd), of_file)
 
 
-def _is_stated(event: SummedEvent, seconds: Sequence[int]) -> bool:
+def _summed(events: Iterable[StoredEvent]) -> Iterator[_SummedEvent]:
+    """The events that are summed. Of a liquidation, that is the repaid debt."""
+    for each in events:
+        event, of_file = each.event, each.origin is not EventOrigin.SOURCE
+        if event.action in SUMMED and event.leg is not Leg.COLLATERAL:
+            usd = Usd.encode(event.usd) if event.usd else ZERO
+            yield _SummedEvent(event.uuid, event.action, event.asset_id, unix_second(event.at), usd, of_file)
+
+
+def _is_stated(event: _SummedEvent, seconds: Sequence[int]) -> bool:
     """Whether an event counts in what its source states at some seconds: from the first of them on any event does, and
     before only those that the source itself has told."""
     if not seconds or event.second > max(seconds):

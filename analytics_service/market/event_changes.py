@@ -1,0 +1,167 @@
+"""Two lists of events compared: which events are new, which have changed or moved, and which are gone.
+
+An event is its id, within its address and transaction. If one of two events has no id, they are the same if their
+transaction, action, asset, address and amount are, and their number among equal events; time tells apart only events
+without a transaction. A stored event keeps its id and the spelling of its hash, and so its uuid.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Flag
+
+from analytics_service.market.events import Event
+from analytics_service.market.instants import unix_second
+from analytics_service.market.kinds import Usd
+
+_HEX = re.compile(r"(0x)?[0-9a-f]+", re.IGNORECASE)
+
+
+class EventOrigin(Flag):
+    """Who has brought an event. What a file has brought stays when the source no longer lists it."""
+
+    SOURCE = 1
+    FILE = 2
+    BOTH = SOURCE | FILE
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event as it is stored, or will be."""
+
+    event: Event
+    origin: EventOrigin = EventOrigin.SOURCE
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Primary key: a row replaces an older one with the same key."""
+        return self.event.address, unix_second(self.event.at), self.event.uuid
+
+
+@dataclass(frozen=True, slots=True)
+class EventChanges:
+    """The differences from what is stored; of changed events, before and after."""
+
+    new: list[StoredEvent] = field(default_factory=list)
+    changed: list[tuple[StoredEvent, StoredEvent]] = field(default_factory=list)
+    gone: list[StoredEvent] = field(default_factory=list)
+
+    @property
+    def before(self) -> list[StoredEvent]:
+        """The stored events that are replaced, or go."""
+        return [*(before for before, _ in self.changed), *self.gone]
+
+    @property
+    def after(self) -> list[StoredEvent]:
+        """The events to write."""
+        return [*self.new, *(after for _, after in self.changed)]
+
+    @property
+    def altered(self) -> int:
+        """The number of stored events whose own fields change, not only who has brought them."""
+        return sum(before.event != after.event for before, after in self.changed)
+
+
+def _bare_hash(tx_hash: str) -> str:
+    """The hash of a transaction in the spelling of all that differ in `0x` and case, if it is hexadecimal."""
+    return tx_hash.lower().removeprefix("0x") if _HEX.fullmatch(tx_hash) else tx_hash
+
+
+def with_ids(events: Iterable[Event]) -> Iterator[Event]:
+    """The events of one list. Those without an id get one of their content, and of their number among equal ones."""
+    seen: Counter[str] = Counter()
+    for event in events:
+        if not event.id:
+            transaction = event.tx_hash or unix_second(event.at)
+            made = f"{transaction};{event.address};{event.action};{event.asset_id};{event.amount}"
+            seen[made] += 1
+            event = replace(event, id=made if seen[made] == 1 else f"{made};{seen[made]}")
+        yield event
+
+
+def is_alike(event: Event, other: Event) -> bool:
+    """Whether two events have the same content, wherever they are in time."""
+    return _content(event) == _content(replace(other, at=event.at))
+
+
+def renamed(event: Event, stored: Event) -> Event:
+    """The event under the id and the hash of the stored one that it is."""
+    tx_hash = stored.tx_hash if _bare_hash(event.tx_hash) == _bare_hash(stored.tx_hash) else event.tx_hash
+    return replace(event, id=stored.id, tx_hash=tx_hash)
+
+
+def compare_events(
+    listed: Sequence[Event], stored: Iterable[StoredEvent], origin: EventOrigin, start: int = 0, end: int = 0
+) -> EventChanges:
+    """What a list from a source or from files changes in the stored events. All listed events have ids.
+
+    Within [start, end), unix seconds, the list is complete: what only its origin has brought is gone if it is not
+    listed. What the source says of an event counts, and what a file says only if no source has listed it.
+    """
+    left = dict(enumerate(sorted(stored, key=lambda each: each.event.at)))
+    changes = EventChanges()
+    for event, before in zip(listed, _matches(listed, left, range(start, end)), strict=True):
+        if before is None:
+            changes.new.append(StoredEvent(event, origin))
+            continue
+        is_taken = origin is EventOrigin.SOURCE or before.origin is EventOrigin.FILE
+        now = _updated(event, before) if is_taken else before.event
+        if (after := StoredEvent(now, before.origin | origin)) != before:
+            changes.changed.append((before, after))
+    for before in left.values():
+        if unix_second(before.event.at) in range(start, end) and origin in before.origin:
+            if others := before.origin & ~origin:
+                changes.changed.append((before, replace(before, origin=others)))
+            else:
+                changes.gone.append(before)
+    return changes
+
+
+def _matches(listed: Sequence[Event], left: dict[int, StoredEvent], complete: range) -> list[StoredEvent | None]:
+    """The stored event that each listed one is, which is taken from those `left`, oldest first: by id, then by content.
+
+    Where the list is complete, the id of an event of both does not count: its file may have none, and after a
+    reorganization a source lists it under another one.
+    """
+    if not left:
+        return [None] * len(listed)
+    numbers = {name: number for number, each in left.items() for name in _names(each.event)}
+    found = ([numbers[name] for name in _names(event) if name in numbers] for event in listed)
+    matches = [next((left.pop(number) for number in same if number in left), None) for same in found]
+    alike = defaultdict[object, list[int]](list)
+    for number, each in left.items():
+        alike[_content(each.event)].append(number)
+    for place, event in enumerate(listed):
+        same = alike.get(_content(event), ()) if matches[place] is None else ()
+        if free := [number for number in same if number in left and _may_be(left[number], event, complete)]:
+            # Among equal events the one that has its values, too: else they would change places again and again.
+            matches[place] = left.pop(max(free, key=lambda number: _updated(event, left[number]) == left[number].event))
+    return matches
+
+
+def _may_be(stored: StoredEvent, event: Event, complete: range) -> bool:
+    """Whether a stored event may be a listed one of another id with its content."""
+    is_of_both = stored.origin is EventOrigin.BOTH and unix_second(stored.event.at) in complete
+    return is_of_both or _has_made_id(event) or _has_made_id(stored.event)
+
+
+def _updated(event: Event, stored: StoredEvent) -> Event:
+    """A listed event as it will be stored in the place of a stored one."""
+    usd, price = (None if value is None else Usd.encode(value) for value in (event.usd, event.price))
+    return renamed(replace(event, usd=usd, price=price), stored.event)
+
+
+def _names(event: Event) -> tuple[object, ...]:
+    """Its identity by id: its uuid, which files of exports have, and what is one in all spellings of a hash."""
+    return (event.address, event.uuid), (event.address, _bare_hash(event.tx_hash), event.id)
+
+
+def _has_made_id(event: Event) -> bool:
+    """Whether its id is one of `with_ids`. Its transaction and asset may have had other names then."""
+    return f";{event.address};{event.action};" in event.id
+
+
+def _content(event: Event) -> object:
+    transaction = _bare_hash(event.tx_hash) or unix_second(event.at)
+    return transaction, event.action, event.address, event.asset_id, event.amount
