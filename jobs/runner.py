@@ -12,7 +12,7 @@ from typing import TypeVar
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
-from analytics_service.market.instants import multiples, shown, unix_second
+from analytics_service.market.instants import multiples, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.sources.registry import origin_of
@@ -88,7 +88,7 @@ def backfill(
     """
     written, reported, in_a_row, left_out = 0, 0, 0, LeftOut()
     parts = deque((first, min(first + _CHUNK, len(instants))) for first in range(0, len(instants), _CHUNK))
-    failed: list[tuple[datetime, SourceError]] = []
+    failed: list[SourceError] = []
     while parts and in_a_row < _GIVE_UP:
         start, end = parts.popleft()
         batch = Batch(job.family, source, store, instants[start:end], left_out=left_out)
@@ -102,16 +102,15 @@ def backfill(
                 middle = (start + end) // 2
                 parts.extendleft([(middle, end), (start, middle)])
                 continue
-            failed.append((instants[start], error))
+            failed.append(error)
             in_a_row += 1
         if end > reported and in_a_row < _GIVE_UP:
             progress(end - reported)
             reported = end
     if failed:
-        at, why = failed[0]
         rest = "; others were not tried any more" if in_a_row == _GIVE_UP else ""
-        count = f"{len(failed)} of {len(instants)} snapshots cannot be taken, the first as of {shown(at)}"
-        raise SourceError(f"{why} {count}{rest}.")
+        count = f"{len(failed)} of {len(instants)} snapshots cannot be taken"
+        raise SourceError(f"{failed[0]} {count}{rest}.")
     return written
 
 

@@ -17,8 +17,8 @@ _ELSEWHERE = re.compile(r"\bdecisions\b|interface section")
 
 
 def defined(text: str) -> list[str]:
-    """The numbers of the rules that a text defines, in its order."""
-    return re.findall(rf"^\*\*({_NUMBER})\*\* ", text, re.MULTILINE)
+    """The numbers of the rules that a text defines, in its order. A rule may have a name after its number."""
+    return re.findall(rf"^\*\*({_NUMBER})(?: \([a-z ]+\))?\*\* ", text, re.MULTILINE)
 
 
 def cited(text: str) -> Iterator[str]:

@@ -115,7 +115,10 @@ def test_a_run_is_retried_while_its_source_or_store_is_away(
         assert run_once(PRICES, Flaky("1"), FakeStore(), NOON, Retries(3600, wait=wait)) is Outcome.DONE
     assert waited == pauses
     # Once a run, whatever the number of attempts.
-    assert caplog.messages == ["prices: no Trying again."][: len(pauses)]
+    assert (
+        caplog.messages
+        == ["prices: no It was asked for prices as of 2025-03-01T12:00:00Z. Trying again."][: len(pauses)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,10 @@ def test_a_backfill_leaves_what_the_source_cannot_tell_until_that_is_three_in_a_
     store = FakeStore()
     heard: list[int] = []
     instants = [NOON + hour * HOUR for hour in range(10)]
-    said = r"No such block\. 3 of 10 snapshots cannot be taken, the first as of 2025-03-01T14:00:00Z"
+    said = (
+        r"No such block\. It was asked for prices as of 2025-03-01T14:00:00Z\. "
+        r"3 of 10 snapshots cannot be taken"
+    )
     with pytest.raises(SourceError, match=rf"^{said}{'; others were not tried any more' if asked == 5 else ''}\.$"):
         backfill(PRICES, Holed("1"), store, instants, heard.append)
     known = [at for hour, at in enumerate(instants) if hour < asked and hour not in unknown]
