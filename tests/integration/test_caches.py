@@ -2,7 +2,6 @@
 
 import logging
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ import polars as pl
 import pytest
 
 from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import Parts
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.assets import Asset
@@ -94,10 +94,16 @@ class Writer(Store):
         self.crashes = False
         self.before_write: Callable[[bool], None] = lambda staged: None
 
+    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+        """Execute a named statement, such as an announcement."""
+        super().run(query, parts, **parameters)
+        if query == "announce_rewrite":
+            self.announced = not parameters["finished"]
+
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write rows: announcements and heartbeats, which come from other threads, and staged ones."""
+        """Write rows: staged ones, or that a rewrite is in place."""
         super().insert(table, rows)
-        if table == "rewrite" and threading.current_thread() is threading.main_thread():
+        if table == "rewrite":
             self.announced = not rows["finished"][0]
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
