@@ -131,7 +131,8 @@ class CorrectionRefused(AnalyticsError):
 
 
 class CorrectionStopped(AnalyticsError):
-    """A correction has lost the write lock, because it stood still for too long. Others complete what it announced."""
+    """A correction has lost the write lock, because it stood still for too long, and others complete what it announced;
+    or a command of several corrections has left it to another between two of them."""
 
 
 class BackupRefused(AnalyticsError):

@@ -182,7 +182,8 @@ def _take(task: _Task, source: Source, store: Store, instants: Sequence[datetime
         for portion in task.portions:
             # Of loans, what a source states at the snapshots of the whole range comes after all events.
             where = "the same" if job.name == "loans" else f"from {shown(portion.start)}"
-            with explaining_stop(f"Stopped. Run {where} again to go on."):
+            begun = portion is not task.portions[0]
+            with explaining_stop(f"Stopped. Run {where} again to go on.", begun=begun):
                 retake(job, source, store, portion)
             bar.update(1)
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):

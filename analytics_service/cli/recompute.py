@@ -71,7 +71,8 @@ def compute(store: Store, portions: Sequence[Portion], *, dry_run: bool = False)
     with click.progressbar(length=found.total(), label="Computing") as bar:
         for portion in portions:
             first = shown(portion.start)
-            with explaining_stop(f"Stopped. What was before {first} is done; go on from there."):
+            outcome = f"Stopped. What was before {first} is done; go on from there."
+            with explaining_stop(outcome, begun=portion is not portions[0]):
                 changed[portion.family] += recompute(store, portion)
             bar.update(len(portion.instants) or 1)
     for family in found:

@@ -12,6 +12,8 @@ from types import FrameType
 
 import click
 
+from analytics_service.errors import CorrectionRefused, CorrectionStopped
+
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
@@ -105,10 +107,15 @@ def following_signals() -> Iterator[SimpleQueue[int | None]]:
 
 
 @contextmanager
-def explaining_stop(outcome: str) -> Iterator[None]:
-    """For commands: print the outcome when the block is stopped by SIGTERM or Ctrl-C."""
+def explaining_stop(outcome: str, *, begun: bool = False) -> Iterator[None]:
+    """For commands: print the outcome when the block is stopped by SIGTERM or Ctrl-C. If the command has `begun` to
+    write, a refusal, because another correction came between two of its own, becomes CorrectionStopped with it."""
     try:
         yield
+    except CorrectionRefused as error:
+        if begun:
+            raise CorrectionStopped(f"{error} {outcome}") from error
+        raise
     except (KeyboardInterrupt, SystemExit):
         click.echo(f"\n{outcome}", err=True)
         raise

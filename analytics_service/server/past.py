@@ -15,6 +15,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     AccessRefused,
     AnalyticsError,
+    CorrectionRefused,
     DiskFull,
     SchemaError,
     SourceError,
@@ -38,6 +39,8 @@ LATER = "positions"
 _RECENT = {LATER: 7}
 # Seconds for which the end waits for that.
 _LAST_SECONDS = 5.0
+# Seconds until what another correction has kept from being filled is tried again.
+_PAUSE_SECONDS = 10.0
 # Errors that the next family would meet, too. A full disk keeps nobody from data that is there.
 _FATAL = (StoreUnavailable, AccessRefused, SchemaError, SourceRefused)
 
@@ -76,12 +79,19 @@ def filling_past(settings: Settings, source: Source) -> Iterator[None]:
     stopping = threading.Event()
 
     def fill_positions() -> None:
-        try:
-            with closing(Store(settings)) as store:
-                fill(source, store, JOBS[LATER], datetime.now(UTC))
-        except ANY_FAILURE as error:
-            if not stopping.is_set():
-                log.error("%s: its history could not be filled. %s", LATER, _reason_of(error))
+        is_filled = False
+        while not (is_filled or stopping.is_set()):
+            try:
+                with closing(Store(settings)) as store:
+                    fill(source, store, JOBS[LATER], datetime.now(UTC))
+                is_filled = True
+            except CorrectionRefused as error:
+                log.info("%s: its history is filled later. %s", LATER, error)
+                stopping.wait(_PAUSE_SECONDS)
+            except ANY_FAILURE as error:
+                is_filled = True
+                if not stopping.is_set():
+                    log.error("%s: its history could not be filled. %s", LATER, _reason_of(error))
 
     thread = threading.Thread(target=fill_positions, name="past", daemon=True)
     thread.start()

@@ -38,6 +38,8 @@ _LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.0, 1.0
 _SHORT_INTERVAL = 0.1
 # How long heads are shown while the ledger cannot be read, seconds.
 _LONGEST_OUTAGE = 300.0
+# Seconds after which a rewrite that does not finish is a fault: more than a writer that died keeps the write lock.
+_LONG_REWRITE = 20.0
 # How long a request, and a probe, wait for the first look, seconds.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
@@ -122,6 +124,8 @@ class Heads:
         self._last_success: Look | None = None
         self._checked_at = float("-inf")
         self._other_shards = ""
+        # When the rewrites that are announced were first seen, by family.
+        self._announced: dict[str, float] = {}
 
     def shown(self) -> ShownHeads:
         """The heads that readers are shown: the same object until a head changes.
@@ -151,6 +155,10 @@ class Heads:
         recorded interval. Does not query the store.
         """
         return {family: self.facts.intervals.get(family, interval) for family, interval in configured.items()}
+
+    def unfinished(self) -> list[str]:
+        """The families whose rewrite has been announced for so long that its writer has probably died (rule 8.5)."""
+        return sorted(family for family, since in self._announced.items() if self.clock() - since > _LONG_REWRITE)
 
     def last_look(self) -> Look:
         """The result of the last look; raises its error. Does not query the store, and waits only before the first
@@ -222,6 +230,7 @@ class Heads:
 
     def _read(self, now: float) -> Ledger:
         ledger = without_future(self._store, read_ledger(self._store, losses=True))
+        self._announced = {family: self._announced.get(family, now) for family in ledger.open}
         self._last_look = self._last_success = Look(ledger, self._outdated(now))
         return ledger
 

@@ -55,8 +55,9 @@ class Status:
 
     While the store cannot be reached, its data is as it was last, if memory still `answers`; `error` says why, or why
     it cannot be read in full, for operators only. `outdated` says why the schema is not current, if it is not.
-    `withheld` lists in plain words the data that readers are not shown although the store has it, and `losses` what it
-    has lost. `unserved` says why the HTTP service does not answer a command that has asked it.
+    `withheld` lists in plain words the data that readers are not shown although the store has it, `losses` what it
+    has lost, and `unfinished` the families whose correction does not end. `unserved` says why the HTTP service does not
+    answer a command that has asked it.
     """
 
     at: datetime
@@ -70,6 +71,7 @@ class Status:
     origins: Sequence[Origin] = ()
     withheld: Sequence[str] = ()
     losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
+    unfinished: Sequence[str] = ()
     unserved: Sequence[str] = ()
     version: str = field(default_factory=service_version)
 
@@ -124,6 +126,15 @@ class Status:
         return [] if any(scheduler.alive for scheduler in schedulers) else ["no scheduler is running"]
 
     @property
+    def interrupted(self) -> list[str]:
+        """The families whose correction does not end, in plain words."""
+        return [
+            f"a correction of {family} takes long, or was interrupted: until it is completed, memory answers, or 503; "
+            "the view corrections has its command"
+            for family in self.unfinished
+        ]
+
+    @property
     def full(self) -> Sequence[str]:
         """Why nothing can be written, in plain words."""
         return self.facts.disk.faults if self.facts.disk else []
@@ -134,7 +145,7 @@ class Status:
         if not self.reachable:
             return ["the store cannot be reached", *self.unserved]
         unread = ["the store cannot be read in full"] if self.facts.error else []
-        data = [*told_losses(self.losses), *self.late(), *self.ahead, *self.unknown]
+        data = [*told_losses(self.losses), *self.interrupted, *self.late(), *self.ahead, *self.unknown]
         return [*self.full, *self.obstacles, *self.facts.lacking, *unread, *data, *self.idle, *self.unserved]
 
     @property
@@ -205,6 +216,7 @@ class Monitor:
             if look.schema_current
             else (),
             losses=ledger.losses,
+            unfinished=self._heads.unfinished(),
         )
 
     def obstacles(self) -> list[str]:

@@ -254,6 +254,25 @@ def test_a_family_that_is_being_rewritten_as_the_process_starts_is_not_shown_whi
     assert monitor.check().faults == []
 
 
+def test_a_rewrite_that_does_not_finish_is_a_fault(heads: Heads, store: LedgerStore, time: Time) -> None:
+    store.job_runs = RUNNING
+    noon = datetime.fromtimestamp(NOON, UTC)
+    monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_configured=True)
+    heads.shown()
+    store.rewrite("prices")
+    heads.look()
+    time.now += 19
+    heads.look()
+    assert monitor.check().faults == []
+    time.now += 2
+    heads.look()
+    (fault,) = monitor.check().faults
+    assert fault.startswith("a correction of prices takes long, or was interrupted")
+    store.open.clear()
+    heads.look()
+    assert monitor.check().faults == []
+
+
 def test_that_no_scheduler_runs_is_a_fault_where_one_should(heads: Heads) -> None:
     noon = datetime.fromtimestamp(NOON, UTC)
     for intervals, faults in (({"prices": 60}, ["no scheduler is running"]), ({}, [])):
