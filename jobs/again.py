@@ -17,7 +17,6 @@ from analytics_service.clickhouse.retries import ONCE
 from analytics_service.market.instants import DAY, instant, unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.sources.base import Source
-from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.stored import StoredSource
 from analytics_service.store import rewrite
@@ -106,7 +105,7 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
 def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     """Put right what differs of stored events and those that a source lists, with their sums: all or nothing."""
     instants = [instant(portion.until)]
-    batch = Batch("loans", with_canonical_ids(source, store, instants[0]), store, instants, None)
+    batch = Batch("loans", source, store, instants, None).with_canonical_ids()
     with batch.left_out:
         _, changes = loans.compare(batch, portion.since + 1, portion.until + 1, portion.until)
     if not (changes.before or changes.after):

@@ -14,7 +14,6 @@ from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.sources.base import Source
-from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.sources.registry import origin_of
 from analytics_service.store.commits import Commit, Overtaken, Taking, begin, commit
 from jobs.left_out import LeftOut
@@ -159,6 +158,5 @@ def _take(job: Job, batch: Batch, kind: str) -> int:
 
 def collected(job: Job, batch: Batch) -> Commit:
     """What a job collects for a batch, in which assets have the ids of the store."""
-    batch = replace(batch, source=with_canonical_ids(batch.source, batch.store, batch.instants[-1]))
     with batch.left_out:
-        return job.collect(batch)
+        return job.collect(batch.with_canonical_ids())

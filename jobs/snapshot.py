@@ -16,6 +16,7 @@ from analytics_service.market.misfits import Misfit
 from analytics_service.market.prices import Price, Prices, known_prices, newest_prices, quoted
 from analytics_service.market.rates import Apr, Rates
 from analytics_service.sources.base import Source
+from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.store.commits import Commit
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.markets import read_markets
@@ -45,14 +46,19 @@ class Batch:
     left_out: LeftOut = field(default_factory=LeftOut)
     left: int | None = None
 
+    def with_canonical_ids(self) -> "Batch":
+        """The same batch; its source names each asset as the store does (rule 3.4)."""
+        at = self.instants[-1]
+        batch = replace(self, source=with_canonical_ids(self.source, lambda: batch.stored_assets, at))
+        return batch
+
     def assets(self, at: datetime) -> tuple[Mapping[str, Asset], Set[str]]:
         """The source's assets at an instant, by id, and those whose decimals have changed. These, and assets whose
         definition cannot be stored, keep the definition that they had, and stay listed."""
         assets: dict[str, Asset] = {}
         changed: set[str] = set()
         for asset in self.source.assets(at):
-            stored = self._known.get(getattr(asset, "id", ""))
-            if stored is not None and replace(stored, listed_until=None, ended_at=None) == asset:
+            if self._known.get(getattr(asset, "id", "")) == asset:
                 # Stored as it is, so it fits. To validate ten thousand assets would take half of a tick of prices.
                 assets[asset.id] = self._known[asset.id] = asset
                 continue

@@ -1,16 +1,16 @@
 """The one way to call a source: in time, with the store's ids of assets, and with the instant in its errors."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import in_thread
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import HEX, Asset, id_key
@@ -19,7 +19,6 @@ from analytics_service.market.instants import shown
 from analytics_service.market.kinds import AssetId, Kind
 from analytics_service.market.positions import Position
 from analytics_service.sources.base import Source
-from analytics_service.store.datasets.assets import read_assets
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +121,7 @@ class OpenSource(Source):
         except Exception as error:
             error.add_note(f"{self.spec} was asked for {subject}.")
             raise
-        return value if self.ids is None else _with_ids(value, self.ids)
+        return value if self.ids is None or _are_canonical([value], self.ids) else _with_ids(value, self.ids)
 
     def attribute(self, name: str) -> Any:
         """An attribute that the source may have to look up."""
@@ -143,27 +142,27 @@ for _name, _member in vars(Source).items():
         setattr(OpenSource, _name, _asking(_name))
 
 
-def with_canonical_ids(source: Source, store: Store, at: datetime) -> Source:
+def with_canonical_ids(source: Source, stored: Callable[[], Collection[str]], at: datetime) -> Source:
     """The source, whose answers name each asset as the store does (rule 3.4), and a new asset as the source's
-    definitions at an instant do, whichever method names it."""
+    definitions at an instant do, whichever method names it. `stored` reads the ids of the store."""
     canonical = copy(source) if isinstance(source, OpenSource) else OpenSource(source)
-    canonical.ids = _CanonicalIds(source, store, at)
+    canonical.ids = _CanonicalIds(source, stored, at)
     return canonical
 
 
 class _CanonicalIds(dict[str, str]):
     """The canonical form of each id. The store is read, and the source asked, when the first address in hex comes."""
 
-    def __init__(self, source: Source, store: Store, at: datetime) -> None:
+    def __init__(self, source: Source, stored: Callable[[], Collection[str]], at: datetime) -> None:
         self._known: dict[str, str] = {}
-        self._source, self._store, self._at = source, store, at
+        self._source, self._stored, self._at = source, stored, at
 
     def __missing__(self, asset_id: str) -> str:
         # A source of another package may answer with anything.
         if not str(asset_id).startswith(HEX):
             return self.setdefault(asset_id, asset_id)
         if not self._known:
-            stored = read_assets(self._store)
+            stored = self._stored()
             listed = [asset.id for asset in self._source.assets(self._at)]
             self._known = {id_key(known): known for known in (*listed, *stored)}
             # A store may have an asset in two cases; then each is meant by its own id.
@@ -171,16 +170,41 @@ class _CanonicalIds(dict[str, str]):
         return self.setdefault(asset_id, self._known.setdefault(id_key(asset_id), asset_id))
 
 
+def _are_canonical(values: Sequence[Any], ids: _CanonicalIds) -> bool:
+    """Whether `_with_ids` would change none of the values. It looks at a field of all records at once, and at each id
+    once: positions have a million ids of a few assets."""
+    kinds: Iterable[Any] = dict.fromkeys(map(type, values))
+    for kind in kinds:
+        alike: Sequence[Any] = [value for value in values if type(value) is kind]
+        if parts := _id_fields(kind):
+            own, inner = parts
+            named = chain.from_iterable(map(attrgetter(name), alike) for name in own)
+            if any(ids[asset_id] != asset_id for asset_id in dict.fromkeys(filter(None, named))):
+                return False
+            if not all(_are_canonical([*map(attrgetter(name), alike)], ids) for name in inner):
+                return False
+        elif issubclass(kind, Mapping):
+            if any(ids[key] != key for key in chain.from_iterable(alike)):
+                return False
+        elif issubclass(kind, Collection):
+            if not issubclass(kind, str) and not _are_canonical([*chain.from_iterable(alike)], ids):
+                return False
+        elif issubclass(kind, Iterable):
+            # It can be read only once, and becomes a tuple.
+            return False
+    return True
+
+
 def _with_ids(value: Any, ids: _CanonicalIds) -> Any:
     """A record, or a collection of records, with canonical ids in its fields and in the keys of its mappings."""
     kind: Any = type(value)
     if parts := _id_fields(kind):
         own, inner = parts
-        changed = {"group_key": ids[value.id].partition(";")[2]} if kind is Asset else {}
+        changed: dict[str, Any] = {}
         for name in own:
             held = getattr(value, name)
             if held and (canonical := ids[held]) != held:
-                changed[name] = canonical
+                changed |= {"group_key": canonical.partition(";")[2]} if name == "id" else {name: canonical}
         for name in inner:
             held = getattr(value, name)
             if held and (canonical := _with_ids(held, ids)) != held:
@@ -202,4 +226,5 @@ def _id_fields(kind: Any) -> tuple[list[str], list[str]] | None:
     record: Any = kind
     kinds = kinds_of(record)
     own = [name for name, declared in kinds.items() if isinstance(declared, AssetId)]
+    own += ["id"] if record is Asset else []
     return own, [field.name for field in fields(record) if not isinstance(kinds.get(field.name), Kind)]
