@@ -18,6 +18,8 @@ from analytics_service.market.kinds import Kind, type_of, with_article
 _INDEX = re.compile(r"\.\d+\b")
 # How many ids a message names.
 _NAMED = 3
+# Types of which every value fits.
+_PLAIN = (str, int, bool, Decimal)
 # A record's field that identifies it, apart from its index, in the order in which they are looked for.
 _NAMING = ("id", "asset_id", "address")
 
@@ -54,15 +56,15 @@ def misfits(value: Any, declared: Any, path: str = "") -> Iterator[Misfit]:
             yield from misfits(key, inner[0], path)
             yield from misfits(item, inner[1], _within(path, key))
     elif is_dataclass(declared) and isinstance(value, declared):  # type: ignore[arg-type]
-        for name, hint, kind in _fields(type(value)):
-            item, within = getattr(value, name), _within(path, name)
-            if found := list(misfits(item, hint, within)):
+        for name, hint, plain, kind in _fields(type(value)):
+            item = getattr(value, name)
+            if type(item) is not plain and (found := list(misfits(item, hint, _within(path, name)))):
                 yield from found
             elif kind and item is not None:
                 try:
                     kind.encode(item)
                 except OutOfRange as fault:
-                    yield Misfit(within, item, f": {fault}")
+                    yield Misfit(_within(path, name), item, f": {fault}")
     elif not _fits(value, origin or declared):
         yield Misfit(path, value, f" is {_mistyped(value, origin or declared)}")
 
@@ -110,10 +112,17 @@ def _within(path: str, name: object) -> str:
 
 
 @cache
-def _fields(record: Any) -> list[tuple[str, Any, Kind | None]]:
-    """Name, type and kind of a record's fields, and of properties that have a kind."""
+def _fields(record: Any) -> list[tuple[str, Any, Any, Kind | None]]:
+    """Name, type and kind of a record's fields, and of properties that have a kind. Between type and kind is the plain
+    type of values that are right whatever they are: most of the ten thousand prices of a tick need no second look."""
     kinds = {name: kind for name, kind in kinds_of(record).items() if isinstance(kind, Kind)}
     named = [(name, hint, kinds.get(name)) for name, hint in get_type_hints(record).items()]
     getters = ((name, member.fget) for name, member in vars(record).items() if isinstance(member, property))
     hints = ((name, get_type_hints(getter, include_extras=True)["return"]) for name, getter in getters)
-    return named + [(name, *get_args(hint)) for name, hint in hints if get_origin(hint) is Annotated]
+    named += [(name, *get_args(hint)) for name, hint in hints if get_origin(hint) is Annotated]
+    return [(name, hint, _plain(hint), kind) for name, hint, kind in named]
+
+
+def _plain(hint: Any) -> Any:
+    of = get_args(hint)[0] if get_origin(hint) is UnionType else hint
+    return of if of in _PLAIN else None
