@@ -53,6 +53,11 @@ def redefined(
                 seen[asset.id] = max(seen.get(asset.id, EPOCH), min(asset.listed_until, newest or at))
         current = {asset.id for asset in last}
         assets = {**stored, **described}
+        differing = {asset.id for _, assets in listings for asset in assets if stored.get(asset.id) != asset}
+        # Most of ten thousand assets are listed as they were.
+        for asset_id in current - differing if definitions is None else ():
+            if _ends(stored[asset_id]) == (LISTED, None):
+                del seen[asset_id]
         listed = [
             replace(assets[asset_id], listed_until=LISTED)
             if asset_id in current
