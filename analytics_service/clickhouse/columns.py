@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -41,9 +40,10 @@ def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
     return _frame({name: [row[name] for row in kept] for name in columns}, columns)
 
 
-def encoded_records(records: Sequence[Any], columns: Columns) -> pl.DataFrame:
-    """Records, with an attribute for each column, as a batch to insert; faster than `encoded` for many rows."""
-    return _frame({name: list(map(attrgetter(name), records)) for name in columns}, columns)
+def encoded_tuples(rows: Iterable[tuple[Any, ...]], columns: Columns) -> pl.DataFrame:
+    """Rows, with a value for each column in order, as a batch to insert; faster than `encoded` for many rows."""
+    values = [*zip(*rows, strict=True)] or [()] * len(columns)
+    return _frame({name: [*column] for name, column in zip(columns, values, strict=True)}, columns)
 
 
 def decoded(row: Row, columns: Columns) -> dict[str, Any]:

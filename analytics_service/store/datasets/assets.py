@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import Columns, decoded, encoded_records
+from analytics_service.clickhouse.columns import Columns, decoded, encoded_tuples
 from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import Asset, id_key, split_id
 from analytics_service.market.fields import columns_of, record_of
@@ -63,7 +64,7 @@ def asset_frame(definitions: Iterable[Definition]) -> pl.DataFrame:
     """Definitions as a batch for the table ASSETS, without `version`."""
     rows = [*definitions]
     times = pl.Series("defined_at", [unix_second(at) for at, _ in rows], pl.UInt32)
-    return encoded_records([asset for _, asset in rows], COLUMNS).with_columns(times)
+    return encoded_tuples(map(attrgetter(*COLUMNS), (asset for _, asset in rows)), COLUMNS).with_columns(times)
 
 
 def read_spans(store: Store) -> dict[str, tuple[int, int]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import Columns, decoded, encoded_records, select_list
+from analytics_service.clickhouse.columns import Columns, decoded, encoded_tuples, select_list
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import MAX_ADDRESSES
 from analytics_service.errors import EntityNotFound
@@ -38,7 +38,7 @@ _LISTED_AT_ONCE = 300
 
 def event_frame(events: Sequence[Event]) -> pl.DataFrame:
     """Events as a batch to insert, without `version`."""
-    return encoded_records(events, COLUMNS)
+    return encoded_tuples(map(attrgetter(*COLUMNS), events), COLUMNS)
 
 
 def changes_frame(changes: EventChanges) -> pl.DataFrame:

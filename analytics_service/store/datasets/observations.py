@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import Row, encoded
+from analytics_service.clickhouse.columns import encoded_tuples
 from analytics_service.clickhouse.connection import Store
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
@@ -49,8 +49,7 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
     frames, unknown = [NO_OBSERVATIONS], []
     for history, by_asset in values.items():
         known = {asset_id: value for asset_id, value in by_asset.items() if value is not None}
-        rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in known.items())
-        frames.append(_frame(history, rows))
+        frames.append(_frame(history, ((asset_id, at, value) for asset_id, value in known.items())))
         unknown += [(history.name, asset_id, unix_second(at), None) for asset_id in by_asset if asset_id not in known]
     return pl.concat([*frames, pl.DataFrame(unknown, _SCHEMA, orient="row")])
 
@@ -62,12 +61,11 @@ def with_known(observations: pl.DataFrame) -> pl.DataFrame:
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
     """Prices, each at its own instant, as a batch to insert, without `version`."""
-    rows = ({"asset_id": price.asset_id, "observed_at": price.observed_at, PRICES.value: price.usd} for price in prices)
-    return _frame(PRICES, rows)
+    return _frame(PRICES, ((price.asset_id, price.observed_at, price.usd) for price in prices))
 
 
-def _frame(history: History, rows: Iterable[Row]) -> pl.DataFrame:
-    frame = encoded(rows, {"asset_id": _AssetOrTotal(), "observed_at": Time(), history.value: history.kind})
+def _frame(history: History, rows: Iterable[tuple[str, datetime, Decimal]]) -> pl.DataFrame:
+    frame = encoded_tuples(rows, {"asset_id": _AssetOrTotal(), "observed_at": Time(), history.value: history.kind})
     return frame.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
 
 

@@ -16,6 +16,7 @@ from analytics_service.clickhouse.columns import (
     SnapshotRange,
     SnapshotRows,
     SnapshotTable,
+    encoded_tuples,
     schema_of,
     select_list,
 )
@@ -67,10 +68,6 @@ _PLACEHOLDERS = {"columns": select_list(ITEM_COLUMNS), "key": ", ".join(_KEY)}
 # The columns of items before numbering. Only the first item of each position `begins`.
 _UNNUMBERED = {**{name: dtype for name, dtype in _SCHEMA.items() if name != "item"}, "begins": pl.Boolean}
 _EQUAL = [name for name in _KEY if name != "item"]
-# The values of most items after their amount.
-_, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
-# The own terms of most items.
-_NO_LTVS = (None, None)
 
 ITEM_KEY = list(_KEY)
 ITEM = list(ITEM_COLUMNS)
@@ -78,6 +75,17 @@ NO_ITEMS = pl.DataFrame(schema=schema_of(ITEM_COLUMNS))
 # The columns that a position is made from.
 POSITION_COLUMNS = [name for name in ITEM_COLUMNS if name not in ("address", "item")]
 CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
+
+# Items that are in an asset, others, and what either has in columns of the other alone. `number` is the position's.
+_SHARED: Columns = {"number": Index(), **{name: ITEM_COLUMNS[name] for name in ("kind", "account_index", "amount")}}
+_LTVS = [name for name, (kind, _) in _VALUES.items() if isinstance(kind, Ratio)]
+_IN_ASSETS: Columns = {**_SHARED, "asset_id": AssetId(), **{name: ITEM_COLUMNS[name] for name in _LTVS}}
+_OTHERS: Columns = {
+    **_SHARED,
+    **{name: ITEM_COLUMNS[name] for name in ("pool", "cascade", "until", "last_stake_acc")},
+}
+_EMPTY = {"asset_id": "", "pool": 0, "cascade": False, "last_stake_acc": 0}
+_ZERO = Decimal()
 
 # The columns of an item in its digest. No separator is in any of them but the last.
 _DIGESTED = [*(name for name in ITEM if name not in ("address", "asset_id")), "asset_id"]
@@ -127,7 +135,7 @@ def unnumbered(
             if unfit is None or not faulty:
                 raise
             unfit += faulty
-            yield _rows_of((position for position in batch if not any(misfits(position, Position))), lends)
+            yield _rows_of([position for position in batch if not any(misfits(position, Position))], lends)
 
 
 def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -139,49 +147,47 @@ def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, in
     return items, dict(counts.sort("address").iter_rows())
 
 
-def _rows_of(positions: Iterable[Position], lends: Lends) -> pl.DataFrame:
-    rows = [(*item, not index) for position in positions for index, item in enumerate(_items(position, lends))]
-    return pl.DataFrame(rows, schema=_UNNUMBERED, orient="row")
+def _rows_of(positions: Sequence[Position], lends: Lends) -> pl.DataFrame:
+    """The items of positions, encoded column by column: a snapshot may have a million."""
+    addresses = pl.Series([Address().encode(position.address) for position in positions], dtype=pl.String)
+    in_assets = encoded_tuples(_in_assets(positions, lends), _IN_ASSETS)
+    rows = pl.concat([in_assets, encoded_tuples(_others(positions), _OTHERS)], how="diagonal")
+    filled = {name: pl.col(name).fill_null(value) for name, value in _EMPTY.items()}
+    begins, address = pl.col("number").is_first_distinct(), addresses.gather(rows["number"])
+    return rows.with_columns(begins=begins, address=address, **filled).select(*_UNNUMBERED)
 
 
-def _items(position: Position, lends: Lends) -> Iterator[_Item]:
-    """The items of a position, each in the columns of _UNNUMBERED."""
-    address = position.address.lower()
-
-    def plain(kind: str, amount: int, account: int = 0, asset_id: str = "") -> _Item:
-        return (address, kind, Index.encode(account), asset_id, 0, Amount.encode(amount), *_NOTHING)
-
-    def of_asset(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
-        return plain(kind, amount, account, AssetId.encode(asset_id))
-
-    for account in position.accounts:
-        for held in account.collaterals:
-            *item, _, _ = of_asset("collateral", held.asset_id, held.shares, account.index)
-            yield (*item, _stored(held.allowable_ltv), _stored(held.liquidation_ltv))
-        for owed in account.debts:
-            yield of_asset("debt", owed.asset_id, owed.shares, account.index)
-        if not (account.collaterals or account.debts):
-            yield plain("account", 0, account.index)
-    for lent in lends(position):
-        yield of_asset("lend_held", lent.asset_id, lent.held)
-        if lent.collateralized:
-            yield of_asset("lend_collateralized", lent.asset_id, lent.collateralized)
-    for balance in position.wallet:
-        yield of_asset("wallet", balance.asset_id, balance.amount)
-    for stake in position.stakes:
-        until = Time.encode(stake.transition_at) if stake.transition_at else None
-        rest = (Amount.encode(stake.amount), stake.cascade, until, Number.encode(stake.last_stake_acc), *_NO_LTVS)
-        yield (address, "stake", Index.encode(stake.account_index), "", Index.encode(stake.pool), *rest)
-    for leaving in position.unbondings:
-        unlock = Time.encode(leaving.unlock_at)
-        yield (address, "unbonding", 0, "", 0, Amount.encode(leaving.amount), False, unlock, 0, *_NO_LTVS)
-    for kind in _SUMS:
-        if amount := getattr(position, kind):
-            yield plain(kind, amount)
+def _in_assets(positions: Iterable[Position], lends: Lends) -> Iterator[_Item]:
+    """The items that are in an asset, in the columns of _IN_ASSETS."""
+    for number, position in enumerate(positions):
+        for account in position.accounts:
+            for held in account.collaterals:
+                ltvs = (held.allowable_ltv, held.liquidation_ltv)
+                yield (number, "collateral", account.index, held.shares, held.asset_id, *ltvs)
+            for owed in account.debts:
+                yield (number, "debt", account.index, owed.shares, owed.asset_id, None, None)
+        for lent in lends(position):
+            yield (number, "lend_held", 0, lent.held, lent.asset_id, None, None)
+            if lent.collateralized:
+                yield (number, "lend_collateralized", 0, lent.collateralized, lent.asset_id, None, None)
+        for balance in position.wallet:
+            yield (number, "wallet", 0, balance.amount, balance.asset_id, None, None)
 
 
-def _stored(ltv: Decimal | None) -> Decimal | None:
-    return None if ltv is None else Ratio.encode(ltv)
+def _others(positions: Iterable[Position]) -> Iterator[_Item]:
+    """The other items, in the columns of _OTHERS."""
+    for number, position in enumerate(positions):
+        for account in position.accounts:
+            if not (account.collaterals or account.debts):
+                yield (number, "account", account.index, 0, 0, False, None, _ZERO)
+        for stake in position.stakes:
+            rest = (stake.amount, stake.pool, stake.cascade, stake.transition_at, stake.last_stake_acc)
+            yield (number, "stake", stake.account_index, *rest)
+        for leaving in position.unbondings:
+            yield (number, "unbonding", 0, leaving.amount, 0, False, leaving.unlock_at, _ZERO)
+        for kind in _SUMS:
+            if amount := getattr(position, kind):
+                yield (number, kind, 0, amount, 0, False, None, _ZERO)
 
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
