@@ -3,7 +3,9 @@
 import logging
 import os
 import shutil
-from contextlib import ExitStack, closing, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
 from analytics_service.clickhouse.connection import Store
@@ -25,6 +27,7 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import require_continued
+from analytics_service.store.rewrite import LOOK_SECONDS, keep_complete
 from analytics_service.store.schema import require_all_tables
 from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
 
@@ -33,6 +36,8 @@ log = logging.getLogger(__name__)
 _SOURCE_OF_EMPTY = "simulated"
 # How long a start waits for the check of what the store has lost, seconds.
 _CHECK_SECONDS = 5.0
+# How long the end waits for a rewrite that is being completed, seconds.
+_LAST_SECONDS = 5.0
 
 
 def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool = False) -> None:
@@ -59,9 +64,26 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             variables = {JOBS_FOLDER: folder}
             children = [Supervisor(_Scheduler(reached, folder))]
         service = HttpService(reached, sockets, variables)
-        with running([*children, service]), filling_past(reached, source) if source else nullcontext():
+        meanwhile = filling_past(reached, source) if source else completing_rewrites(reached)
+        with running([*children, service]), meanwhile:
             tell(welcome(reached, choice, has_prices=has_prices))
             service.follow(orders)
+
+
+@contextmanager
+def completing_rewrites(settings: Settings, every: float = LOOK_SECONDS) -> Iterator[None]:
+    """Complete interrupted rewrites in a thread, for the duration of the block, as a scheduler does where there is one.
+    A look each `every` seconds."""
+    stop = threading.Event()
+    with closing(Store(settings)) as store:
+        thread = threading.Thread(target=keep_complete, args=(store, stop, every), name="rewrites", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            # What is left then comes with the next start.
+            thread.join(_LAST_SECONDS)
 
 
 class _Scheduler(Program):

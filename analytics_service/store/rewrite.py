@@ -60,8 +60,8 @@ _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
 _TAKEN_OUT = "-"
 # Disk that a staged row needs, with its copy in the table, cells and merges.
 _BYTES_OF_ROW = 64
-# Seconds between looks of a scheduler for rewrites whose writers have died.
-_LOOK_SECONDS = 15.0
+# Seconds between looks for rewrites whose writers have died, of a scheduler or of a service without a source.
+LOOK_SECONDS = 15.0
 
 
 class Staging:
@@ -338,10 +338,10 @@ def complete_interrupted(store: Store, last_error: str = "") -> str:
         return cause
 
 
-def keep_complete(store: Store, stop: threading.Event) -> None:
-    """Complete interrupted rewrites within a minute, until told to stop."""
+def keep_complete(store: Store, stop: threading.Event, every: float = LOOK_SECONDS) -> None:
+    """Look for interrupted rewrites each `every` seconds, and complete them, until told to stop."""
     error = ""
-    while not stop.wait(_LOOK_SECONDS):
+    while not stop.wait(every):
         error = complete_interrupted(store, error)
 
 

@@ -1,10 +1,16 @@
 """Imported history and simulated data as operators meet them: each in a store of its own."""
 
 import signal
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analytics_service.clickhouse.connection import Store
+from analytics_service.config.settings import Settings
+from analytics_service.embedded.clickhouse import attached
+from analytics_service.store.ledger import read_ledger
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, children, command_line, until
 
@@ -40,7 +46,8 @@ def test_an_import_that_is_stopped_says_what_was_written(own: Service, files: tu
 
 
 def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tuple[str, ...], tmp_path: Path) -> None:
-    """No source is named, neither for the import nor for `up`. A correction is soon shown."""
+    """No source is named, neither for the import nor for `up`. A correction is soon shown, and one whose writer was
+    killed is completed within a minute."""
     own.source = None
     other = tmp_path / "other"
     code, output = own.done(*files, "--data-dir", str(other))
@@ -67,6 +74,12 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     assert code == 2
     assert "This store holds imported history, and simulated data is never mixed with other data." in output
     assert own.get("/api/v1/assets/prices")[1]["count"] == 1
+    settings = attached(replace(Settings(), data_dir=other))
+    assert settings is not None
+    with closing(Store(settings)) as store:
+        store.execute("INSERT INTO rewrite (family, version, what) VALUES ('prices', 7, 'import')")
+        assert read_ledger(store).open == {"prices": [7]}
+        until(lambda: not read_ledger(store).open, 60)
     assert stop(process) == 0
 
 
