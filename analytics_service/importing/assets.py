@@ -10,7 +10,7 @@ import polars as pl
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import ImportRefused
 from analytics_service.importing.reading import open_table
-from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, split_id
+from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, as_stored, id_key, split_id
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.store.datasets.assets import changed_assets, read_assets
 from analytics_service.store.ledger import IMPORTED
@@ -163,11 +163,9 @@ def differ(asset: Asset, registered: Asset) -> bool:
 
 def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[str]:
     """A line about each new asset whose symbol another asset in the store has."""
-    ids: dict[str, list[str]] = {}
-    for asset in registered:
-        ids.setdefault(asset.symbol.casefold(), []).append(asset.id)
+    finder = AssetFinder(registered)
     return [
         f"Note: {asset.symbol} becomes the symbol of {asset.id}; in the store it is that of {', '.join(same)}"
         for asset in new
-        if (same := ids.get(asset.symbol.casefold()))
+        if (same := finder.of_symbol(asset.symbol))
     ]

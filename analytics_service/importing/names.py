@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from analytics_service.importing.assets import asset_fault
 from analytics_service.importing.money import base_of, pair_fault
-from analytics_service.market.assets import Asset, AssetGroup, by_symbol, id_key, split_id, unknown_asset
+from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, split_id, unknown_asset
 from analytics_service.market.sums import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
+# Names of no asset for which similar symbols are looked up, which takes a look at all symbols.
+_SUGGESTED = 5
 _CURE = "say --new-assets to add it, or describe it with --assets"
 
 
@@ -45,26 +47,8 @@ class AssetNames:
         self._add_new, self._pairs, self._cure = add_new, pairs, cure
         self._codes: dict[str, int] = {}
         self._named: dict[tuple[str, str], Named] = {}
-        self._keys: dict[str, str] = {}
-        self._symbols: dict[str, dict[str, list[str]]] = {}
-        known, described = list(registered), list(listed)
-        # For symbols that no present asset has.
-        self._former = by_symbol(known)
-        for asset in known:
-            self._know(asset)
-        for asset in described:
-            self._symbols.pop(asset.symbol.casefold(), None)
-        for asset in described:
-            self._know(asset)
-
-    def _know(self, asset: Asset) -> None:
-        # A store may have an asset in two cases; then each is meant by its own id.
-        self._keys[asset.id] = asset.id
-        self._keys.setdefault(id_key(asset.id), asset.id)
-        if not asset.ended_at:
-            ids = self._symbols.setdefault(asset.symbol.casefold(), {}).setdefault(asset.symbol, [])
-            if asset.id not in ids:
-                ids.append(asset.id)
+        self._assets = AssetFinder(registered, preferred=listed)
+        self._unknown = 0
 
     def named(self, name: str, symbol: str = "") -> Named:
         """What a name stands for; `symbol` is that beside an id."""
@@ -90,7 +74,7 @@ class AssetNames:
         """The id of the asset, or why there is none."""
         if not name:
             return Named(None, "is empty; name the asset")
-        ids = self._known(name)
+        ids = self._assets.ids(name)
         if len(ids) == 1:
             return ids[0]
         if ids:
@@ -100,17 +84,10 @@ class AssetNames:
         if self._pairs and (fault := pair_fault(name)):
             return Named(None, fault)
         if not self._add_new:
-            return Named(None, f"is an unknown asset; {self._cure}")
+            self._unknown += 1
+            near = self._assets.similar(name) if self._unknown <= _SUGGESTED else ""
+            return Named(None, f"is an unknown asset{f' (did you mean {near}?)' if near else ''}; {self._cure}")
         return self._made(name, symbol)
-
-    def _known(self, name: str) -> list[str]:
-        for asset_id in (name, f"{AssetGroup.TOKEN};{name}"):
-            known = self._keys.get(asset_id) or self._keys.get(id_key(asset_id))
-            if known:
-                return [known]
-        spellings = self._symbols.get(name.casefold(), {})
-        ids = spellings.get(name) or [asset_id for same in spellings.values() for asset_id in same]
-        return ids or list(self._former.get(name.casefold(), []))
 
     def _made(self, name: str, symbol: str) -> str | Named:
         """The new asset that a name, and perhaps a symbol, make, whose decimals nobody stated."""
@@ -124,5 +101,5 @@ class AssetNames:
         if fault := asset_fault(symbol, asset.group_key, "0"):
             return Named(None, f"can be no asset: {fault}")
         self.new[asset.id] = replace(asset, name=symbol, symbol=symbol, symbol_denom="")
-        self._know(self.new[asset.id])
+        self._assets.add(self.new[asset.id])
         return asset.id

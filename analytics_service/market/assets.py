@@ -1,6 +1,6 @@
 """Assets and their ids."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -102,31 +102,77 @@ def id_key(asset_id: str) -> str:
     return asset_id.lower() if asset_id.startswith(HEX) else asset_id
 
 
+class AssetIds:
+    """Ids of assets, which are found in any case (rule 3.4). One that is known in two cases is found as it is written;
+    any other spelling means the first of them."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._known: dict[str, str] = {}
+        for asset_id in ids:
+            self.add(asset_id)
+
+    def add(self, asset_id: str) -> str:
+        """The id, which is known from now on."""
+        self._known.setdefault(id_key(asset_id), asset_id)
+        self._known[asset_id] = asset_id
+        return asset_id
+
+    def find(self, asset_id: str) -> str | None:
+        """The id in its known spelling, if it is known."""
+        return self._known.get(asset_id) or self._known.get(id_key(asset_id))
+
+
 def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
-    """The ids in their stored spelling, without duplicates. Ids that are not stored stay as they are.
-
-    If an id is stored in two cases, an exact match wins; any other spelling means the last stored id.
-    """
-    return list(dict.fromkeys(_spelled([*asset_ids], stored)))
-
-
-def _spelled(ids: Sequence[str], stored: Collection[str]) -> Sequence[str]:
-    if all(asset_id in stored for asset_id in ids):
-        return ids
-    forms = {id_key(asset_id): asset_id for asset_id in stored}
-    return [asset_id if asset_id in stored else forms.get(id_key(asset_id), asset_id) for asset_id in ids]
+    """The ids in their stored spelling, without duplicates. Ids that are not stored stay as they are."""
+    ids = [*asset_ids]
+    if not all(asset_id in stored for asset_id in ids):
+        known = AssetIds(stored)
+        ids = [known.find(asset_id) or asset_id for asset_id in ids]
+    return list(dict.fromkeys(ids))
 
 
-def by_symbol(assets: Iterable[Asset]) -> Mapping[str, list[str]]:
-    """The ids that each symbol, in lower case, stands for: those of present assets, or if no present asset has it those
-    of assets that ended with it or had it before (rule 2.18)."""
-    present: dict[str, list[str]] = {}
-    former: dict[str, list[str]] = {}
-    for asset in assets:
-        (former if asset.ended_at else present).setdefault(asset.symbol.casefold(), []).append(asset.id)
-        for symbol in {symbol.casefold() for symbol in asset.former_symbols} - {asset.symbol.casefold()}:
-            former.setdefault(symbol, []).append(asset.id)
-    return {**former, **present}
+class AssetFinder:
+    """Finds assets by id, address or symbol (rule 2.18). A symbol of `preferred` assets means none of the others."""
+
+    def __init__(self, assets: Iterable[Asset], preferred: Iterable[Asset] = ()) -> None:
+        self._ids = AssetIds()
+        # The assets of each symbol in lower case, by id, with their spelling of it.
+        self._present: dict[str, dict[str, str]] = {}
+        self._former: dict[str, dict[str, str]] = {}
+        described = [*preferred]
+        for asset in assets:
+            self.add(asset)
+        for asset in described:
+            self._present.pop(asset.symbol.casefold(), None)
+        for asset in described:
+            self.add(asset)
+
+    def add(self, asset: Asset) -> None:
+        """Let an asset be found from now on."""
+        self._ids.add(asset.id)
+        symbols = self._former if asset.ended_at else self._present
+        symbols.setdefault(asset.symbol.casefold(), {})[asset.id] = asset.symbol
+        for symbol in asset.former_symbols:
+            if symbol.casefold() != asset.symbol.casefold():
+                self._former.setdefault(symbol.casefold(), {})[asset.id] = symbol
+
+    def ids(self, name: str) -> list[str]:
+        """The ids of the assets that a name may mean: that of an id or of an address, or those of a symbol."""
+        by_id = self._ids.find(name) or self._ids.find(f"{AssetGroup.TOKEN};{name}")
+        return [by_id] if by_id else self.of_symbol(name)
+
+    def of_symbol(self, symbol: str) -> list[str]:
+        """The ids of the present assets with a symbol, or if there are none, of those that ended with it or had it
+        before; in any case, but those that spell it so come before others."""
+        folded = symbol.casefold()
+        found = self._present.get(folded) or self._former.get(folded) or {}
+        return [asset_id for asset_id, own in found.items() if own == symbol] or [*found]
+
+    def similar(self, name: str) -> str:
+        """Symbols that resemble a name of no asset, with `or` between them."""
+        symbols = {**self._former, **self._present}
+        near = get_close_matches(name.casefold(), symbols, n=3)
+        return " or ".join(next(iter(symbols[folded].values())) for folded in near)
 
 
 def is_id(name: str) -> bool:
@@ -143,19 +189,16 @@ def named_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: str 
 
     EntityNotFound for another name of no asset; ParameterInvalid for a symbol of several assets.
     """
-    symbols: Mapping[str, list[str]] | None = None
+    finder: AssetFinder | None = None
     asset_ids = []
-    named = [*names]
-    ids = _spelled([name if is_id(name) else f"{AssetGroup.TOKEN};{name}" for name in named], assets)
-    for name, asset_id in zip(named, ids, strict=True):
-        if is_id(name) or asset_id in assets:
-            asset_ids.append(asset_id)
+    for name in names:
+        if name in assets:
+            asset_ids.append(name)
             continue
-        symbols = by_symbol(assets.values()) if symbols is None else symbols
-        matches = symbols.get(name.casefold(), [])
+        finder = finder or AssetFinder(assets.values())
+        matches = finder.ids(name) or ([name] if is_id(name) else [])
         if not matches:
-            near = [assets[symbols[one][0]].symbol for one in get_close_matches(name.casefold(), symbols, n=3)]
-            similar = f" Did you mean {' or '.join(near)}?" if near else ""
+            similar = f" Did you mean {near}?" if (near := finder.similar(name)) else ""
             raise EntityNotFound(f"{parameter}: {name[:100]!r} is the symbol of no asset.{similar}")
         if len(matches) > 1:
             instead = "in asset_ids" if parameter == "symbols" else "by id"

@@ -37,8 +37,7 @@ def _market(view: View, arguments: Arguments) -> Market:
     asset_id = arguments["asset_id"]
     (stored,) = as_stored([asset_id], view.markets)
     if stored not in view.markets:
-        is_listed = as_stored([asset_id], view.assets)[0] in view.assets
-        what = "an asset without a market" if is_listed else "no asset"
+        what = "an asset without a market" if asset_id in view.assets else "no asset"
         raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
     return view.markets[stored]
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from analytics_service.concurrency import in_thread
 from analytics_service.errors import SourceError
-from analytics_service.market.assets import HEX, Asset, id_key
+from analytics_service.market.assets import HEX, Asset, AssetIds
 from analytics_service.market.fields import kinds_of
 from analytics_service.market.instants import shown
 from analytics_service.market.kinds import AssetId, Kind
@@ -154,20 +154,19 @@ class _CanonicalIds(dict[str, str]):
     """The canonical form of each id. The store is read, and the source asked, when the first address in hex comes."""
 
     def __init__(self, source: Source, stored: Callable[[], Collection[str]], at: datetime) -> None:
-        self._known: dict[str, str] = {}
+        self._known: AssetIds | None = None
         self._source, self._stored, self._at = source, stored, at
 
     def __missing__(self, asset_id: str) -> str:
         # A source of another package may answer with anything.
         if not str(asset_id).startswith(HEX):
             return self.setdefault(asset_id, asset_id)
-        if not self._known:
-            stored = self._stored()
-            listed = [asset.id for asset in self._source.assets(self._at)]
-            self._known = {id_key(known): known for known in (*listed, *stored)}
-            # A store may have an asset in two cases; then each is meant by its own id.
-            self.update(zip(stored, stored, strict=True))
-        return self.setdefault(asset_id, self._known.setdefault(id_key(asset_id), asset_id))
+        if self._known is None:
+            known = AssetIds(self._stored())
+            for asset in self._source.assets(self._at):
+                known.find(asset.id) or known.add(asset.id)
+            self._known = known
+        return self.setdefault(asset_id, self._known.find(asset_id) or self._known.add(asset_id))
 
 
 def _are_canonical(values: Sequence[Any], ids: _CanonicalIds) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from analytics_service.errors import EntityNotFound
+from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.importing.names import AssetNames
 from analytics_service.market.assets import Asset, AssetGroup, named_ids, unknown_asset
 
@@ -57,6 +57,17 @@ def test_symbols_and_ids_keep_assets_apart_that_are_stored_in_two_cases() -> Non
         names = known(*stored)
         assert [names.named(name).code for name in ("UP", "token;0xAB")] == [names.code_of(UPPER.id)] * 2
         assert [names.named(name).code for name in ("LOW", "token;0xab")] == [names.code_of(LOWER.id)] * 2
+
+
+def test_a_symbol_means_the_assets_that_spell_it_so_before_others() -> None:
+    """So in files as in requests."""
+    both = {one.id: one for one in (asset("ATOM", "a"), asset("Atom", "b"))}
+    assert named_ids(["ATOM", "Atom"], both) == ["token;a", "token;b"]
+    with pytest.raises(ParameterInvalid, match=r"is the symbol of several assets; .*: token;a, token;b"):
+        named_ids(["atom"], both)
+    names = known(*both.values())
+    assert names.named("Atom").code == names.code_of("token;b")
+    assert names.named("Aton").fault.startswith("is an unknown asset (did you mean ATOM?); ")
 
 
 def test_one_function_finds_assets_by_id_address_and_symbol_and_says_what_is_near() -> None:
