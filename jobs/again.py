@@ -15,7 +15,7 @@ from analytics_service.clickhouse.columns import versioned
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import ONCE
 from analytics_service.market.instants import DAY, instant, unix_second
-from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.kinds import FOREVER
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
 from analytics_service.sources.stored import StoredSource
@@ -24,7 +24,7 @@ from analytics_service.store.commits import Appended, Beginning, Commit, Taking,
 from analytics_service.store.datasets.events import EVENTS, changes_frame
 from analytics_service.store.datasets.observations import KEY, OBSERVATIONS, read_observed_at, with_known
 from analytics_service.store.datasets.positions import known_in_part, read_activity
-from analytics_service.store.datasets.sums import SumChanges, changed_sums, settled_before, summed_seconds
+from analytics_service.store.datasets.sums import SumChanges, changed_sums, summed_seconds, unsettled_from
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered, read_state
 from jobs import loans, markets, positions
 from jobs.registry import Job
@@ -44,7 +44,7 @@ _SUMS = Taking("backfill", IMPORTED, "recompute")
 @dataclass(frozen=True, slots=True)
 class Portion:
     """Complete snapshots of a day that came in the same way, and are replaced together; of loans also the events of a
-    day, later than the second `since` and up to `until`, or all sums after one."""
+    day, in [since, until) (unix seconds), or all sums from one second on."""
 
     family: str
     taking: Taking
@@ -59,21 +59,22 @@ class Portion:
 
 
 def plan(store: Store, family: str, start: datetime, end: datetime) -> list[Portion]:
-    """The complete snapshots of a family in a range, oldest first; of loans, before and after them, events and sums."""
-    first, last = unix_second(start), unix_second(end)
-    rows = store.frame("taken_snapshots", family=family, start=first, end=last).with_columns(day=pl.col("at") // DAY)
+    """The complete snapshots of a family in [start, end), whole seconds, oldest first; of loans, before and after them,
+    events and sums."""
+    first, until = unix_second(start), unix_second(end)
+    rows = store.frame("taken_snapshots", family=family, start=first, end=until).with_columns(day=pl.col("at") // DAY)
     days = rows.group_by("day", "kind", "source", "simulated", maintain_order=True)
     portions = [
         Portion(family, Taking(kind, Origin(source, bool(simulated)), "recompute"), [*map(instant, part["at"])])
         for (_, kind, source, simulated), day in days
         for part in day.iter_slices(_AT_ONCE)
     ]
-    covered = last_covered(store, TIME_LIMIT - 2) if family == "loans" else None
+    covered = last_covered(store, FOREVER) if family == "loans" else None
     if covered is None:
         return portions
-    ends = [*range(first - first % DAY + DAY - 1, min(last, covered.at), DAY), min(last, covered.at)]
-    spans = pairwise([max(first - 1, 0), *ends])
-    events = [Portion(family, _SUMS, since=since, until=until) for since, until in spans]
+    until = min(until, covered.at + 1)
+    bounds = [first, *range(first - first % DAY + DAY, until, DAY), until]
+    events = [Portion(family, _SUMS, since=since, until=until) for since, until in pairwise(bounds) if since < until]
     return [*events, *portions, _sums_from(first)]
 
 
@@ -104,22 +105,22 @@ def retake(job: Job, source: Source, store: Store, portion: Portion) -> None:
 
 def _compare_events(source: Source, store: Store, portion: Portion) -> None:
     """Put right what differs of stored events and those that a source lists, with their sums: all or nothing."""
-    instants = [instant(portion.until)]
+    instants = [instant(portion.until - 1)]
     batch = Batch("loans", source, store, instants, None).with_canonical_ids()
     with batch.left_out:
-        _, changes = loans.compare(batch, portion.since + 1, portion.until + 1, portion.until)
+        _, changes = loans.compare(batch, portion.since, portion.until, portion.until - 1)
     if not (changes.before or changes.after):
         return
     with rewrite.staging(store, "loans", None, what="backfill") as staged:
         if seconds := summed_seconds(changes):
-            _stage(staged, changed_sums(store, settled_before(store, min(seconds)), changes))
+            _stage(staged, changed_sums(store, unsettled_from(store, min(seconds)), changes))
         staged.insert(EVENTS, versioned(changes_frame(changes), staged.version))
         rewrite.publish(store, staged, [])
 
 
 def day_by_day(store: Store, families: Sequence[str], start: datetime, end: datetime) -> list[Portion]:
-    """The complete snapshots of families in a range, those of a day together. Sums of loans are one portion, because
-    all later ones are made from those before."""
+    """The complete snapshots of families in [start, end), those of a day together. Sums of loans are one portion,
+    because all later ones are made from those before."""
     portions = [portion for family in families if family != "loans" for portion in plan(store, family, start, end)]
     if "loans" in families and read_state(store, "loans"):
         portions.append(_sums_from(unix_second(start)))
@@ -146,10 +147,10 @@ def _recompute_sums(store: Store, first: int) -> int:
     """Compute the sums of loans from a second on, once more if a job has meanwhile gone on from those of before."""
     changed = 0
     for _ in range(_PASSES):
-        if changed_sums(store, settled_before(store, first)).is_empty:
+        if changed_sums(store, unsettled_from(store, first)).is_empty:
             break
         with rewrite.staging(store, "loans", None, what="recompute") as staged:
-            sums = changed_sums(store, settled_before(store, first))
+            sums = changed_sums(store, unsettled_from(store, first))
             _stage(staged, sums)
             rewrite.publish(store, staged, [])
             changed += sums.added.height + sums.removed.height

@@ -44,15 +44,15 @@ def collect(batch: Batch) -> Commit:
     stated = _stated(batch)
     first, last = min(stated), max(stated)
     listed = _listed(batch, stated[last])
-    covered = last_covered(batch.store, batch.head.at) if batch.head else None
+    covered = last_covered(batch.store, batch.head.at + 1) if batch.head else None
     covered_at = covered.at if covered else 0
     if last <= covered_at:
         return _snapshots(batch, stated, sums.past_sums(batch.store, first, stated, listed))
     complete, changes = compare(batch, _start(batch, covered, last), last + 1, covered_at)
     left = first if batch.left is None else batch.left
     changed_from = min(first, left, covered_at + 1, *sums.summed_seconds(changes))
-    settled = covered_at if changed_from > covered_at else sums.settled_before(batch.store, changed_from)
-    changed = sums.changed_sums(batch.store, settled, changes, stated=stated, ticks={first: listed})
+    start = covered_at + 1 if changed_from > covered_at else sums.unsettled_from(batch.store, changed_from)
+    changed = sums.changed_sums(batch.store, start, changes, stated=stated, ticks={first: listed})
     return _snapshots(batch, stated, changed, {EVENTS: changes_frame(changes)}, complete)
 
 
@@ -61,8 +61,8 @@ def collect_again(batch: Batch) -> Commit:
     stated = _stated(batch)
     if not any(stated.values()):
         return Commit([])
-    settled = sums.settled_before(batch.store, min(stated))
-    return _snapshots(batch, stated, sums.changed_sums(batch.store, settled, stated=stated))
+    start = sums.unsettled_from(batch.store, min(stated))
+    return _snapshots(batch, stated, sums.changed_sums(batch.store, start, stated=stated))
 
 
 def _start(batch: Batch, covered: Covered | None, last: int) -> int:

@@ -25,7 +25,7 @@ def collect(batch: Batch) -> Commit:
     """
     taken = [_snapshot(batch, at) for at in batch.instants]
     snapshots, instants = [snapshot for snapshot, _ in taken], [unix_second(at) for at in batch.instants]
-    stored = read_around(batch.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1])
+    stored = read_around(batch.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1] + 1)
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
     observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
     zeros = _of_priced(batch, vanished(pl.concat([stored, *observed])))

@@ -89,7 +89,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
     """Snapshots before the newest: the first of them, with a bounded number of items."""
     store, family, seconds = batch.store, batch.family, [*map(unix_second, instants)]
     first = completed_before(store, family, seconds[0]) or 0
-    last = nth_completed(store, family, 1, seconds[-1], FOREVER)
+    last = nth_completed(store, family, 1, seconds[-1] + 1, FOREVER)
     if last is None:
         raise Overtaken("Another process removes positions.")
     versions = versions_between(store, family, first, last + 1)
@@ -200,7 +200,7 @@ def collect_again(batch: Batch) -> Commit:
     """The risk at complete snapshots, from the stored positions: those at the first, and the changes from one to the
     next."""
     seconds, changes = [unix_second(at) for at in batch.instants], Pieces()
-    for rows in read_borrowing_between(batch.store, seconds[0], seconds[-1]):
+    for rows in read_borrowing_between(batch.store, seconds[0], seconds[-1] + 1):
         changes.add(rows)
     return Commit([Appended(at, risk_at(batch, at, _AsOf(changes, unix_second(at)))) for at in batch.instants])
 

@@ -37,7 +37,7 @@ def definitions(batch: Batch, listings: Sequence[Listing]) -> Replaced:
     complete: Collection[datetime] = ()
     if newest is not None and listings[0][0] < newest:
         start, end = unix_second(listings[0][0]), unix_second(listings[-1][0]) + 1
-        following = nth_completed(store, batch.family, 1, end - 1, FOREVER)
+        following = nth_completed(store, batch.family, 1, end, FOREVER)
         others = {*versions_between(store, batch.family, start, end), *([] if following is None else [following])}
         known, complete = read_definitions(store), {*map(instant, others)} - {at for at, _ in listings}
     changed = redefined(stored, listings, newest, store.price_max_age, known, complete)

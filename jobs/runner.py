@@ -114,7 +114,7 @@ def backfill(
 
 
 def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_ends: bool = False) -> list[datetime]:
-    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end]; `at_ends`, the seconds
+    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end); `at_ends`, the seconds
     before the multiples.
 
     SnapshotRefused for more than two million instants.
@@ -126,7 +126,7 @@ def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_
             f"most {_MAX_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
         )
     early = timedelta(seconds=at_ends)
-    return [at - early for at in multiples(start + early, end + early + timedelta.resolution, interval)]
+    return [at - early for at in multiples(start + early, end + early, interval)]
 
 
 def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:

@@ -27,7 +27,7 @@ _EXACT = {"value_exact": "Decimal(38, 18)"}
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What to take out of [start, end] (unix seconds): observations of a history, of the assets with `ids` or of all;
+    """What to take out of [start, end) (unix seconds): observations of a history, of the assets with `ids` or of all;
     or, without a history, the snapshots of a family."""
 
     family: str
@@ -115,7 +115,7 @@ def _range(store: Store, removal: Removal, runs: Sequence[Run]) -> dict[str, obj
         histories = [removal.history.name]
     elif removal.family == "prices":
         since = min((run.first_observed_at for run in runs), default=since)
-        until = max((run.last_observed_at for run in runs), default=until)
+        until = max((run.last_observed_at + 1 for run in runs), default=until)
     elif removal.family == "loans" and runs:
         before = completed_before(store, removal.family, removal.start)
         since = 0 if before is None else before + 1

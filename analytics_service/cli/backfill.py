@@ -16,6 +16,7 @@ from analytics_service.cli.options import (
     TIMES,
     data_dir_option,
     parse_duration,
+    past_end,
     require_past,
     require_range,
     source_option,
@@ -89,7 +90,7 @@ def jobs_backfill(
     require_range(start, end)
     now = datetime.now(UTC)
     require_past("--start", start, now)
-    settings, end = load_job_settings(**overrides), min(end, now)
+    settings, end = load_job_settings(**overrides), past_end(end, now)
     names = [*JOBS] if name == _ALL else [name]
     with filled_store(settings, dry_run=dry_run) as store, closing(require_source(settings, store)) as source:
         instants = [] if again else runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
@@ -107,8 +108,8 @@ def jobs_backfill(
 
 
 def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple[int, int]]:
-    """A range, up to the last price of each asset that is priced there."""
-    first, last = unix_second(start), unix_second(end)
+    """The first and the last second with a price of each asset that is priced in [start, end)."""
+    first, last = unix_second(start), unix_second(end) - 1
     prices = read_last_prices(store, read_assets(store), [last])
     seconds = {asset_id: unix_second(of[last].observed_at) for asset_id, of in prices.items() if last in of}
     return {asset_id: (first, second) for asset_id, second in seconds.items() if second >= first}

@@ -79,6 +79,11 @@ def require_range(start: datetime, end: datetime) -> None:
         raise click.UsageError(f"--start {shown(start)} is later than --end {shown(end)}.")
 
 
+def past_end(last: datetime, now: datetime) -> datetime:
+    """The end of the range [start, end) whose last second is that of --end, or of now if that is earlier."""
+    return min(last, now).replace(microsecond=0) + timedelta(seconds=1)
+
+
 def require_past(option: str, instant: datetime, now: datetime) -> None:
     """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import load_settings, open_store, patient
-from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
+from analytics_service.cli.options import TIMES, data_dir_option, past_end, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import Lost
@@ -37,7 +37,7 @@ def jobs_recompute(family: str | None, start: datetime, end: datetime, dry_run: 
         analytics-service jobs recompute --start 2026-03-01 --end 2026-03-05 --dry-run
     """
     require_range(start, end)
-    end = min(end, datetime.now(UTC))
+    end = past_end(end, datetime.now(UTC))
     with open_store(patient(load_settings(**overrides))) as store:
         _require_inputs(store, start, end)
         compute(store, day_by_day(store, [family] if family else FAMILIES, start, end), dry_run=dry_run)
@@ -88,7 +88,7 @@ def following(store: Store, spans: Mapping[str, tuple[int, int]]) -> list[Portio
         return []
     start = min(spans[asset][0] for asset in next_prices)
     end = max(second or unix_second(datetime.now(UTC)) for second in next_prices.values())
-    return day_by_day(store, ("markets", "positions"), instant(start), instant(end - 1))
+    return day_by_day(store, ("markets", "positions"), instant(start), instant(end))
 
 
 def suggest(portions: Sequence[Portion]) -> None:

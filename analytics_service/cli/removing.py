@@ -80,7 +80,7 @@ def remove_command(
         raise click.UsageError(f"--symbol is for histories of assets; {name} is none.")
     settings = patient(load_settings(**overrides))
     with filled_store(settings, dry_run=dry_run) as store, closing(ProgressBars()) as bars:
-        until = FOREVER if end is None else unix_second(end)
+        until = FOREVER if end is None else min(unix_second(end) + 1, FOREVER)
         removal = Removal(history.family if history else name, history, unix_second(start), until, _ids(store, symbols))
         if dry_run:
             removed = count_removed(store, removal)

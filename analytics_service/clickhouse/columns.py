@@ -124,7 +124,7 @@ class SnapshotTable:
 
 
 class SnapshotRange:
-    """The rows of the complete snapshots in a range (unix seconds, inclusive) and of the newest one before it. Each
+    """The rows of the complete snapshots in [start, end) (unix seconds) and of the newest one before it. Each
     table is read at once, on its first use."""
 
     def __init__(self, store: Store, start: int, end: int) -> None:

@@ -43,7 +43,7 @@ class HistoryReader:
         old = self._pinned
         if old is not None and old.head.follows(head):
             raise Superseded(f"{head.family} has a newer head.")
-        series = read_series(self._store, self.history, head.last_observed_at)
+        series = read_series(self._store, self.history, head.last_observed_at + 1)
         changed = oldest_change(self._store, old.head, head) if old is not None else 0
         require_unchanged(self._store, head)
         pinned = PinnedHistory(self._store, self.history, head, series, old.generation if old else 0)

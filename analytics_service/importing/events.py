@@ -37,7 +37,7 @@ from analytics_service.store import ledger, rewrite
 from analytics_service.store.datasets.assets import ASSETS, changed_assets
 from analytics_service.store.datasets.events import EVENTS, changes_frame, read_stored_events
 from analytics_service.store.datasets.observations import OBSERVATIONS, read_last_prices
-from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, settled_before, summed_seconds
+from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, summed_seconds, unsettled_from
 from analytics_service.store.ledger import Run, new_version, read_state
 from analytics_service.store.ownership import claim, read_claim
 from analytics_service.store.rewrite import staging
@@ -192,8 +192,8 @@ def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
     much one would fall, or that it would be too large."""
     first = min([first, *summed_seconds(changes)])
     ticks = {first: TOTALS}
-    since = settled_before(store, first)
+    start = unsettled_from(store, first)
     try:
-        return changed_sums(store, since, changes, ticks=ticks, refused=ImportRefused)
+        return changed_sums(store, start, changes, ticks=ticks, refused=ImportRefused)
     except OutOfRange as error:
         raise ImportRefused(f"Sums of the events cannot be stored: {error} Correct the events' values.") from error

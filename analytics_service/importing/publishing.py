@@ -194,7 +194,7 @@ def _count_stored(store: Store, history: History, batch: pl.DataFrame) -> int:
         first_asset=pl.col("asset").min().cast(pl.String),
         last_asset=pl.col("asset").max().cast(pl.String),
         start=pl.col("observed_at").min(),
-        end=pl.col("observed_at").max(),
+        end=pl.col("observed_at").max() + 1,
     ).row(0, named=True)
     stored = store.frame("instants", history=history.name, **bounds).select(
         pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),

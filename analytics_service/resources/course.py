@@ -123,7 +123,7 @@ def _require_kept(view: View, since: Mapping[str, int], query: Query) -> None:
     """Lost if rows are lost of some families since their snapshots of unix seconds. Only prices are read as history."""
     for family, first in since.items():
         lost = (loss for loss in view.losses(family) if family == ASSETS_FAMILY or loss.what not in names_of(family))
-        require_kept(lost, first, query.last)
+        require_kept(lost, first, query.last + 1)
 
 
 def _is_shown(fill: Fill, begin: int, taken: int, newest: int) -> bool:

@@ -136,7 +136,7 @@ class Current(SnapshotPath):
                 first, last = max(min(ends), 0), moment.at if moment else max(ends)
                 # States have rows of what was observed of prices and loans only.
                 if family in (ASSETS_FAMILY, "loans") or loss.what not in names_of(family):
-                    require_kept([loss], first, last)
+                    require_kept([loss], first, last + 1)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """Some minutes after the moment, if later snapshots have settled it in all families, including the family of

@@ -110,7 +110,7 @@ class HistoryPath(Pages):
         first = query.starts[0] - (query.agg is Aggregate.DELTA) if query.starts else query.last
         needed = (self._reader.history.name, ASSETS)
         lost = (loss for loss in view.losses(*self.families) if loss.what in needed)
-        require_kept(lost, first, query.last)
+        require_kept(lost, first, query.last + 1)
 
     def file_name(self, arguments: Arguments) -> str:
         return self._file_name

@@ -35,7 +35,7 @@ class StoredSource(Source):
     def __init__(self, store: Store, instants: Sequence[datetime]) -> None:
         self._store = store
         self._seconds = [unix_second(at) for at in instants]
-        self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1])
+        self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1] + 1)
 
     def can_value(self, at: datetime, family: str) -> bool:
         """Whether there are known prices and markets at an instant, and for positions the protocol token."""
@@ -76,7 +76,7 @@ class StoredSource(Source):
     def _prices(self) -> Mapping[str, Mapping[int, Price]]:
         """The last price of each asset that has any at each of the seconds."""
         head = read_state(self._store, "prices")
-        series = read_series(self._store, PRICES, head.last_observed_at) if head else ()
+        series = read_series(self._store, PRICES, head.last_observed_at + 1) if head else ()
         return read_last_prices(self._store, series, self._seconds)
 
     def _reader(self, dated: SnapshotTable, at: datetime) -> Read | None:

@@ -78,7 +78,7 @@ def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
     intervals = recorded_intervals(runs, schedulers)
     prices, loans = heads.get("prices"), heads.get("loans")
     since = max((head.newest for head in heads.values()), default=DAY) - DAY
-    covered = last_covered(store, loans.at) if loans else None
+    covered = last_covered(store, loans.at + 1) if loans else None
     return Facts(
         disk=read_disk(store),
         lost_prices=_lost_prices(store, prices, heads.get("markets")) if prices and prices.at != VALUES_ONLY else (),

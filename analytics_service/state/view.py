@@ -199,7 +199,7 @@ class View:
 
     def _interest(self, head: Head) -> dict[str, int]:
         lost = (loss for loss in self.losses("markets") if loss.what == LENDS)
-        require_kept(lost, 0, head.at)
+        require_kept(lost, 0, head.at + 1)
         return self._shared.interest.read(head)
 
     @Part

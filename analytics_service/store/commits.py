@@ -219,16 +219,16 @@ def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     """
     store, family = writer.store, writer.beginning.family
     first = min(run.first_observed_at for run in writer.runs)
-    # The newest observation before. Nobody has been shown later rows.
-    watermark = writer.beginning.head.last_observed_at if writer.beginning.head else max(first - 1, 0)
-    newest = max(watermark, *(run.last_observed_at for run in writer.runs))
+    # Just after the newest observation before. Nobody has been shown later rows.
+    shown_until = writer.beginning.head.last_observed_at + 1 if writer.beginning.head else first
+    end = max(shown_until, *(run.last_observed_at + 1 for run in writer.runs))
     with store.together(f"a commit of {family}"):
         # Before all else: what is left of a commit that dies is known by its observations.
         writer.insert(OBSERVATIONS, with_known(changes.observations))
-        close_cells(store, names_of(family), min(watermark, first - 1), newest)
+        close_cells(store, names_of(family), min(shown_until, first), end)
         for table, rows in tables:
             writer.insert(table, rows)
-        if first <= watermark or changes.replaced.changes_past:
+        if first < shown_until or changes.replaced.changes_past:
             record_rewrite(store, [family], writer.beginning.version, finished=1)
     writer.complete(next((table.name for table in changes.appended[0].rows), None))
 

@@ -234,15 +234,15 @@ class Covered:
     complete_until: int
 
 
-def last_covered(store: Store, until: int) -> Covered | None:
-    """The last snapshot of loans at or before a unix second, if there is any."""
-    rows = store.frame("snapshot_before", family="loans", before=until + 1)
+def last_covered(store: Store, before: int) -> Covered | None:
+    """The last snapshot of loans before a unix second, if there is any."""
+    rows = store.frame("snapshot_before", family="loans", before=before)
     return Covered(*rows.select("at", "complete_until").row(0)) if rows.height else None
 
 
-def nth_completed(store: Store, family: str, number: int, after: int, until: int) -> int | None:
-    """The nth instant, from 1, in (after, until] with a snapshot completed by a job or a backfill, if there is any."""
-    rows = store.frame("nth_snapshot", family=family, number=number, after=after, until=until)
+def nth_completed(store: Store, family: str, number: int, start: int, end: int) -> int | None:
+    """The nth instant, from 1, in [start, end) with a snapshot completed by a job or a backfill, if there is any."""
+    rows = store.frame("nth_snapshot", family=family, number=number, start=start, end=end)
     return int(rows["at"][0]) if rows.height else None
 
 
@@ -267,7 +267,7 @@ def imports_of(store: Store, family: str) -> list[tuple[int, int]]:
 
 def versions_between(store: Store, family: str, start: int, end: int) -> Mapping[int, int]:
     """The versions of the complete snapshots in [start, end) (unix seconds), by instant."""
-    rows = store.frame("snapshots_between", family=family, start=start, end=end - 1)
+    rows = store.frame("snapshots_between", family=family, start=start, end=end)
     return dict(rows.select("at", "version").iter_rows())
 
 

@@ -209,7 +209,7 @@ def _differing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
     for history in HISTORIES:
         own = [each for each in ranges if each.history == history.name]
         # A series without any cell is in no page.
-        listed = read_series(store, history, heads[history.family].last_observed_at) if own else {}
+        listed = read_series(store, history, heads[history.family].last_observed_at + 1) if own else {}
         spans = [(each.first if each.asset_id in listed else 0, until[each]) for each in own]
         yield from ((history.family, Loss(history.name, *span)) for span in _union(spans))
 

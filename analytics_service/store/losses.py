@@ -37,9 +37,9 @@ class Loss:
             return f" from {shown(instant(self.first))} on" if self.first else ""
         return f" between {shown(instant(self.first))} and {shown(instant(self.last))}"
 
-    def overlaps(self, first: int, last: int) -> bool:
-        """Whether answers for a range (unix seconds, both included) lack rows."""
-        return self.first <= last and first <= self.last
+    def overlaps(self, start: int, end: int) -> bool:
+        """Whether answers for [start, end) (unix seconds) lack rows."""
+        return self.first < end and start <= self.last
 
 
 def told_losses(losses: Mapping[str, Sequence[Loss]]) -> list[str]:
@@ -81,8 +81,8 @@ def _remedy(family: str, loss: Loss) -> str:
     return f"run `analytics-service {command}`, import again or restore a backup"
 
 
-def require_kept(losses: Iterable[Loss], first: int, last: int) -> None:
-    """Lost if an answer for a range (unix seconds, both included) lacks rows by any of these losses."""
+def require_kept(losses: Iterable[Loss], start: int, end: int) -> None:
+    """Lost if an answer for [start, end) (unix seconds) lacks rows by any of these losses."""
     for loss in losses:
-        if loss.overlaps(first, last):
+        if loss.overlaps(start, end):
             raise Lost(f"The store has lost data that this answer needs: {loss}. Its operator can bring it back.")

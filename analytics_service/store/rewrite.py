@@ -136,7 +136,7 @@ class Staging:
         staged_runs = LEDGER + self._suffix
         runs = runs_of(self._store.frame("staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
-        before = head.last_observed_at if head else max(first - 1, 0)
+        start = head.last_observed_at + 1 if head else first
         # What takes the place of others is there before they go: a job may read both, but not neither.
         for table in (OBSERVATIONS, *self._events):
             self._add(table)
@@ -146,7 +146,7 @@ class Staging:
         self._add_assets()
         touched = Touched(self._added, removed, self.version)
         self._lock.require()
-        compute_touched(self._store, names_of(self.family), touched, before, max(newest, before))
+        compute_touched(self._store, names_of(self.family), touched, start, max(newest + 1, start))
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
             self._delete(LEDGER, "take_out_runs", staged_runs, staged=staged_runs)
             if self._events:

@@ -35,10 +35,10 @@ class Span:
     until: int
 
 
-def close_cells(store: Store, histories: Sequence[str], after: int, newest: int) -> None:
-    """Compute the cells that end after a second and are closed when `newest` is the newest observation (unix seconds).
-    Call it once the rows are in place. It may be repeated."""
-    _compute(store, dict.fromkeys(histories, ()), after, newest, version=0, removed="")
+def close_cells(store: Store, histories: Sequence[str], start: int, end: int) -> None:
+    """Compute the cells that observations in [start, end) (unix seconds) close: all before are closed as of `start`,
+    and the newest of all is just before `end`. Call it once the rows are in place. It may be repeated."""
+    _compute(store, dict.fromkeys(histories, ()), start, end, version=0, removed="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Touched:
     version: int
 
 
-def compute_touched(store: Store, histories: Sequence[str], touched: Touched, after: int, newest: int) -> None:
+def compute_touched(store: Store, histories: Sequence[str], touched: Touched, start: int, end: int) -> None:
     """Like `close_cells`, once a rewrite's observations are in place and others are taken out; and compute all cells
     that had or have any of them, or delete those that have no observation left."""
     days = _days(store, touched)
@@ -60,27 +60,27 @@ def compute_touched(store: Store, histories: Sequence[str], touched: Touched, af
         statement = named_query("drop_empty_cells", {"removed": touched.removed, "cells": cells})
         delete_once(store, CELLS, statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
-    _compute(store, by_history, after, newest, version=touched.version, removed=touched.removed)
+    _compute(store, by_history, start, end, version=touched.version, removed=touched.removed)
 
 
 def _compute(
-    store: Store, days: Mapping[str, Sequence[int]], after: int, newest: int, *, version: int, removed: str
+    store: Store, days: Mapping[str, Sequence[int]], start: int, end: int, *, version: int, removed: str
 ) -> None:
     """Compute the cells that are closed, and those in `days`, by history, with observations of the version or with
     some that were taken out."""
-    closing, end = closing_span(after, newest), newest + 1
+    closing = closing_span(start, end)
     taken_out = named_query("touched_quarters", {"removed": removed}) if removed else ""
     parts = {"touched": f"(asset_id, begins_at) IN ({taken_out})" if removed else "false"}
     # No earlier computation may win over this one, also if another server's clock is ahead.
     computed = 0
     for history, touched in days.items():
-        wider = {width: start for width, start in _WIDER.items() if touched or start(after + 1) != start(end)}
+        wider = {width: begin for width, begin in _WIDER.items() if touched or begin(start) != begin(end)}
         for span in _spans(store, history, touched, closing):
             computed = computed or new_version(store)
             bound = {"history": history, "computed": computed, **asdict(span)}
-            store.run("fill_quarters", parts, **bound, after=after, closed_until=end, version=version)
-            for width, start in wider.items():
-                store.run("fill_wider_cells", **bound | {"width": width, "since": start(span.since)})
+            store.run("fill_quarters", parts, **bound, start=start, end=end, version=version)
+            for width, begin in wider.items():
+                store.run("fill_wider_cells", **bound | {"width": width, "since": begin(span.since)})
 
 
 def look_back(before: int) -> dict[str, int]:
@@ -106,12 +106,12 @@ def _day_start(second: int) -> int:
 _WIDER: Mapping[str, Callable[[int], int]] = {"day": _day_start, "month": month_start}
 
 
-def closing_span(after: int, newest: int) -> Span | None:
-    """The span from the start of the first quarter that closes to the newest observation; None when none closes.
+def closing_span(start: int, end: int) -> Span | None:
+    """The span from the start of the first quarter that observations in [start, end) close; None when they close none.
 
     A cell is closed when the newest observation is at its last second, or later: no further observation falls into it.
     """
-    since, end = floor(after + 1, QUARTER), newest + 1
+    since = floor(start, QUARTER)
     return Span(since, end) if since != floor(end, QUARTER) else None
 
 

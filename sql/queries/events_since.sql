@@ -1,5 +1,5 @@
--- Which events that are summed happened later than an instant? Of a liquidation, the debt that it repaid. The sort key begins
--- with the address, so the times of all events are read, and all else of those that are later.
+-- Which events that are summed happened at or after an instant? Of a liquidation, the debt that it repaid. The sort key
+-- begins with the address, so the times of all events are read, and all else of those since.
 SELECT
     uuid,
     action,
@@ -8,7 +8,7 @@ SELECT
     ifNull(usd, 0) AS usd,
     toBool(brought_by != 'source') AS of_file
 FROM account_event FINAL
-PREWHERE at > toDateTime({since:UInt32}, 'UTC')
+PREWHERE at >= toDateTime({start:UInt32}, 'UTC')
 WHERE action IN {actions:Array(String)}
   AND leg != 'collateral'
   AND NOT gone

@@ -1,9 +1,8 @@
--- Computes cells of quarter hours of a history from raw rows: those that end after an instant and are closed, and those
--- with an observation of a version, or that a rewrite has touched. The version of a cell is that of its computation, which
--- began once the rows were in place, or a number after the greatest version of the cells that are there: whoever computes
--- a cell last has seen all rows that others had before.
--- After the last row of a series there is none, and `next_at` is later than any: by default it would be the first second
--- of 1970, at which there may be an observation.
+-- Computes cells of quarter hours of a history from raw rows: those that observations in [start, end) close, and those
+-- with an observation of a version, or that a rewrite has touched. The version of a cell is that of its computation,
+-- which began once the rows were in place, or a number after the greatest version of the cells that are there: whoever
+-- computes a cell last has seen all rows that others had before. After the last row of a series there is none, and
+-- `next_at` is later than any: by default it would be the first second of 1970, at which there may be an observation.
 INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
     close, area, version)
 SELECT
@@ -48,6 +47,6 @@ FROM
 GROUP BY asset_id, begins_at
 HAVING max(version = {version:UInt64})
     OR {touched}
-    OR (begins_at + 900 > toDateTime({after:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({closed_until:UInt32}, 'UTC'))
+    OR (begins_at + 900 > toDateTime({start:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({end:UInt32}, 'UTC'))
 -- No cell comes twice, so there is nothing to replace among them.
 SETTINGS optimize_on_insert = 0

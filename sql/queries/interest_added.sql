@@ -1,5 +1,5 @@
--- What did the lend markets owe, and how many receipts were out, at the complete snapshots after one instant and up to
--- another, oldest first?
+-- What did the lend markets owe, and how many receipts were out, at the complete snapshots in a range [start, end),
+-- oldest first?
 SELECT
     asset_id,
     max(observed_at) AS last_at,
@@ -9,16 +9,16 @@ FROM
 (
     SELECT asset_id, observed_at, principal, receipt_supply
     FROM market_lend FINAL
-    WHERE observed_at > toDateTime({after:UInt32}, 'UTC')
-      AND observed_at <= toDateTime({until:UInt32}, 'UTC')
+    WHERE observed_at >= toDateTime({start:UInt32}, 'UTC')
+      AND observed_at < toDateTime({end:UInt32}, 'UTC')
       AND (observed_at, version) IN
       (
           SELECT at, version
           FROM snapshot FINAL
           WHERE family = 'markets'
             AND kind IN ('job', 'backfill')
-            AND at > toDateTime({after:UInt32}, 'UTC')
-            AND at <= toDateTime({until:UInt32}, 'UTC')
+            AND at >= toDateTime({start:UInt32}, 'UTC')
+            AND at < toDateTime({end:UInt32}, 'UTC')
       )
     ORDER BY asset_id, observed_at
 )

@@ -1,4 +1,5 @@
--- What is observed of some histories in a range, null where there is no value, and has an import of the family brought it?
+-- What is observed of some histories in a range [start, end), null where there is no value, and has an import of the
+-- family brought it?
 SELECT
     history,
     asset_id,
@@ -7,4 +8,4 @@ SELECT
     toBool(version IN (SELECT version FROM snapshot WHERE family = {family:String} AND kind = 'import')) AS imported
 FROM observation FINAL
 WHERE history IN {histories:Array(String)}
-  AND observed_at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({end:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')

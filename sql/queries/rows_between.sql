@@ -1,5 +1,5 @@
--- Which rows does a table have for the complete snapshots of a range and for the newest one before it? As `snapshot_rows`
--- has them for one.
+-- Which rows does a table have for the complete snapshots of a range [start, end) and for the newest one before it? As
+-- `snapshot_rows` has them for one.
 SELECT observed_at, {columns}
 FROM {table:Identifier}
 WHERE (observed_at, version) IN
@@ -8,7 +8,7 @@ WHERE (observed_at, version) IN
     FROM snapshot
     WHERE family = {family:String}
       AND kind IN ('job', 'backfill')
-      AND at <= toDateTime({end:UInt32}, 'UTC')
+      AND at < toDateTime({end:UInt32}, 'UTC')
       AND at >=
       (
           SELECT max(at)

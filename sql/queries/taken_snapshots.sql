@@ -1,4 +1,5 @@
--- Which snapshots of a family in a range have jobs and backfills completed, in the order of time, how, and from which source?
+-- Which snapshots of a family in a range [start, end) have jobs and backfills completed, in the order of time, how, and
+-- from which source?
 SELECT
     at,
     argMax(kind, version) AS kind,
@@ -7,6 +8,6 @@ SELECT
 FROM snapshot AS s
 WHERE family = {family:String}
   AND s.kind IN ('job', 'backfill')
-  AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({end:UInt32}, 'UTC')
+  AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
 GROUP BY at
 ORDER BY at

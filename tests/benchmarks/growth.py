@@ -137,7 +137,7 @@ def fill(settings: Settings, assets: int, step: int, count: int, finer: int = 1)
             print(f"\r{settings.clickhouse_database}: {rows:,} rows", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         version, last = new_version(store), _FIRST + (count - 1) * step
-        close_cells(store, ["price"], _FIRST - 1, last)
+        close_cells(store, ["price"], _FIRST, last + 1)
         write_assets(store, [_asset(number) for number in range(assets)], version)
         run = Run("prices", last, "import", _FIRST, last, count * assets, "benchmark", version)
         store.insert(LEDGER, ledger_frame([run]))

@@ -59,7 +59,7 @@ def write(store: Store, observations: Observations, version: int) -> None:
     seconds = [second for seen in observations.values() for second, _ in seen]
     head = ledger.read_state(store, "prices")
     reached = [head.last_observed_at] if head else []
-    close_cells(store, ["price"], min([*reached, min(seconds) - 1]), max([*reached, *seconds]))
+    close_cells(store, ["price"], min([*(at + 1 for at in reached), min(seconds)]), max([*reached, *seconds]) + 1)
 
 
 @dataclass

@@ -94,7 +94,7 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Remove:
-    """Observations of a history, or snapshots of a family, from a second to another; nothing if they are gone."""
+    """Observations of a history, or snapshots of a family, in [start, end); nothing if they are gone."""
 
     folder: Path
     name: str
@@ -113,7 +113,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Recompute:
-    """What follows from stored prices and events, from a second to another."""
+    """What follows from stored prices and events, in [start, end)."""
 
     start: int
     end: int

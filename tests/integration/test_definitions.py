@@ -104,7 +104,7 @@ def test_after_decimals_are_corrected_all_says_the_same(
             "liquidatable at": [risk["liquidatable"]["debt_value"] for risk in moments("analytics/market/risk")],
         }
 
-    for portion in day_by_day(store, FAMILIES, NOON, last):
+    for portion in day_by_day(store, FAMILIES, NOON, last + timedelta(seconds=1)):
         recompute(store, portion)
     # The market of the last hour was not taken, because the decimals were others.
     healthy, before = ["0"] * 4, ["11000"] * 4
@@ -112,7 +112,7 @@ def test_after_decimals_are_corrected_all_says_the_same(
     # Twice, because a second time changes nothing.
     for _ in range(2):
         for name in TAKEN:
-            for portion in plan(store, name, NOON, last):
+            for portion in plan(store, name, NOON, last + timedelta(seconds=1)):
                 retake(JOBS[name], source, store, portion)
         right, risky = ["11000"] * 3 + ["13500"], ["0"] * 3 + ["760"]
         assert shown() == {"tvl": right, "tvl at": right, "liquidatable": risky, "liquidatable at": risky}

@@ -217,7 +217,7 @@ class Removals:
         self._day += 2
         begin = self._day * DAY
         pages = [_page(begin, begin + DAY - 1, "h", fill="previous"), _page(begin, begin + DAY - 1, "d")]
-        return Task(Remove(begin, begin + DAY - 1, self._folder), pages, 0, 1, 24 * len(IDS))
+        return Task(Remove(begin, begin + DAY, self._folder), pages, 0, 1, 24 * len(IDS))
 
     def end(self, level: int) -> None:
         """The day has all of its rows, or none; and no row of the ledger or cell tells of rows that are gone."""

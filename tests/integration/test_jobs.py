@@ -323,7 +323,7 @@ def test_a_backfill_writes_a_repeated_price_once(store: Store, client: Client) -
     oracle, day = Oracle(still=(-86_400, "7")), [NOON + hour * HOUR for hour in range(4)]
     for hours in (day[2:], day[:2]):
         backfill(PRICES, oracle, store, hours)
-    (portion, *_) = plan(store, "prices", NOON, NOON + HOUR)
+    (portion, *_) = plan(store, "prices", NOON, NOON + 2 * HOUR)
     retake(PRICES, oracle, store, portion)
     assert observed_of(client, "still") == [(-86_400, Decimal(7))]
 

@@ -151,7 +151,7 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
                     run(source, store, minute)
         else:
             run(source, store, minute)
-    backfill(JOB, source, store, instants_to_fill(NOON, NOON + 2 * HOUR, HOUR))
+    backfill(JOB, source, store, instants_to_fill(NOON, NOON + 3 * HOUR, HOUR))
     found = stored(settings)
     debts = [each for each in events if each.action is Action.LIQUIDATE and each.leg is not Leg.COLLATERAL]
     assert {(int(each.at.timestamp()), each.asset_id) for each in debts} <= {

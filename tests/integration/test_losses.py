@@ -197,7 +197,7 @@ def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
     assert [type(answer_of(client, *each)) for each in asked] == [str] * 3
     operators = falcon.testing.TestClient(client.app.operators, headers={"Host": "localhost"})
     assert 'analytics_data_losses{family="markets"}' in operators.simulate_get("/metrics").text
-    start, end = datetime.fromtimestamp(NOON - 7200, UTC), datetime.fromtimestamp(NOON, UTC)
+    start, end = datetime.fromtimestamp(NOON - 7200, UTC), datetime.fromtimestamp(NOON + 1, UTC)
     for name in ("prices", "markets"):
         for portion in plan(copy.store, name, start, end):
             retake(JOBS[name], SimulatedSource("1"), copy.store, portion)

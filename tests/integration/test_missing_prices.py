@@ -370,7 +370,7 @@ def test_what_is_computed_again_is_what_live_jobs_gave(live: Fed, whole: Fed) ->
     """Where nothing has changed; as if prices were carried for a day, when none is missing; and as before again."""
 
     def compute() -> int:
-        portions = day_by_day(live.store, ("markets", "positions"), NOON, instant_of(OVER))
+        portions = day_by_day(live.store, ("markets", "positions"), NOON, instant_of(OVER) + timedelta(seconds=1))
         return sum(recompute(live.store, portion) for portion in portions)
 
     assert compute() == 0

@@ -151,21 +151,21 @@ def the_corrections(story: Story, dice: random.Random, ahead_of: Sequence[str]) 
     doubled, unquoted = story.doubled, story.unquoted
     corrections: list[Sequence[Step]] = [
         # Prices of a file, and of the oracle at that time, were twice as high.
-        [story.file("prices", story.prices(doubled, ETH)), Recompute(doubled.start, doubled.stop - 1)],
+        [story.file("prices", story.prices(doubled, ETH)), Recompute(doubled.start, doubled.stop)],
         # So were those of a snapshot.
-        [story.file("prices", story.prices(range(second, third, 10), ETH)), Recompute(second, second)],
+        [story.file("prices", story.prices(range(second, third, 10), ETH)), Recompute(second, second + 1)],
         # A snapshot was of another market.
-        [Again(name, story.source, third, third) for name in ("markets", "ptoken")],
+        [Again(name, story.source, third, third + 1) for name in ("markets", "ptoken")],
         # Nobody quoted the protocol's token on some days.
-        [Remove(story.folder, "price", unquoted.start, unquoted.stop - 1, [PTK])],
+        [Remove(story.folder, "price", unquoted.start, unquoted.stop, [PTK])],
         # An asset did not end.
         [End(OLD, None)],
         # Loans from before the source began come after its own.
-        [story.loans(), Recompute(story.live - AGE - 2 * DAY, story.past[-1], ("loans",))],
+        [story.loans(), Recompute(story.live - AGE - 2 * DAY, story.past[-1] + 1, ("loans",))],
     ]
     for name in ahead_of:
         # A clock ran ahead.
-        corrections.append([Ahead(name, story.source, ahead), Remove(story.folder, name, ahead, ahead)])
+        corrections.append([Ahead(name, story.source, ahead), Remove(story.folder, name, ahead, ahead + 1)])
     dice.shuffle(corrections)
     return [step for steps in corrections for step in steps]
 

@@ -238,7 +238,7 @@ def test_positions_of_some_addresses_say_nothing_of_all_accounts(store: Store, s
     for at, source in ((NOON, partial), (NOON + MINUTE, whole)):
         for family in FAMILIES:
             run_once(JOBS[family], source, store, at)
-    (portion,) = plan(store, "positions", NOON, NOON + MINUTE)
+    (portion,) = plan(store, "positions", NOON, NOON + 2 * MINUTE)
     assert recompute(store, portion) == 0
     client = falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
     expected = {"debt-at-risk": ["140.5", "81"], "accounts-at-risk": ["3", "1"], "liquidatable-debt": [None, "81"]}

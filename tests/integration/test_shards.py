@@ -87,7 +87,7 @@ def fill(store: Store, folder: Path) -> None:
     rows = [(asset, NOON - 60 * minute, f"{minute + 1}.5") for minute in range(20) for asset in imports.IDS]
     imports.run(store, imports.prices_file(folder, rows))
     run_once(JOBS["markets"], source, store, at(NOON) + HOUR)
-    remove(store, Removal("markets", None, NOON + 1, NOON + 3600), folder, imports.Progress())
+    remove(store, Removal("markets", None, NOON + 1, NOON + 3601), folder, imports.Progress())
 
 
 def answers(store: Store, paths: Iterable[str] = ROUTES) -> Answers:

@@ -93,7 +93,8 @@ def test_own_ltvs_count_from_the_snapshot_that_states_them(
 
     at_risk = "SELECT usd FROM debt_at_risk ORDER BY observed_at"
     assert run(at_risk) == [(15_000,), (0,)]
-    assert [recompute(store, portion) for portion in day_by_day(store, ("positions",), NOON, later)] == [0]
+    portions = day_by_day(store, ("positions",), NOON, later + timedelta(seconds=1))
+    assert [recompute(store, portion) for portion in portions] == [0]
     assert run("SELECT health FROM account") == [(pytest.approx(1.24, rel=1e-12),)]
     assert run(f"SELECT health FROM account_at(time = '{NOON:%FT%TZ}')") == [(pytest.approx(16 / 15, rel=1e-12),)]
     assert run("SELECT allowable_ltv, liquidation_ltv FROM position_now WHERE kind = 'collateral'") == [(0.9, 0.93)]

@@ -81,7 +81,7 @@ def fill(store: Store, source: SimulatedSource, *names: str) -> None:
 def compute(store: Store) -> dict[str, int]:
     """The number of snapshots that came out otherwise, by family."""
     changed = dict.fromkeys(FAMILIES, 0)
-    for portion in day_by_day(store, FAMILIES, START, END):
+    for portion in day_by_day(store, FAMILIES, START, END + MINUTE):
         changed[portion.family] += recompute(store, portion)
     return changed
 
@@ -133,7 +133,7 @@ def truth(server: Settings) -> Iterator[tuple[Store, Client]]:
 def test_where_nothing_was_wrong_nothing_is_written(truth: tuple[Store, Client]) -> None:
     store, own = truth
     before = contents(own)
-    assert {portion.taking.kind for portion in day_by_day(store, FAMILIES, START, END)} == {"job", "backfill"}
+    assert {portion.taking.kind for portion in day_by_day(store, FAMILIES, START, END + MINUTE)} == {"job", "backfill"}
     assert compute(store) == {"markets": 0, "positions": 0, "loans": 0}
     assert contents(own) == before
 
@@ -169,7 +169,7 @@ def test_a_backfill_takes_snapshots_again(wrong: Store, client: Client, truth: t
         ("ptoken", START, START),
         ("loans", LAST, LAST),
     ):
-        for portion in plan(wrong, name, start, end):
+        for portion in plan(wrong, name, start, end + MINUTE):
             retake(JOBS[name], RIGHT, wrong, portion)
     assert compute(wrong) == {"markets": 0, "positions": 1, "loans": 0}
     assert seen(client) == seen(truth[1])
@@ -181,7 +181,7 @@ def test_what_is_quoted_no_more_has_no_value(settings: Settings, store: Store, c
             backfill(JOBS[name], source, into, [START, SINCE])
 
     take(store, RIGHT)
-    for portion in plan(store, "prices", START, SINCE):
+    for portion in plan(store, "prices", START, SINCE + MINUTE):
         retake(JOBS["prices"], Protocol(without_asset), store, portion)
     assert compute(store)["markets"] == 2
     other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_unquoted")
@@ -208,7 +208,7 @@ def test_changed_events_reach_all_later_sums_of_loans(store: Store, run: Run) ->
         "INSERT INTO account_event SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) "
         "FROM account_event FINAL WHERE action = 'borrow' ORDER BY at LIMIT 1"
     )
-    [portion] = day_by_day(store, ["loans"], instant(0), START)
+    [portion] = day_by_day(store, ["loans"], instant(0), START + MINUTE)
     run_once(JOBS["loans"], RIGHT, store, END + 30 * MINUTE)
     assert recompute(store, portion) > len(before)
     after = dict(run(total))
@@ -221,9 +221,9 @@ def test_values_that_were_imported_stay(settings: Settings, wrong: Store, run: R
     path, at = tmp_path / "tvl.csv", LAST
     path.write_text(f"time,value\n{unix_second(at)},5\n")
     CliRunner().invoke(cli, ["import", "tvl", str(path), "--time-unit", "s"], env=settings.to_environment({}))
-    (prices,) = plan(wrong, "prices", at, at)
+    (prices,) = plan(wrong, "prices", at, at + MINUTE)
     retake(JOBS["prices"], RIGHT, wrong, prices)
-    (markets,) = day_by_day(wrong, ["markets"], at, at)
+    (markets,) = day_by_day(wrong, ["markets"], at, at + MINUTE)
     assert recompute(wrong, markets) == 1
     assert run(f"SELECT usd FROM tvl WHERE observed_at = {unix_second(at)}") == [(5,)]
 
@@ -289,7 +289,7 @@ def test_all_families_are_filled_in_but_that_of_whose_past_the_source_knows_noth
 
 def test_snapshots_that_another_process_takes_again_meanwhile_are_taken_once_more(store: Store) -> None:
     run_once(JOBS["rates"], RIGHT, store, START)
-    (portion,) = plan(store, "rates", START, END)
+    (portion,) = plan(store, "rates", START, END + MINUTE)
     asked = []
 
     class Slow(Protocol):
@@ -305,8 +305,8 @@ def test_snapshots_that_another_process_takes_again_meanwhile_are_taken_once_mor
 
 def test_snapshots_that_are_taken_out_meanwhile_stay_out(store: Store, run: Run) -> None:
     run_once(JOBS["rates"], RIGHT, store, START)
-    (portion,) = plan(store, "rates", START, END)
+    (portion,) = plan(store, "rates", START, END + MINUTE)
     run("DELETE FROM snapshot WHERE family = 'rates'")
     with pytest.raises(Overtaken):
         retake(JOBS["rates"], RIGHT, store, portion)
-    assert plan(store, "rates", START, END) == []
+    assert plan(store, "rates", START, END + MINUTE) == []

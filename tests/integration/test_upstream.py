@@ -114,7 +114,7 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         quick: dict[str, Any] = {"interval": 0, "wait": lambda _: None, "now": clock}
         own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), **quick)
         with closing(OpenSource(own, Calls("http://upstream", 60))) as source:
-            upstream.fill(simulated, instants_to_fill(START, END, 30 * MINUTE))
+            upstream.fill(simulated, instants_to_fill(START, END + MINUTE, 30 * MINUTE))
             for tick in TICKS:
                 upstream.take(simulated, tick)
                 follower.take(source, tick)

@@ -27,8 +27,8 @@ def second(*at: int) -> int:
 @given(before=st.integers(0, LATEST), length=st.one_of(st.integers(0, 2_000), st.integers(0, 10**8)))
 def test_a_run_reads_from_the_beginning_of_the_first_quarter_that_it_closes(before: int, length: int) -> None:
     """A cell is closed by the observation at its last second, or a later one."""
-    newest, begin = before + length, (before + 1) // 900 * 900
-    assert closing_span(before, newest) == (Span(begin, newest + 1) if begin + 899 <= newest else None)
+    end, begin = before + length, before // 900 * 900
+    assert closing_span(before, end) == (Span(begin, end) if begin + 900 <= end else None)
 
 
 class FilledStore(LedgerStore):
@@ -74,9 +74,9 @@ def days(*numbers: int, rows: int = 1) -> dict[int, int]:
 def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = False) -> list[tuple[str, str]]:
     """From when to when the cells of a run are computed, as dates and times."""
     if rewrites:
-        compute_touched(store, ["price"], TOUCHED, before, newest)
+        compute_touched(store, ["price"], TOUCHED, before + 1, newest + 1)
     else:
-        close_cells(store, ["price"], before, newest)
+        close_cells(store, ["price"], before + 1, newest + 1)
     return [(shown(span.since), shown(span.until)) for span in store.spans]
 
 

@@ -81,10 +81,10 @@ def test_operators_are_told_what_is_lost_and_what_to_do(losses: dict[str, list[L
 def test_answers_need_the_rows_of_their_range() -> None:
     loss = Loss("tvl", NINE, TEN)
     require_kept([loss], TEN + 1, FOREVER)
-    require_kept([loss], 0, NINE - 1)
-    for first, last in ((TEN, TEN), (NINE, NINE), (0, FOREVER), (NINE + 1, NINE + 1)):
+    require_kept([loss], 0, NINE)
+    for start, end in ((TEN, TEN + 1), (NINE, NINE + 1), (0, FOREVER), (NINE + 1, NINE + 2)):
         with pytest.raises(Lost, match=r"rows of tvl are lost between 2025-03-01T09:00:00Z and 2025-03-01T10:00:00Z\."):
-            require_kept([loss], first, last)
+            require_kept([loss], start, end)
 
 
 @pytest.mark.parametrize(

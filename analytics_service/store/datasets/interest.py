@@ -1,9 +1,9 @@
 """Interest paid to lenders since the first of all complete snapshots of markets (rule 8.8).
 
 It is summed on reading, because a snapshot that is added to the past changes all later sums. So the order in which runs
-complete does not matter. Memory keeps the sums at the ends of spans, and those for the newest head: the sums of later
-heads start there, and so does the next request after a failure. All other snapshots of markets are later than these, or
-count as a rewrite (rule 8.1).
+complete does not matter. Memory keeps the sums before the ends of spans, and those for the newest head: the sums of
+later heads start there, and so does the next request after a failure. All other snapshots of markets are later than
+these, or count as a rewrite (rule 8.1).
 """
 
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ class InterestPaid:
     def __init__(self, store: Store, span: int = _SPAN) -> None:
         self._store = store
         self._span = span
-        # Counts of rewrites and losses, which may change all sums, and the sums at some instants (unix seconds).
+        # Counts of rewrites and losses, which may change all sums, and the sums before some unix seconds.
         self._known: tuple[tuple[int, int], dict[int, _Sums]] = ((0, 0), {0: {}})
-        # The newest head of these instants, unless it ends a span.
+        # The end for the newest head, unless it ends a span.
         self._newest = 0
         self._summing: Share[_Sums] = Share()
 
@@ -44,38 +44,40 @@ class InterestPaid:
         return {asset_id: sum_.units for asset_id, (sum_, last_at) in sorted(earned.items()) if last_at == head.at}
 
     def _summed(self, head: Head) -> _Sums:
-        """The sums for a head: those of the last known instant, plus the snapshots since."""
+        """The sums for a head: those before the last known second, plus the snapshots since."""
+        until = head.at + 1
         changes, sums = self._known
         if changes != changes_of(head):
             (_, sums), self._newest = (changes_of(head), {0: {}}), 0
             self._known = (changes_of(head), sums)
         # Another thread may drop what was the newest head.
-        begin, earned = max((known for known in [*sums.items()] if known[0] <= head.at), key=itemgetter(0))
-        while (end := self._end_of_span(begin, head.at)) is not None:
+        begin, earned = max((known for known in [*sums.items()] if known[0] <= until), key=itemgetter(0))
+        while (end := self._end_of_span(begin, until)) is not None:
             earned = sums[end] = self._until(head, earned, begin, end)
             begin = end
-        if begin != head.at:
-            earned = self._until(head, earned, begin, head.at)
-        if not isinstance(head, PastHead) and head.at > max([*sums]):
-            sums[head.at] = earned
+        if begin != until:
+            earned = self._until(head, earned, begin, until)
+        if not isinstance(head, PastHead) and until > max([*sums]):
+            sums[until] = earned
             if self._newest:
                 sums.pop(self._newest, None)
-            self._newest = head.at
+            self._newest = until
         return earned
 
     def _until(self, head: Head, before: _Sums, begin: int, end: int) -> _Sums:
         return self._summing.get((changes_of(head), end), partial(self._added, before, begin, end))
 
-    def _end_of_span(self, begin: int, until: int) -> int | None:
-        """The last instant of the span that begins after `begin`; None if the span does not end by `until`."""
-        if until - begin < self._span:
+    def _end_of_span(self, start: int, end: int) -> int | None:
+        """The end of the span from `start`, just after its last snapshot; None if that is not before `end`."""
+        if end - start < self._span:
             return None
-        return nth_completed(self._store, "markets", self._span, begin, until)
+        last = nth_completed(self._store, "markets", self._span, start, end)
+        return None if last is None else last + 1
 
-    def _added(self, before: _Sums, after: int, until: int) -> _Sums:
-        """The sums `before`, plus the snapshots in (after, until], unix seconds."""
+    def _added(self, before: _Sums, start: int, end: int) -> _Sums:
+        """The sums `before`, plus the snapshots in [start, end), unix seconds."""
         markets = dict(before)
-        rows = self._store.frame("interest_added", after=after, until=until)
+        rows = self._store.frame("interest_added", start=start, end=end)
         for asset_id, last_at, principals, receipts in rows.iter_rows():
             earned, _ = markets.get(asset_id, (Earned(), 0))
             markets[asset_id] = earned.after(zip(map(int, principals), map(int, receipts), strict=True)), last_at

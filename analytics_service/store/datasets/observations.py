@@ -81,9 +81,9 @@ def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
     return prices.join(written, on=["asset_id", "observed_at", "value"], how="anti", maintain_order="left")
 
 
-def read_series(store: Store, history: History, until: int) -> dict[str, int]:
-    """The first instant (unix s) of each series with an observation at or before a second, in the order of ids."""
-    rows = store.frame("history_series", (), history=history.name, **look_back(until + 1))
+def read_series(store: Store, history: History, before: int) -> dict[str, int]:
+    """The first instant (unix s) of each series with an observation before a second, in the order of ids."""
+    rows = store.frame("history_series", (), history=history.name, **look_back(before))
     return dict(rows.iter_rows())
 
 
@@ -98,17 +98,17 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
     return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns if value is not None}
 
 
-def read_around(store: Store, histories: Sequence[History], first: int, last: int) -> pl.DataFrame:
-    """What complete snapshots of markets observed of some histories, from the last before a range of unix seconds to
-    the first after it. `value` is null where there was a market, but no known value."""
+def read_around(store: Store, histories: Sequence[History], start: int, end: int) -> pl.DataFrame:
+    """What complete snapshots of markets observed of some histories, from the last before [start, end) (unix seconds)
+    to the first after it. `value` is null where there was a market, but no known value."""
     names = [history.name for history in histories]
-    return store.frame("observed_around", histories=names, first=first, last=last).cast(pl.Schema(_SCHEMA))
+    return store.frame("observed_around", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
 
 
 def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:
     """What is observed of a family's histories at some unix seconds (ascending), as `observations_of`, and `imported`:
     whether an import has brought it."""
-    start, end = seconds[0], seconds[-1]
+    start, end = seconds[0], seconds[-1] + 1
     rows = store.frame("observed_between", family=family, histories=names_of(family), start=start, end=end)
     return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})
 

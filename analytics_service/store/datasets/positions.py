@@ -209,8 +209,8 @@ def _address_ranges(store: Store) -> Iterator[tuple[str, str]]:
 
 
 def read_borrowing_between(store: Store, start: int, end: int) -> Iterator[pl.DataFrame]:
-    """The same items at all seconds of a range, each with the seconds in which it had this amount: from `observed_at`
-    to before `until`, null for the end of the range."""
+    """The same items at all seconds of [start, end), each with the seconds in which it had this amount: from
+    `observed_at` to before `until`, null for the end of the range."""
     until = pl.col("observed_at").shift(-1).over(ITEM_KEY)
     for rows in _read_changes(store, _BORROWING, start, end):
         yield rows.sort(*ITEM_KEY, "observed_at").with_columns(until=until).filter(~pl.col("closed"))
@@ -221,14 +221,14 @@ def read_gap(store: Store, start: int, end: int) -> tuple[pl.DataFrame, pl.DataF
     of those that have a row at the next one."""
     before, written = [NO_ITEMS], [NO_ITEMS.select(ITEM_KEY)]
     until = pl.col("observed_at")
-    for rows in _read_changes(store, KINDS, start, end):
+    for rows in _read_changes(store, KINDS, start, end + 1):
         before.append(rows.filter(until <= start, ~pl.col("closed")).select(ITEM))
         written.append(rows.filter(until == end).select(ITEM_KEY))
     return pl.concat(before), pl.concat(written)
 
 
 def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> Iterator[pl.DataFrame]:
-    """The last row of each item up to the start of a range, and all later ones up to its end, by parts of the
+    """The last row of each item up to the start of [start, end), and all later ones in it, by parts of the
     addresses."""
     of = {"kinds": list(kinds), "start": start, "end": end}
     for first, before in _address_ranges(store):
@@ -296,7 +296,7 @@ def read_activity(store: Store, at: int) -> Activity:
 
 def knows_all(store: Store, at: int) -> bool:
     """Whether a snapshot (unix second of a head of family positions) has those of all addresses."""
-    return at not in known_in_part(SnapshotRange(store, at, at))
+    return at not in known_in_part(SnapshotRange(store, at, at + 1))
 
 
 def known_in_part(snapshots: SnapshotRange) -> set[int]:

@@ -110,11 +110,12 @@ def read_last_sums(store: Store, at: int) -> Sums:
     return {(name, asset_id): usd for name, asset_id, usd in rows.iter_rows()}
 
 
-def settled_before(store: Store, first: int) -> int:
-    """The last unix second before one by which all sums are stored. In stores of before they were only at snapshots."""
+def unsettled_from(store: Store, first: int) -> int:
+    """The unix second, at most `first`, before which all sums are stored. In stores of before they were only at
+    snapshots."""
     head, snapshot = read_state(store, LOANS.family), completed_before(store, LOANS.family, first)
-    before = max(first - 1, 0) if snapshot is None else snapshot
-    return min(before, head.last_observed_at) if head else 0
+    start = first if snapshot is None else snapshot + 1
+    return min(start, head.last_observed_at + 1) if head else 0
 
 
 def read_loans(store: Store, at: int) -> Loans:
@@ -127,36 +128,38 @@ def read_loans(store: Store, at: int) -> Loans:
 
 def changed_sums(
     store: Store,
-    since: int,
+    start: int,
     changes: EventChanges | None = None,
     *,
     stated: Mapping[int, Sums] | None = None,
     ticks: Mapping[int, Iterable[Series]] | None = None,
     refused: type[SnapshotRefused | ImportRefused] = SnapshotRefused,
 ) -> SumChanges:
-    """What the observations after a second will be, as far as they are not stored yet.
+    """What the observations from a second on will be, as far as they are not stored yet.
 
-    `changes` are those of stored events after the second. The source states values, by second: what happens since it
+    `changes` are those of stored events from then on. The source states values, by second: what happens since it
     does counts in these, and not as events. At `ticks`, series begin that have no value yet. `refused` is raised if a
     sum would fall.
     """
     stated, due = stated or {}, defaultdict[int, set[Series]](set)
     for second, series in (ticks or {}).items():
         due[second].update(series)
-    before = read_last_sums(store, since) if since else {}
+    before = read_last_sums(store, start - 1) if start else {}
     stored: dict[tuple[Series, int], Decimal] = {}
     given: dict[int, dict[Series, Decimal]] = defaultdict(dict)
     spans: dict[str, list[int]] = defaultdict(list)
     parts = {"given_values": named_query("given_values", ())}
+    # What was stated at the last second before counts for the events since.
+    since = max(start - 1, 0)
     for name, asset_id, second, usd, is_given, is_stated in store.frame(
         "observed_since", parts, histories=list(_BY_NAME), since=since
     ).iter_rows():
         key = name, asset_id
         if is_stated:
             spans[name].append(second)
-        if is_given and second > since:
+        if is_given and second >= start:
             given[second][key] = usd
-        elif second > since:
+        elif second >= start:
             stored[key, second] = usd
             if not usd or (not asset_id and key in before):
                 due[second].add(key)
@@ -166,7 +169,7 @@ def changed_sums(
             spans[name].append(second)
     changes = changes or EventChanges()
     without = {(event.second, event.uuid) for event in _summed(changes.before)}
-    happened = {(event.second, event.uuid): event for event in _stored(store, since)}
+    happened = {(event.second, event.uuid): event for event in _stored(store, start)}
     happened = {key: event for key, event in happened.items() if key not in without}
     happened |= {(event.second, event.uuid): event for event in _summed(changes.after)}
     additions = [
@@ -203,9 +206,9 @@ def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
     return pl.DataFrame(rows, NO_OBSERVATIONS.schema, orient="row")
 
 
-def _stored(store: Store, since: int) -> Iterator[_SummedEvent]:
-    """The stored events that are summed, later than a unix second."""
-    rows = store.frame("events_since", actions=list(SUMMED), since=since)
+def _stored(store: Store, start: int) -> Iterator[_SummedEvent]:
+    """The stored events that are summed, from a unix second on."""
+    rows = store.frame("events_since", actions=list(SUMMED), start=start)
     for uuid, action, asset_id, second, usd, of_file in rows.iter_rows():
         yield _SummedEvent(uuid, Action(action), asset_id, second, Usd.encode(usd), of_file)
 
