@@ -270,9 +270,8 @@ def test_all_families_are_filled_in_but_that_of_whose_past_the_source_knows_noth
     others = [name for name in JOBS if name not in lacking]
     assert [f"{name}: 3 snapshots to take." for name in JOBS] == command("--dry-run").output.splitlines()[1:]
     first = command()
-    first_at = "as of 2025-01-03T00:00:00Z"
-    lost = f"The node is pruned. It was asked for swaps {first_at}. 3 of 3 snapshots cannot be taken, "
-    lost = f"{lost}the first {first_at};"
+    asked = "The node is pruned. It was asked for swaps as of 2025-01-03T00:00:00Z."
+    lost = f"{asked} 3 of 3 snapshots cannot be taken;"
     assert (first.exit_code, f"Error: routes: {lost}" in first.output) == (1, True)
     assert "ptoken: asked as of 2025-01-03T00:00:00Z, the source failed unexpectedly" in first.output
     assert run("SELECT family, count() FROM snapshot FINAL GROUP BY family ORDER BY 1") == [
