@@ -156,10 +156,12 @@ class Batch:
         Those that claim to be from more than a day later are left out: with them, later observations would count as
         corrections of the past. So are those that claim to be older than all prices.
         """
-        fit = self.left_out.fit("prices", self.source.prices(at), Price)
+        stated = self.source.prices(at)
+        fit = self.left_out.fit("prices", stated, Price)
         prices = [price for price in fit if self._is_credible(price, at)]
         if not prices:
-            raise SourceError(f"{self.source.spec} quotes no prices as of {shown(at)}.")
+            none = "no prices that can be used" if stated else "no prices"
+            raise SourceError(f"{self.source.spec} quotes {none} as of {shown(at)}.")
         return prices
 
     def known_prices(self, at: datetime, ids: Iterable[str]) -> Prices:

@@ -15,9 +15,8 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.market.instants import MINUTE, floored
-from analytics_service.sources.checking.check import Plan, check
-from analytics_service.sources.checking.findings import Finding, Level
 from analytics_service.sources.registry import SQL, open_source
+from jobs.check import Finding, Level, Plan, check, scratch_store
 
 
 @click.group()
@@ -42,10 +41,10 @@ def source() -> None:
 )
 @data_dir_option
 def source_check(spec: str, minutes: float, **overrides: Any) -> None:
-    """Ask a source for everything, several times, and say what is wrong with it.
+    """Take snapshots of a source for now, an hour and a day ago, ask it again, and say what is wrong.
 
-    Nothing is written. SPEC is what --source takes. The past must stay as it was told first; ids, ranges and units are
-    looked at, and the time that each answer takes. Exit code 1 when there are errors. Example:
+    They go into a temporary store. SPEC is what --source takes. It says what is rejected or suspicious, whether the
+    past changed, and how long each answer took. Exit code 1 when there are errors. Example:
 
     \b
         analytics-service source check sql:research_mine --minutes 5
@@ -64,9 +63,9 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
             raise SettingError("There is nothing to check: the source is none.")
         # Jobs ask for multiples of their intervals: those of events, for which a source may lag, are the longest.
         now = floored(datetime.now(UTC), timedelta(seconds=settings.every.loans))
-        with closing(opened):
+        with closing(opened), scratch_store() as scratch:
             findings: dict[Finding, None] = {}
-            for step in check(opened, Plan(now, settings, pause)):
+            for step in check(opened, scratch, Plan(now, settings, pause)):
                 if isinstance(step, Finding):
                     findings[step] = None
                 else:
@@ -76,7 +75,7 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
 
 @contextmanager
 def _store_of(spec: str, settings: Settings) -> Iterator[Store]:
-    """The store that the source reads; ClickHouse is not needed, nor started, for a source that reads none."""
+    """The store that the source reads; no ClickHouse is started for a source that reads none."""
     if spec.partition(":")[0] != SQL:
         with closing(Store(settings)) as store:
             yield store

@@ -41,10 +41,9 @@ from analytics_service.market.positions import (
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind, no_ptoken
 from analytics_service.sources.base import Source
-from analytics_service.sources.checking.check import Plan, check
-from analytics_service.sources.checking.findings import Finding, Level
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.sql.views import VIEWS
+from jobs.check import Finding, Level, Plan, check, scratch_store
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client
@@ -114,7 +113,8 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
     assert shown == {(view.name, column) for view in VIEWS.values() for column in view.columns}
     now = datetime.now(UTC).replace(microsecond=0)
     source = database.source()
-    found = [step for step in check(source, Plan(now)) if isinstance(step, Finding)]
+    with scratch_store() as scratch:
+        found = [step for step in check(source, scratch, Plan(now)) if isinstance(step, Finding)]
     assert [finding for finding in found if finding.level is not Level.NOTE] == []
     assert [run_once(job, source, store, now) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
     with client(settings) as own:

@@ -108,7 +108,7 @@ def test_the_printed_source_passes_its_tests_and_the_check(package: Path, monkey
     result = run("source", "check", "mysource", "--minutes", "0", ANALYTICS_DATA_DIR=str(package / "data"))
     assert result.exit_code == 0, result.output
     assert result.output.endswith("Nothing is wrong with this source.\n")
-    # No ClickHouse was started.
+    # The snapshots went into a temporary store.
     assert not (package / "data").exists()
     refused = run("source", "check", "mysource:none.csv")
     assert (refused.exit_code, "must be mysource, or mysource: and the path of a CSV" in refused.stderr) == (2, True)

@@ -6,8 +6,7 @@ from decimal import Decimal
 from my_source import ATOM, LAUNCH, USDT, MySource
 
 from analytics_service.market.prices import Price
-from analytics_service.sources.checking.check import Plan, check
-from analytics_service.sources.checking.findings import Finding, Level
+from jobs.check import Finding, Level, Plan, check, scratch_store
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -24,5 +23,6 @@ def test_each_event_belongs_to_one_range() -> None:
 
 
 def test_nothing_is_wrong_with_it() -> None:
-    found = [step for step in check(MySource(""), Plan(NOON)) if isinstance(step, Finding)]
+    with scratch_store() as store:
+        found = [step for step in check(MySource(""), store, Plan(NOON)) if isinstance(step, Finding)]
     assert [finding for finding in found if finding.level is not Level.NOTE] == []

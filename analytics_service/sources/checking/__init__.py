@@ -1,1 +1,0 @@
-"""Tries a source, and says in plain words what is wrong with it."""

@@ -1,0 +1,379 @@
+"""Tries a source: runs the real jobs into a scratch store, asks everything again, and says what is wrong."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from analytics_service.clickhouse.connection import Store
+from analytics_service.config.settings import Settings
+from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.errors import SourceError, StoreUnavailable
+from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import Asset, id_key, linked, origins_of
+from analytics_service.market.events import Event
+from analytics_service.market.instants import EPOCH, instant, shown, unix_second
+from analytics_service.market.markets import NO_CONFIG, Market
+from analytics_service.market.misfits import listed, misfits, named
+from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import STAND_IN, Arrangement, Ptoken
+from analytics_service.market.shares import lends_of
+from analytics_service.market.values import ONE
+from analytics_service.sources.base import Source
+from analytics_service.sources.calls import OpenSource
+from analytics_service.store.migrations import migrate
+from jobs.left_out import LeftOut
+from jobs.registry import JOBS
+from jobs.runner import run_once
+
+# How long ago the instants are, the oldest first, and how far a clock of the source may be ahead.
+_AGO = (timedelta(days=1), timedelta(hours=1), timedelta())
+_CLOCKS, _SECOND = timedelta(minutes=1), timedelta(seconds=1)
+_ATTRIBUTES = dict.fromkeys(("simulated", "has_markets", "at_ends"), bool) | {
+    "since": datetime | None,
+    "history": timedelta | None,
+}
+_RECORDS: Mapping[str, Any] = {
+    "assets": Asset,
+    "prices": Price,
+    "markets": Market,
+    "events": Event,
+    "ptoken": Ptoken,
+    "arrangements": Arrangement,
+    "positions": Position,
+    "swaps": SwapContract,
+}
+# Answers of which each record has an id, or an address and an index, for itself, and what to do if not.
+_IDENTITIES = {
+    "assets": "Define each asset once, in one spelling, such as lower case.",
+    "markets": "Put lend, collateral and debt of an asset into one Market.",
+    "events": "Only one event of an id is kept.",
+    "arrangements": "Each arrangement of an address has an index of its own.",
+}
+
+
+class Level(StrEnum):
+    """How serious a finding is: data is lost or wrong, data is probably wrong, or something is not shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a source, and what to do."""
+
+    level: Level
+    message: str
+
+
+error, warning, note = (partial(Finding, level) for level in Level)
+# A line for people about an answer, or something that is wrong.
+Step = str | Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to check a source: the present instant (whole second), and settings. `pause` waits before all is asked
+    again."""
+
+    now: datetime
+    settings: Settings = field(default_factory=Settings)
+    pause: Callable[[], None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
+
+
+@contextmanager
+def scratch_store() -> Iterator[Store]:
+    """An empty store in a temporary folder, with a ClickHouse of its own."""
+    with (
+        TemporaryDirectory(prefix="analytics-check-") as folder,
+        clickhouse(Settings(data_dir=Path(folder)), "source check") as settings,
+        closing(Store(settings)) as store,
+    ):
+        migrate(store)
+        yield store
+
+
+def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
+    """What the source answers, as jobs ask it, and what is wrong. The store must be empty, and is filled."""
+    instants = [plan.now - ago for ago in _AGO]
+    yield from _attributes(source)
+    first, losses = _Recorder(source, plan.clock), _Losses()
+    for at in instants:
+        yield f"As of {shown(at)}:"
+        yield from _run_jobs(first, store, at, plan, losses)
+        yield from first.lines(at)
+    history = yield from _ask("history", lambda: source.history)
+    yield from losses.findings(plan.now, warning if history else note)
+    lost = {job for job, (at, _) in losses.failed.items() if at == plan.now}
+    every = EPOCH, plan.now + _SECOND
+    if "loans" not in lost:
+        yield from _ask("events", partial(first.events, *every))
+    answers = {name: first.records(name, *(every if name == "events" else [plan.now])) for name in _RECORDS}
+    yield from _identities(answers)
+    yield from _wallets(answers)
+    yield from _prices({at: first.records("prices", at) for at in instants}, plan.now)
+    # A source that counts its users by itself does not have the positions of all.
+    is_whole = "positions" not in lost and first.answers.get(("activity", (plan.now,))) == [None]
+    yield from _stored(store, plan.now, is_whole and bool(answers["positions"]))
+    plan.pause()
+    yield "The same again ..."
+    second = _Recorder(source, plan.clock)
+    yield from _again(first, second, plan.now)
+    yield from _ranges(answers["events"], first, second, plan)
+
+
+def _attributes(source: Source) -> Iterator[Finding]:
+    for name, of in _ATTRIBUTES.items():
+        values = yield from _ask(name, lambda name=name: [getattr(source, name)])  # type: ignore[misc]
+        yield from (error(f"{name}: {bad.of(None)}") for value in values or () for bad in misfits(value, of))
+
+
+class _Recorder(OpenSource):
+    """A source that remembers its answers by method and instants, and the seconds that each took."""
+
+    def __init__(self, source: Source, clock: Callable[[], float]) -> None:
+        super().__init__(source)
+        self._clock = clock
+        self.answers: dict[tuple[str, tuple[datetime, ...]], Sequence[Any]] = {}
+        self._seconds: dict[tuple[str, tuple[datetime, ...]], float] = {}
+
+    def answer(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
+        return super().answer(name, partial(self._record, name, method), *instants)
+
+    def positions(self, at: datetime) -> Iterator[Position]:
+        # Those of several instants may not fit into memory.
+        for key in [key for key in self.answers if key[0] == "positions" and key[1] != (at,)]:
+            self.answers[key] = ()
+        return iter(self.answer("positions", self._source.positions, at))
+
+    def _record(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
+        begun = self._clock()
+        answer = method(*instants)
+        is_list = isinstance(answer, Iterable) and not isinstance(answer, (str, Mapping))
+        records = list(answer) if is_list else [answer]
+        if (name, instants) not in self.answers:
+            self.answers[name, instants] = records
+            self._seconds[name, instants] = self._clock() - begun
+        return records if is_list else answer
+
+    def records(self, name: str, *instants: datetime) -> list[Any]:
+        """The records of an answer that can be stored."""
+        answer = self.answers.get((name, instants), ())
+        return [record for record in answer if not any(misfits(record, _RECORDS[name]))]
+
+    def lines(self, at: datetime) -> Iterator[str]:
+        """A line for each answer as of an instant."""
+        for (name, instants), seconds in self._seconds.items():
+            if at <= instants[-1] <= at + _SECOND:
+                yield f"  {name:<14} {len(self.answers[name, instants]):>9,} in {seconds:.2f} s"
+
+
+class _Losses(LeftOut):
+    """What jobs reject, instead of logging it, and by job the newest instant at which it failed, and why."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: dict[str, tuple[datetime, str]] = {}
+        self._every: dict[Any, tuple[int, str]] = {}
+
+    def __exit__(self, *_: object) -> None:
+        self._every = {**self._noted, **self._every}
+
+    def findings(self, now: datetime, past: Callable[[str], Finding]) -> Iterator[Finding]:
+        """What is lost, each cause once; `past` makes the findings about backfills."""
+        for at, words in dict.fromkeys(self.failed.values()):
+            jobs = listed(job for job, failure in self.failed.items() if failure == (at, words))
+            if at == now:
+                yield error(f"{jobs}: no snapshot as of {shown(at)}: {words}.")
+            else:
+                yield past(f"{jobs}: no backfill up to {shown(at)}: {words}.")
+        for (part, _), (count, example) in self._every.items():
+            also = f" {count:,} records were rejected for this cause." if count > 1 else ""
+            yield error(f"{part}: {example} It is rejected.{also}")
+
+
+def _run_jobs(recorder: _Recorder, store: Store, at: datetime, plan: Plan, losses: _Losses) -> Iterator[Finding]:
+    """Take all snapshots of an instant. Yields which of them took long."""
+    for job in JOBS.values():
+        begun = plan.clock()
+        try:
+            run_once(job, recorder, store, at, left_out=losses)
+        except StoreUnavailable:
+            raise
+        # Any exception, because the source may come from another package.
+        except Exception as fault:
+            losses.failed[job.name] = at, _words(fault)
+        # The first snapshot of loans asks for all events.
+        limit = plan.settings.source_timeout if job.name == "loans" else job.interval(plan.settings)
+        if (seconds := plan.clock() - begun) > limit / 2:
+            level = error if seconds > limit else warning
+            yield level(f"{job.name}: a snapshot took {seconds:.0f} s, and may take {limit} s.")
+
+
+def _words(fault: Exception) -> str:
+    words = str(fault).rstrip(". ")
+    hint = "Raise SourceError for what may be tried again"
+    return words if isinstance(fault, SourceError) else f"{type(fault).__name__}: {words}. {hint}"
+
+
+def _ask(name: str, call: Callable[[], Any]) -> Generator[Finding, None, Any]:
+    """An answer of a source; None, and a finding, if there is none."""
+    try:
+        return call()
+    except StoreUnavailable:
+        raise
+    except Exception as fault:
+        yield error(f"{name}: {_words(fault)}.")
+        return None
+
+
+def _identities(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
+    """Ids that stand more than once, ids of no asset, and addresses that are none."""
+    for part, hint in _IDENTITIES.items():
+        names = Counter(named(each) if part == "events" else named(each).lower() for each in answers[part])
+        if twice := [name for name, count in names.items() if count > 1]:
+            yield error(f"{part}: more than once: {listed(twice)}. {hint}")
+    known = {id_key(asset.id) for asset in answers["assets"]} | {NO_CONFIG.ptoken}
+    for part in ("prices", "markets", "events", "ptoken"):
+        ids = [record.asset_id for record in answers[part]]
+        if undefined := [asset_id for asset_id in ids if id_key(asset_id) not in known]:
+            yield warning(f"{part}: not among the assets: {listed(undefined)}. Amounts stay in denom units.")
+    for part in ("events", "positions", "arrangements", "swaps"):
+        addresses = dict.fromkeys(record.address for record in answers[part])
+        if bad := [each for each in addresses if not (each.startswith(STAND_IN) or _is_address(each))]:
+            yield warning(
+                f"{part}: addresses that cannot be asked for: {listed(bad)}. They must be bech32 with a valid checksum,"
+                " or 0x and 40 hex digits."
+            )
+
+
+def _is_address(address: str) -> bool:
+    try:
+        parse_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def _wallets(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
+    """Receipt tokens that `lends` leaves out."""
+    origins = origins_of(linked({asset.id: asset for asset in answers["assets"]}).values())
+    markets = {market.asset_id: market for market in answers["markets"]}
+    lends = ((position, lends_of(position, origins, lambda: markets)) for position in answers["positions"])
+    if lacking := {lent.asset_id for position, every in lends for lent in every if lent not in position.lends}:
+        yield note(
+            f"positions: lends leave out receipt tokens in wallets, or among collateral, of {listed(sorted(lacking))}. "
+            "They count as lent all the same."
+        )
+
+
+def _prices(quotes: Mapping[datetime, Sequence[Price]], now: datetime) -> Iterator[Finding]:
+    """Times of prices that cannot be: later than asked for, one time of two values, the values of now at all times."""
+    for at, prices in quotes.items():
+        if late := [price for price in prices if price.observed_at > at + _CLOCKS]:
+            yield error(
+                f"prices: asked as of {shown(at)}, there are later prices, as of {shown(late[0].observed_at)}: "
+                f"{listed(price.asset_id for price in late)}. Answer with the prices of that time."
+            )
+            break
+    usd: dict[tuple[str, datetime], set[Any]] = defaultdict(set)
+    for price in (price for prices in quotes.values() for price in prices):
+        usd[price.asset_id, price.observed_at].add(price.usd)
+    if twice := [asset_id for (asset_id, _), values in usd.items() if len(values) > 1]:
+        yield error(f"prices: several at one observed_at: {listed(twice)}. State when each was observed.")
+    # That of a stablecoin may stay.
+    newest = {price.asset_id: price for price in quotes[now] if price.usd != ONE}
+    old = [price for at, prices in quotes.items() for price in prices if at < now and price.asset_id in newest]
+    moved = [price.asset_id for price in old if price.observed_at < newest[price.asset_id].observed_at]
+    if moved and all(price.usd == newest[price.asset_id].usd for price in old):
+        yield warning(
+            f"prices: those of the past are those of now, with another observed_at: {listed(moved)}. Answer with the "
+            "prices of that time, and with the time at which each was observed."
+        )
+
+
+def _stored(store: Store, now: datetime, is_whole: bool) -> Iterator[Finding]:
+    """What looks wrong in the scratch store. Unless positions are `is_whole`, they are not those of the markets."""
+    frames = [store.frame(f"judge_{topic}") for topic in ("markets", "events", *["positions"][:is_whole])]
+    names: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for frame in (store.frame("judge_prices", now=unix_second(now)), *frames):
+        for level, words, name in frame.iter_rows():
+            names[level, words].append(name)
+    for (level, words), every in names.items():
+        yield Finding(Level(level), words.replace("…", listed(every)))
+    marked = store.frame("list_anomalies", start=unix_second(now - _AGO[0]), end=unix_second(now) + 1)
+    suspicious = [
+        f"{what} of {history} {symbol or asset_id} at {shown(instant(at))}: {value:g}"
+        + ("" if before is None else f" after {before:g}")
+        for what, history, symbol, asset_id, at, value, before in marked.iter_rows()
+    ]
+    if suspicious:
+        yield warning(f"suspicious: {listed(suspicious)}. Are these values right?")
+
+
+def _again(first: _Recorder, second: _Recorder, now: datetime) -> Iterator[Finding]:
+    """Whether the source says the same again: the oldest first, each method until it differs."""
+    told = set[str]()
+    for (name, instants), before in sorted(first.answers.items(), key=lambda answer: answer[0][1][-1]):
+        # Of past positions, only the last are kept.
+        if name in told or name in ("events", "complete_until") or not (before or name != "positions"):
+            continue
+        yield from _ask(name, partial(getattr(second, name), *instants))
+        after = second.answers.get((name, instants))
+        if after is not None and (what := _difference(before, after)):
+            told.add(name)
+            words = f"{name}: asked again as of {shown(instants[-1])}, {what}. Answer as of `at`, not as of the call"
+            if instants[-1] < now:
+                yield error(f"{words}: the past must not change.")
+            else:
+                yield warning(f"{words}: else a snapshot that is taken again differs.")
+
+
+def _ranges(every: Sequence[Event], first: _Recorder, second: _Recorder, plan: Plan) -> Iterator[Finding]:
+    """Whether the events of ranges, those of the jobs and two with an event at their edge, are still those of all time
+    within these ranges, but for those that came late."""
+    now = plan.now
+    stated = yield from _ask("complete_until", partial(second.complete_until, now))
+    complete = stated or now - timedelta(seconds=plan.settings.events_lateness)
+    known = {event.id for event in every}
+    newest = max((event.at for event in every if not event.at.microsecond and event.at < now), default=now)
+    ranges = [instants for name, instants in first.answers if name == "events"]
+    ranges += pairwise((newest - _SECOND, newest, newest + _SECOND))
+    for start, end in dict.fromkeys(ranges if every else ()):
+        if (yield from _ask("events", partial(second.events, start, end))) is None:
+            return
+        answer = second.records("events", start, end)
+        in_time = [event for event in answer if event.at <= complete or event.id in known]
+        if what := _difference([event for event in every if start <= event.at < end], in_time):
+            yield error(
+                f"events: from {shown(start)} on and before {shown(end)}, they are not those of all time within this "
+                f"range: {what}. Each event belongs to one range, [start, end); one that is not in its range when it is"
+                " asked for again leaves the store."
+            )
+            return
+
+
+def _difference(first: Sequence[Any], second: Sequence[Any]) -> str:
+    """How two answers differ, in words; empty if they have the same records, in any order."""
+    earlier, later = ({named(record): record for record in records} for records in (first, second))
+    for name in [*earlier, *later]:
+        if (name in earlier) != (name in later):
+            return f"{name} was {'there, and then was not' if name in earlier else 'not there, and then was'}"
+        for each in fields(earlier[name]) if is_dataclass(earlier[name]) else ():
+            was, now = (getattr(answer[name], each.name) for answer in (earlier, later))
+            # NaN does not equal itself.
+            if was != now and repr(was) != repr(now):
+                return f"{each.name} of {name} was {was}, and then {now}"
+    return ""
