@@ -47,7 +47,7 @@ class AssetNames:
         self._add_new, self._pairs, self._cure = add_new, pairs, cure
         self._codes: dict[str, int] = {}
         self._named: dict[tuple[str, str], Named] = {}
-        self._assets = AssetFinder(registered, preferred=listed)
+        self._assets = AssetFinder(registered, preferred=listed, spelled=True)
         self._unknown = 0
 
     def named(self, name: str, symbol: str = "") -> Named:

@@ -132,10 +132,12 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
 
 
 class AssetFinder:
-    """Finds assets by id, address or symbol (rule 2.18). A symbol of `preferred` assets means none of the others."""
+    """Finds assets by id, address or symbol (rule 2.18). A symbol of `preferred` assets means none of the others; if
+    it is `spelled`, those that spell it so come before others."""
 
-    def __init__(self, assets: Iterable[Asset], preferred: Iterable[Asset] = ()) -> None:
+    def __init__(self, assets: Iterable[Asset], preferred: Iterable[Asset] = (), *, spelled: bool = False) -> None:
         self._ids = AssetIds()
+        self._is_spelled = spelled
         # The assets of each symbol in lower case, by id, with their spelling of it.
         self._present: dict[str, dict[str, str]] = {}
         self._former: dict[str, dict[str, str]] = {}
@@ -157,16 +159,19 @@ class AssetFinder:
                 self._former.setdefault(symbol.casefold(), {})[asset.id] = symbol
 
     def ids(self, name: str) -> list[str]:
-        """The ids of the assets that a name may mean: that of an id or of an address, or those of a symbol."""
-        by_id = self._ids.find(name) or self._ids.find(f"{AssetGroup.TOKEN};{name}")
-        return [by_id] if by_id else self.of_symbol(name)
+        """The ids of the assets that a name may mean: that of an id, those of a symbol, or that of an address."""
+        if by_id := self._ids.find(name):
+            return [by_id]
+        by_address = self._ids.find(f"{AssetGroup.TOKEN};{name}")
+        return self.of_symbol(name) or ([by_address] if by_address else [])
 
     def of_symbol(self, symbol: str) -> list[str]:
-        """The ids of the present assets with a symbol, or if there are none, of those that ended with it or had it
-        before; in any case, but those that spell it so come before others."""
+        """The ids of the present assets with a symbol in any case, or if there are none, of those that ended with it or
+        had it before."""
         folded = symbol.casefold()
         found = self._present.get(folded) or self._former.get(folded) or {}
-        return [asset_id for asset_id, own in found.items() if own == symbol] or [*found]
+        exact = [asset_id for asset_id, own in found.items() if self._is_spelled and own == symbol]
+        return exact or [*found]
 
     def similar(self, name: str) -> str:
         """Symbols that resemble a name of no asset, with `or` between them."""

@@ -530,7 +530,7 @@ def test_researchers_read_everything_and_bring_data_along(server: Settings, data
 def test_researchers_set_what_their_clients_set_within_the_limits(server: Settings) -> None:
     rows = "values('a UInt8', 1) AS mine LEFT JOIN values('b UInt8', 2) AS other ON b = a"
     sql = f"SELECT b, getSetting('max_execution_time') FROM {rows}"
-    assert researched(server, sql) == (200, "\\N\t300\n")
+    assert researched(server, sql) == (200, "\\N\t60\n")
     taken = "log_comment = 'mine', max_execution_time = 1, max_threads = 1, join_use_nulls = 0, readonly = 2"
     assert researched(server, f"{sql} SETTINGS {taken}") == (200, "0\t1\n")
     _, body = researched(server, "SELECT 1 SETTINGS max_execution_time = 0")

@@ -162,7 +162,7 @@ BAD: dict[str, tuple[Sound, list[str]]] = {
             "warning: prices: not among the assets: native;ux.",
             "warning: assets: more than 36 decimals_denom: ATOM (native;uatom).",
             "note: prices: assets without a price, and therefore without values: ATOM (native;uatom).",
-            "warning: prices: very low or very high: USDT (token;0xDAC) 1050000000.",
+            "warning: prices: very low or very high: USDT (token;0xdac) 1050000000.",
             "warning: markets: above 1, which is 100 %: liquidation_ltv of ATOM (native;uatom) 80.",
             "warning: markets: hardly anything in them: ATOM (native;uatom).",
         ],
