@@ -1,6 +1,6 @@
 """All that a store shows: every view, every history with its cells, and every answer over HTTP. To compare two stores.
 
-Left out is what says how values came, not what they are: versions, tags, the ledger, corrections and doubts.
+Left out is what says how values came, not what they are: versions, tags, the ledger and corrections.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 import falcon.testing
 
 from analytics_service.config.settings import Settings
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import DAY
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.schema import view_names
 from tests import clickhouse
@@ -93,7 +93,8 @@ def _in_sql(settings: Settings, asked: Asked) -> Iterator[tuple[str, Any]]:
         for view in sorted({*view_names()} - HOW):
             names = {*_PARAMETER.findall(str(client.command(f"SHOW CREATE VIEW {view}")))}
             for moment in asked.moments if "time" in names else asked.moments[:1]:
-                values = {"time": f"{instant(moment):%Y-%m-%d %H:%M:%S}", "asset_id": "native;uorb", "address": address}
+                values = {"time": moment, "asset_id": "native;uorb", "address": address}
+                values |= {"start": moment - DAY, "end": moment, "factor": 3}
                 arguments = ", ".join(f"{name} = '{values[name]}'" for name in sorted(names))
                 called = f"{view}({arguments})" if names else view
                 yield called, rows(f"SELECT * FROM {called} ORDER BY ALL")

@@ -77,7 +77,7 @@ class Story:
     def file(self, name: str, rows: Mapping[tuple[str, int], Decimal]) -> Import:
         """An import of rows."""
         path = self.folder / f"{name}-{len([*self.folder.iterdir()])}.csv"
-        path.write_text("asset_id,ts,value\n" + "".join(f"{of},{at},{value}\n" for (of, at), value in rows.items()))
+        path.write_text("asset,time,value\n" + "".join(f"{of},{at},{value}\n" for (of, at), value in rows.items()))
         tokens = (asset for asset in ASSETS if asset.group == "token")
         lines = (f"{asset.symbol},{asset.group_key},{asset.decimals_denom}\n" for asset in tokens)
         path.with_name("assets.csv").write_text("symbol,address,decimals\n" + "".join(lines))
@@ -119,7 +119,7 @@ class Scheduler:
 def the_truth(story: Story, ticks: Sequence[Tick]) -> Iterator[Step]:
     """A store that was fed the truth from the start."""
     yield Tick(story.source, story.past[0], ("prices", "positions"))
-    yield story.file("prices", story.right_prices())
+    yield story.file("price", story.right_prices())
     yield story.rates()
     yield story.loans()
     for name in PAST:
@@ -134,7 +134,7 @@ def with_mistakes(story: Story, scheduler: Scheduler) -> Iterator[Step]:
     rows |= story.prices(story.unquoted, PTK)
     too_high, too_large = replace(story.source, quoted={ETH: Decimal(2)}), replace(story.source, size=3)
     yield Tick(story.source, story.past[0], ("prices", "positions"))
-    yield story.file("prices", rows)
+    yield story.file("price", rows)
     yield story.rates()
     for name in PAST:
         yield Backfill(name, story.source, range(story.past[0] + DAY, story.doubled.start, DAY))
@@ -151,9 +151,9 @@ def the_corrections(story: Story, dice: random.Random, ahead_of: Sequence[str]) 
     doubled, unquoted = story.doubled, story.unquoted
     corrections: list[Sequence[Step]] = [
         # Prices of a file, and of the oracle at that time, were twice as high.
-        [story.file("prices", story.prices(doubled, ETH)), Recompute(doubled.start, doubled.stop)],
+        [story.file("price", story.prices(doubled, ETH)), Recompute(doubled.start, doubled.stop)],
         # So were those of a snapshot.
-        [story.file("prices", story.prices(range(second, third, 10), ETH)), Recompute(second, second + 1)],
+        [story.file("price", story.prices(range(second, third, 10), ETH)), Recompute(second, second + 1)],
         # A snapshot was of another market.
         [Again(name, story.source, third, third + 1) for name in ("markets", "ptoken")],
         # Nobody quoted the protocol's token on some days.
