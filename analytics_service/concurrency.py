@@ -97,6 +97,22 @@ def in_thread(call: Callable[[], _T]) -> Future[_T]:
     return result
 
 
+@contextmanager
+def beside(
+    name: str, work: Callable[[threading.Event], None], patience: float | None = None
+) -> Iterator[threading.Event]:
+    """Work in a thread of this name for the duration of the block. It gets an event, which is also yielded, and ends
+    once that is set: at the latest when the block ends, which waits for it for `patience` seconds, or until it has."""
+    stop = threading.Event()
+    thread = threading.Thread(target=work, args=(stop,), name=name, daemon=True)
+    thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        thread.join(patience)
+
+
 def _run(call: Callable[[], _T], result: Future[_T]) -> None:
     # Whoever abandons a call may have set its result.
     with suppress(InvalidStateError):

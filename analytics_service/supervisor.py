@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from analytics_service.concurrency import beside
 from analytics_service.errors import AnalyticsError, ProcessError
 
 log = logging.getLogger(__name__)
@@ -291,25 +292,19 @@ class Supervisor:
 @contextmanager
 def running(supervisors: Sequence[Supervisor]) -> Iterator[None]:
     """Start programs in order, keep them running during the block, then stop them in reverse."""
-    stopping = threading.Event()
 
-    def check_all() -> None:
-        while not stopping.wait(_CHECK_SECONDS):
+    def check_all(stop: threading.Event) -> None:
+        while not stop.wait(_CHECK_SECONDS):
             try:
                 for supervisor in supervisors:
                     supervisor.check()
             except Exception:
                 log.exception("A look at child processes failed unexpectedly")
-                stopping.wait(_FAILURE_SECONDS)
+                stop.wait(_FAILURE_SECONDS)
 
-    watcher = threading.Thread(target=check_all, name="process-watcher", daemon=True)
     with ExitStack() as at_end:
         for supervisor in supervisors:
             at_end.callback(supervisor.stop)
             supervisor.start()
-        watcher.start()
-        try:
+        with beside("process-watcher", check_all):
             yield
-        finally:
-            stopping.set()
-            watcher.join()

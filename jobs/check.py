@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ from analytics_service.market.ptoken import STAND_IN, Arrangement, Ptoken
 from analytics_service.market.shares import lends_of
 from analytics_service.market.values import ONE
 from analytics_service.sources.base import Source
-from analytics_service.sources.calls import OpenSource
+from analytics_service.sources.calls import OpenSource, read_whole
 from analytics_service.store.migrations import migrate
 from jobs.left_out import LeftOut
 from jobs.registry import JOBS
@@ -160,13 +160,11 @@ class _Recorder(OpenSource):
 
     def _record(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
         begun = self._clock()
-        answer = method(*instants)
-        is_list = isinstance(answer, Iterable) and not isinstance(answer, (str, Mapping))
-        records = list(answer) if is_list else [answer]
+        answer = read_whole(method(*instants))
         if (name, instants) not in self.answers:
-            self.answers[name, instants] = records
+            self.answers[name, instants] = answer if isinstance(answer, list) else [answer]
             self._seconds[name, instants] = self._clock() - begun
-        return records if is_list else answer
+        return answer
 
     def records(self, name: str, *instants: datetime) -> list[Any]:
         """The records of an answer that can be stored."""

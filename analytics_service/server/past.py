@@ -11,6 +11,7 @@ import click
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import ANY_FAILURE
+from analytics_service.concurrency import beside
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     AccessRefused,
@@ -76,31 +77,27 @@ def fill(source: Source, store: Store, job: Job, now: datetime) -> None:
 def filling_past(settings: Settings, source: Source) -> Iterator[None]:
     """Fill in the past of positions in a thread, for the duration of the block. What is left at its end comes with the
     next start."""
-    stopping = threading.Event()
 
-    def fill_positions() -> None:
-        is_filled = False
-        while not (is_filled or stopping.is_set()):
+    def fill_positions(stop: threading.Event) -> None:
+        while not stop.is_set():
             try:
                 with closing(Store(settings)) as store:
                     fill(source, store, JOBS[LATER], datetime.now(UTC))
-                is_filled = True
+                return
             except CorrectionRefused as error:
                 log.info("%s: its history is filled later. %s", LATER, error)
-                stopping.wait(_PAUSE_SECONDS)
+                stop.wait(_PAUSE_SECONDS)
             except ANY_FAILURE as error:
-                is_filled = True
-                if not stopping.is_set():
+                if not stop.is_set():
                     log.error("%s: its history could not be filled. %s", LATER, _reason_of(error))
+                return
 
-    thread = threading.Thread(target=fill_positions, name="past", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        source.hurry()
-        thread.join(_LAST_SECONDS)
+    with beside("past", fill_positions, _LAST_SECONDS) as stop:
+        try:
+            yield
+        finally:
+            stop.set()
+            source.hurry()
 
 
 def _reason_of(error: BaseException) -> str:

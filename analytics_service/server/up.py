@@ -3,13 +3,12 @@
 import logging
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import within
+from analytics_service.concurrency import beside, within
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import AnalyticsError, SourceRefused
@@ -74,16 +73,12 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
 def completing_rewrites(settings: Settings, every: float = LOOK_SECONDS) -> Iterator[None]:
     """Complete interrupted rewrites in a thread, for the duration of the block, as a scheduler does where there is one.
     A look each `every` seconds."""
-    stop = threading.Event()
-    with closing(Store(settings)) as store:
-        thread = threading.Thread(target=keep_complete, args=(store, stop, every), name="rewrites", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            # What is left then comes with the next start.
-            thread.join(_LAST_SECONDS)
+    # What is left at the end comes with the next start.
+    with (
+        closing(Store(settings)) as store,
+        beside("rewrites", lambda stop: keep_complete(store, stop, every), _LAST_SECONDS),
+    ):
+        yield
 
 
 class _Scheduler(Program):

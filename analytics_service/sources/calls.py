@@ -107,13 +107,8 @@ class OpenSource(Source):
         """The method's answer; a generated one is read to its end."""
         subject = f"{name} {'from ' if instants[1:] else 'as of '}{' to '.join(map(shown, instants))}"
 
-        def answered() -> Any:
-            value = method(*instants)
-            is_generated = isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
-            return list(value) if is_generated else value
-
         try:
-            value = self._calls(subject, answered)
+            value = self._calls(subject, lambda: read_whole(method(*instants)))
         except SourceError as error:
             if subject in str(error):
                 raise
@@ -126,6 +121,12 @@ class OpenSource(Source):
     def attribute(self, name: str) -> Any:
         """An attribute that the source may have to look up."""
         return self._calls(name, lambda: getattr(self._source, name))
+
+
+def read_whole(answer: Any) -> Any:
+    """A list of the records of an answer, which may be generated; any other answer as it is."""
+    has_records = isinstance(answer, Iterable) and not isinstance(answer, (str, Mapping))
+    return list(answer) if has_records else answer
 
 
 def _asking(name: str) -> Callable[..., Any]:

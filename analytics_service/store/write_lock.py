@@ -19,6 +19,7 @@ from functools import partial
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.clickhouse.retries import ONCE, Retries
+from analytics_service.concurrency import beside
 from analytics_service.errors import AnalyticsError, CorrectionRefused, CorrectionStopped
 from analytics_service.market.instants import instant, shown
 
@@ -92,7 +93,7 @@ def write_lock(
     after `patience` seconds. `what` is done to a family is shown to people."""
     lock = _taken(store, family, what, retry, patience)
     try:
-        with _heartbeats(lock):
+        with beside("heartbeat", partial(_keep_live, lock)):
             yield lock
     finally:
         # One that cannot be released is lost in some seconds.
@@ -118,25 +119,13 @@ def _taken(store: Store, family: str, what: str, retry: Retries, patience: float
         time.sleep(random.uniform(0, _LONGEST_PAUSE))
 
 
-@contextmanager
-def _heartbeats(lock: WriteLock) -> Iterator[None]:
-    """Keep the lock live during the block, in a thread."""
-    stop = threading.Event()
-
-    def beat() -> None:
-        while not stop.wait(_HEARTBEAT_SECONDS):
-            try:
-                lock.store.run("extend_lock", holder=lock.holder, seconds=LOCK_SECONDS)
-            except AnalyticsError as error:
-                log.debug("A heartbeat cannot be sent: %s", error)
-
-    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+def _keep_live(lock: WriteLock, stop: threading.Event) -> None:
+    """Send heartbeats until told to stop."""
+    while not stop.wait(_HEARTBEAT_SECONDS):
+        try:
+            lock.store.run("extend_lock", holder=lock.holder, seconds=LOCK_SECONDS)
+        except AnalyticsError as error:
+            log.debug("A heartbeat cannot be sent: %s", error)
 
 
 def _stopped() -> CorrectionStopped:
