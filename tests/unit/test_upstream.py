@@ -16,7 +16,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Event, Leg, Sum, Totals
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -180,23 +180,21 @@ def changed(document: Any, place: str, value: Any = None) -> Any:
 
 DELETE = object()
 MALFORMED = [
-    ("lend[0].state.principal_sum", "1.5", '"1.5" must be a whole number.'),
-    ("lend[0].state.receipt_total_supply", True, "a boolean must be a number, or text."),
-    ("lend[0].state.receipt_total_supply", "1" * 201, '"111'),
-    ("lend[0].state.receipt_total_supply", DELETE, "it is missing."),
-    ("lend[0].state.receipt_total_supply", None, "it is null."),
-    ("lend[0].state", [], "an array is not an object."),
-    ("lend[0].rate.apr", "low", '"low" must be a decimal number'),
-    ("lend", "x", '"x" is not an array.'),
-    ("borrow.collaterals[0].config.enabled", "true", '"true" must be true or false.'),
-    ("borrow.debts[0].state.time_last_distributed_interest", "yesterday", '"yesterday" must be a time with an offset'),
+    ("lend[0].state.principal_sum", "1.5", " is '1.5': must be a whole number."),
+    ("lend[0].state.receipt_total_supply", True, " is True: has the wrong type."),
+    ("lend[0].state.receipt_total_supply", DELETE, " is missing."),
+    ("lend[0].state.receipt_total_supply", None, " is missing."),
+    ("lend[0].state", [], " is []: must be an object."),
+    ("lend[0].rate.apr", "low", " is 'low': must be a decimal number"),
+    ("lend", "x", " is 'x': must be an array."),
+    ("borrow.collaterals[0].config.enabled", "true", " is 'true': has the wrong type."),
+    ("borrow.debts[0].state.time_last_distributed_interest", "yesterday", " is 'yesterday': Invalid isoformat"),
     (
         "borrow.debts[0].state.time_last_distributed_interest",
         "2026-03-01T12:00:00",
-        '"2026-03-01T12:00:00" must be a time with an offset from UTC.',
+        " is '2026-03-01T12:00:00': must be a time with an offset from UTC.",
     ),
-    ("borrow.debts[0].asset_info.asset.id", "usd", "'usd' is not the id of an asset: it must be native"),
-    ("borrow.debts[0].asset_info.asset.id", 7, "7 must be text."),
+    ("borrow.debts[0].asset_info.asset.id", "usd", " is 'usd': 'usd' is not the id of an asset"),
 ]
 
 
@@ -205,23 +203,17 @@ def test_a_malformed_field_is_named_with_its_path(place: str, value: Any, proble
     source = Deployment({"/markets": changed(OLDER, place, value)}).source()
     with pytest.raises(SourceError) as error:
         source.markets(AT)
-    expected = f"{URL}: /api/v1/markets, field {place}: {problem}"
+    expected = f"{URL}: /api/v1/markets: answer.data.{place}{problem}"
     assert str(error.value)[: len(expected)] == expected
 
 
-@pytest.mark.parametrize(
-    ("path", "answer", "problem"),
-    [
-        ("/markets", {**OLDER, "lend": [LEND, LEND]}, r'lend\[1\].asset_info.asset.id: "native;usd" occurs twice'),
-        ("/markets/config", {**CONFIG, "partial_liquidation_threshold": -1}, "-1 must not be negative"),
-        ("/markets/config", {**CONFIG, "time_window_nanos": 2**64}, f"{2**64} cannot be stored"),
-        ("/markets/lend", payload([LEND], count=2), "field count: 2 is not the number of items, 1"),
-    ],
-)
-def test_an_answer_that_cannot_be_is_an_error(path: str, answer: Any, problem: str) -> None:
-    source = Deployment({"/markets/borrow/debts": [DEBT], path: answer}).source()
-    with pytest.raises(SourceError, match=f"{path}, field .*{problem}|{path}, {problem}"):
-        {"/markets": source.markets, "/markets/config": source.config}.get(path, source.rates)(AT)
+def test_a_list_that_is_not_whole_or_names_an_asset_twice_is_an_error() -> None:
+    answers = {"/markets/lend": payload([LEND], count=2), "/markets": {**OLDER, "lend": [LEND, LEND]}}
+    source = Deployment(answers).source()
+    with pytest.raises(SourceError, match=r"/markets/lend: answer.count is 2: must be the number of items"):
+        source.rates(AT)
+    with pytest.raises(SourceError, match=r"answer.data.lend\[1\] .*: native;usd occurs twice"):
+        source.markets(AT)
 
 
 def test_a_malformed_part_leaves_other_families() -> None:
@@ -235,7 +227,7 @@ def test_a_malformed_part_leaves_other_families() -> None:
     )
     source = deployment.source()
     assert source.rates(AT) == Rates({"native;usd": D("0.05")}, {"native;usd": D("0.1")})
-    with pytest.raises(SourceError, match=r"/markets, field borrow.collaterals\[0\].state: it is null"):
+    with pytest.raises(SourceError, match=r"/markets: answer.data.borrow.collaterals\[0\].state is missing"):
         source.markets(AT)
 
 
@@ -302,23 +294,19 @@ def test_words_with_the_brand_are_translated_by_a_file(tmp_path: Path) -> None:
 
 def test_without_that_file_a_kind_with_the_brand_is_an_error() -> None:
     source = Deployment({"/assets": ASSETS}).source()
-    with pytest.raises(SourceError, match=r'\[1\].classification.kind: "brand_receipt" must be one of regular, '):
+    with pytest.raises(SourceError, match=r"\[1\].classification.kind is 'brand_receipt': must be one of regular, "):
         source.assets(AT)
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("ptoken nept", "is not of the form ptoken = <word of upstream>"),
-        ("brand = x", "names none of ptoken, hnative, protocol_receipt_asset, protocol_receipt_token"),
-        ("hnative = a", "names a word that another line has"),
-    ],
-)
-def test_a_bad_line_of_names_is_told(line: str, problem: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["ptoken nept", "brand = x", "hnative = two words"])
+def test_a_bad_line_of_names_is_told(line: str, tmp_path: Path) -> None:
     names = names_file(tmp_path, f"# note\nptoken = a\n{line}\n")
     with pytest.raises(SettingError) as error:
         Deployment().source(upstream_names=names)
-    assert str(error.value) == f"ANALYTICS_UPSTREAM_NAMES={names}, line 3: {line!r} {problem}."
+    assert str(error.value) == (
+        f"ANALYTICS_UPSTREAM_NAMES={names}, line 3: {line!r} must be "
+        "<one of ptoken, hnative, protocol_receipt_asset, protocol_receipt_token> = <word of upstream>."
+    )
 
 
 def test_a_bad_line_of_addresses_is_told(tmp_path: Path) -> None:
@@ -504,9 +492,7 @@ def test_a_path_that_is_not_there_does_not_close_positions(answer: httpx.Respons
 
 def test_a_malformed_position_names_the_address(tmp_path: Path) -> None:
     source = Deployment({f"/users/{ALICE}/user": user(unclaimed="")}).following(tmp_path, ALICE)
-    with pytest.raises(
-        SourceError, match=rf'/users/{ALICE}/user, field ptoken.staking.unclaimed: "" must be a whole number'
-    ):
+    with pytest.raises(SourceError, match=rf"/users/{ALICE}/user: answer.data.ptoken.staking.unclaimed is ''"):
         list(source.positions(AT))
 
 
@@ -605,15 +591,15 @@ def test_a_tick_reads_no_further_back_than_the_last_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"repeat": True}, r'field \[0\].event_uuid: "00000000-0000-4000-8000-000000000000" occurs twice'),
-        ({"skip": 3}, "field data: an array ends after 117 of 120 events"),
-        ({"step": -1}, r"\[1\].event_time: .* is later than that of the event before it"),
+        ({"repeat": True}, r"data\[0\] .* must follow the event before it"),
+        ({"skip": 3}, "the list ends after 397 of 400 events"),
+        ({"step": -1}, r"data\[1\] .* must follow the event before it"),
     ],
 )
 def test_a_page_of_events_that_does_not_follow_is_an_error(
     changes: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    source = follow(Acts(120, **changes), tmp_path).following(tmp_path, ALICE)
+    source = follow(Acts(400, **changes), tmp_path).following(tmp_path, ALICE)
     with pytest.raises(SourceError, match=problem):
         source.events(instant(0), END)
 
@@ -706,7 +692,8 @@ def distribution(at: datetime) -> Any:
 def test_stand_ins_have_the_sums_of_each_group(days: int) -> None:
     """At any instant: what is claimed, claimable, unlocked, locked, expired and reclaimed, staked and held."""
     at = instant(LAUNCH + 86_400 * days)
-    deployment = Deployment({"/analytics/ptoken/unlocks-distribution": distribution(at)})
+    answers = {"/analytics/ptoken/unlocks-distribution": distribution(at)}
+    deployment = Deployment(answers, as_of=f"ptoken=@{unix_second(at)}")
     stand_ins = deployment.source().arrangements(at)
     ours, theirs = unlock_groups(stand_ins, at), unlock_groups(SIMULATED.arrangements(at), at)
     assert [(group.member_class, replace(group.amounts, locked=0), group.staked, group.held) for group in ours] == [
@@ -747,7 +734,8 @@ def test_arrangements_of_followed_addresses_have_their_amounts_now_and_later(day
     for arrangement in theirs:
         by_address.setdefault(arrangement.address, []).append(arrangement)
     answers = {f"/users/{address}/ptoken/unlocks": shown_unlocks(listed, at) for address, listed in by_address.items()}
-    deployment = Deployment({"/analytics/ptoken/unlocks-distribution": distribution(at), **answers})
+    answers["/analytics/ptoken/unlocks-distribution"] = distribution(at)
+    deployment = Deployment(answers, as_of=f"ptoken=@{unix_second(at)}")
     ours = deployment.following(tmp_path, *by_address).arrangements(at)
     for address, listed in by_address.items():
         own = [arrangement for arrangement in ours if arrangement.address == address]
@@ -762,5 +750,5 @@ def test_arrangements_of_followed_addresses_have_their_amounts_now_and_later(day
 def test_a_group_that_contradicts_itself_is_an_error() -> None:
     groups = changed(distribution(AT), "groups[1].amount", "1")
     source = Deployment({"/analytics/ptoken/unlocks-distribution": groups}).source()
-    with pytest.raises(SourceError, match=r'groups\[1\].amount: "1" is less than the sum of its parts'):
+    with pytest.raises(SourceError, match=r"groups\[1\] .*: has amounts that contradict each other"):
         source.arrangements(AT)

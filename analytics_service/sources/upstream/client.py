@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import httpx
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
+import tenacity
 
 from analytics_service.config.settings import service_version
 from analytics_service.errors import SourceError
@@ -21,109 +21,50 @@ from analytics_service.sources.upstream.files import Names
 _T = TypeVar("_T")
 # Requests at the same time, each on a connection of its own.
 CONNECTIONS = 4
-# Least seconds between the begins of two requests. One that asks for a pause, by 429 and Retry-After, gets it.
+# Seconds between the begins of two requests.
 INTERVAL = 0.1
-MIB = 2**20
+# Seconds for a connection, and for each wait for data; a whole answer may take four times as long as that.
+_CONNECT, TIMEOUT = 10.0, 30.0
+# Bytes of an answer.
+_LARGEST = 2**24
 _ATTEMPTS = 5
-_UNLESS_TOLD = wait_exponential(multiplier=0.5, max=10) + wait_random(0, 1)
+_GROWING = tenacity.wait_exponential(multiplier=0.5, max=10) + tenacity.wait_random(0, 1)
 # 429 asks for fewer requests; the others come from proxies, and from a deployment that starts, stops or is busy.
 _PASSING = (429, 502, 503, 504)
-# Seconds that a request waits at most when upstream asks for patience. After longer ones the caller asks again.
-LONGEST_HOLD = 60.0
-# Seconds that are believed at most: nobody would notice before long that a wrong Retry-After has stopped all snapshots.
-_MOST_PATIENCE = 300.0
-# Seconds of pauses that the end of the process does not cut short.
-_SHORT = 0.25
+# Seconds of Retry-After that a request waits at most. After longer ones the next snapshot asks again.
+_LONGEST_WAIT = 60
+# Kinds of errors that say nothing of a name: of a proxy, of a path, and of an instant before all snapshots.
+_NO_SNAPSHOT = "no_snapshot"
+_NO_NAME = ("", "path_unknown", _NO_SNAPSHOT)
 _AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Seconds for a connection, for each wait for data, and for a whole body; bytes and values of an answer. A value
-    may be two bytes of JSON, and takes up to 200 in memory."""
-
-    connect: float = 10.0
-    read: float = 30.0
-    answer: float = 120.0
-    size: int = 16 * MIB
-    values: int = 1_000_000
-
-
-BOUNDS = Bounds()
-
-
-class Pace:
-    """Lets requests begin `interval` seconds apart, or more.
-
-    `wait` pauses and, like `threading.Event.wait`, returns true to give up. `clock` is in seconds.
-    """
-
-    def __init__(
-        self, interval: float, wait: Callable[[float], bool | None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._interval = interval
-        self._wait = wait
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._next = self._held = clock()
-
-    def enter(self) -> None:
-        """Return when a request may begin. SourceError if it would have to wait too long, or if the process ends."""
-        with self._lock:
-            now = self._clock()
-            if self._held - now > LONGEST_HOLD:
-                raise SourceError(f"It asks to be left alone for {self._held - now:.0f} s more.")
-            begin = max(now, self._next, self._held)
-            self._next = begin + self._interval
-        if begin > now:
-            self.pause(begin - now)
-
-    def hold(self, seconds: float) -> None:
-        """Let no request begin for some seconds, at most a few minutes."""
-        with self._lock:
-            self._held = max(self._held, self._clock() + min(seconds, _MOST_PATIENCE))
-
-    def pause(self, seconds: float) -> None:
-        """Wait. SourceError if the process ends meanwhile; what has begun may still finish, at the same pace."""
-        if self._wait(seconds):
-            if seconds > _SHORT:
-                raise SourceError("The process is about to end.")
-            time.sleep(seconds)
-
-
 class Refused(SourceError):
-    """Upstream refuses a request for good, with a status; `kind` and `text` are those of its error. An error without a
-    kind is that of a proxy, which does not know what upstream lacks."""
+    """Upstream refuses a request for good, with a status; `kind` is that of its error. An error without a kind is that
+    of a proxy, which does not know what upstream lacks."""
 
-    def __init__(self, message: str, status: int, kind: str, text: str) -> None:
+    def __init__(self, message: str, status: int, kind: str) -> None:
         super().__init__(message)
-        self.status, self.kind, self.text = status, kind, text
-
-    def lacks_path(self) -> bool:
-        """Whether upstream has no such path, or nothing there."""
-        return self.status == 404 and self.kind != ""
-
-    def lacks_entity(self) -> bool:
-        """Whether upstream has nothing of that name, or there cannot be, on a path that it has."""
-        return self.lacks_any() and self.kind != "path_unknown"
-
-    def lacks_any(self) -> bool:
-        """Whether it is either."""
-        return self.status in (400, 404) and self.kind != ""
+        self.status, self.kind = status, kind
 
 
-def none_if(lacks: Callable[[Refused], bool], ask: Callable[..., _T], *of: Any) -> _T | None:
-    """What upstream answers; None if it refuses because it lacks that."""
+def none_if_lacking(ask: Callable[..., _T], *of: Any, known_path: bool = False) -> _T | None:
+    """What upstream answers; None if it lacks that. If it must know the path and have snapshots of the instant, only a
+    name in the request can be lacking."""
     try:
         return ask(*of)
     except Refused as error:
-        if lacks(error):
+        if error.status in (400, 404) and error.kind not in (_NO_NAME if known_path else ("",)):
             return None
         raise
 
 
 class _Passing(SourceError):
-    """A failure that may pass."""
+    """A failure that may pass, after some seconds if upstream says so."""
+
+    def __init__(self, message: str, seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +77,26 @@ class UpstreamAnswer:
 
 
 class Client:
-    """Asks a deployment at `url`. Safe for threads. SourceError says why there is no answer."""
+    """Asks a deployment at `url`. Safe for threads. SourceError says why there is no answer. `wait` pauses and, like
+    `threading.Event.wait`, returns true when the process is about to end."""
 
     def __init__(
         self,
         url: str,
-        pace: Pace,
         names: Names,
+        wait: Callable[[float], bool | None],
         *,
         key: str | None = None,
+        interval: float = INTERVAL,
         transport: httpx.BaseTransport | None = None,
-        bounds: Bounds = BOUNDS,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.url = url
-        self.pace = pace
         self._names = names
-        self._bounds = bounds
+        self._wait = wait
+        self._interval = interval
+        self._begins = threading.Lock()
+        self._longest = 4 * timeout
         self._http = httpx.Client(
             transport=transport,
             headers={
@@ -162,7 +107,7 @@ class Client:
                 # Redirects are not followed, so nobody else gets it.
                 **({"Authorization": f"Bearer {key}"} if key else {}),
             },
-            timeout=httpx.Timeout(bounds.read, connect=bounds.connect, pool=bounds.answer),
+            timeout=httpx.Timeout(timeout, connect=_CONNECT, pool=self._longest),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
         )
 
@@ -170,96 +115,76 @@ class Client:
         """Close all connections."""
         self._http.close()
 
+    def pause(self, seconds: float) -> None:
+        """Wait. SourceError if the process ends meanwhile."""
+        if seconds and self._wait(seconds):
+            raise SourceError(f"{self.url} is not asked. The process is about to end.")
+
     def get(self, path: str, **params: str | int) -> UpstreamAnswer:
         """The answer of a path below /api/v1. Failures that may pass are retried, with pauses that grow, or those that
         upstream asks for. Refused if it answers with another error."""
-        retrying = Retrying(
-            retry=retry_if_exception_type(_Passing),
-            wait=_UNLESS_TOLD,
-            stop=stop_after_attempt(_ATTEMPTS),
-            sleep=self.pace.pause,
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_Passing),
+            wait=_patience,
+            stop=tenacity.stop_after_attempt(_ATTEMPTS),
+            sleep=self.pause,
             reraise=True,
         )
         path = f"/api/v1{self._names.path(path)}"
         return retrying(self._ask, f"{self.url}: {path}", path, params)
 
     def _ask(self, whose: str, path: str, params: Mapping[str, str | int]) -> UpstreamAnswer:
-        try:
-            self.pace.enter()
-        except SourceError as error:
-            raise SourceError(f"{whose} is not asked. {error}") from None
+        with self._begins:
+            self._wait(self._interval)
         try:
             with self._http.stream("GET", f"{self.url}{path}", params=params) as response:
                 body = self._body(response, whose)
         except httpx.HTTPError as error:
             raise _Passing(f"{whose} cannot be read: {str(error) or type(error).__name__}.") from error
         if response.status_code != 200:
-            self._refuse(response, body, whose)
-        envelope = AnswerField(self._envelope(body, whose), whose)
-        if envelope.get("error"):
-            raise SourceError(f"{whose} answers 200 with an error: {_error(envelope.value)[1]}")
-        if (data := envelope.get("data")) is None:
-            raise SourceError(f"{whose}: its envelope has no data.")
-        as_of = _AS_OF.findall(response.headers.get("As-Of", ""))
-        # The place of a field begins below `data`.
-        payload = AnswerField(data.value, whose)
-        return UpstreamAnswer(payload, envelope.get("count"), {family: int(second) for family, second in as_of})
+            raise _refusal(response, body, whose)
+        try:
+            # Numbers keep all their digits.
+            parsed = json.loads(body, parse_float=Decimal, object_pairs_hook=self._names.translated)
+        # Digits that Python refuses to convert are a ValueError, too.
+        except (ValueError, RecursionError, ArithmeticError) as error:
+            raise _Passing(f"{whose} answers {len(body)} bytes that are not JSON: {error!s:.200}.") from error
+        envelope = AnswerField(parsed, f"{whose}: answer")
+        as_of = {family: int(second) for family, second in _AS_OF.findall(response.headers.get("As-Of", ""))}
+        return UpstreamAnswer(envelope["data"], envelope.get("count"), as_of)
 
     def _body(self, response: httpx.Response, whose: str) -> bytes:
         """The body, read within its bounds. httpx decodes what it has received, at most 64 KiB, before it is counted,
         and bounds each wait for data, not their sum."""
-        deadline = time.monotonic() + self._bounds.answer
-        coding = response.headers.get("Content-Encoding", "identity")
-        if coding.lower() not in ("identity", "gzip"):
-            raise SourceError(f"{whose} answers in the coding {coding[:40]!r}. Only gzip was asked for.")
+        deadline = time.monotonic() + self._longest
         body = bytearray()
         for chunk in response.iter_bytes():
             body += chunk
-            if len(body) > self._bounds.size:
-                raise SourceError(f"{whose} answers more than {self._bounds.size // MIB} MiB.")
+            if len(body) > _LARGEST:
+                raise SourceError(f"{whose} answers more than {_LARGEST:,} bytes.")
             if time.monotonic() > deadline:
-                raise SourceError(f"{whose} takes more than {self._bounds.answer:g} s for an answer.")
+                raise SourceError(f"{whose} takes more than {self._longest:g} s for an answer.")
         return bytes(body)
 
-    def _envelope(self, body: bytes, whose: str) -> dict[str, Any]:
-        """The envelope. Numbers keep all their digits."""
-        if sum(map(body.count, (b",", b"[", b"{"))) > self._bounds.values:
-            raise SourceError(f"{whose} answers more than {self._bounds.values:,} values.")
-        try:
-            envelope = json.loads(body, parse_float=Decimal, parse_constant=_no_constant, **self._names.reading())
-        # Digits that Python refuses to convert are a ValueError, too.
-        except (ValueError, RecursionError, ArithmeticError) as error:
-            raise _Passing(f"{whose} answers {len(body)} bytes that are not JSON: {error!s:.200}.") from error
-        if not isinstance(envelope, dict):
-            raise SourceError(f"{whose} answers JSON that is not an object.")
-        return envelope
 
-    def _refuse(self, response: httpx.Response, body: bytes, whose: str) -> NoReturn:
-        """Raise the error that a status other than 200 stands for."""
-        status, (kind, text) = response.status_code, ("", "")
-        with suppress(ValueError, RecursionError):
-            kind, text = _error(json.loads(body))
-        message = f"{whose} answers {status}{f': {text}' if text else ''}."
-        if response.is_redirect:
-            raise SourceError(f"{message} It redirects; name the URL where it is now.")
-        if status in _PASSING:
-            # Seconds; what is a time by upstream's own clock is left to the usual pauses.
-            seconds = re.fullmatch(r"[0-9]{1,7}", response.headers.get("Retry-After", ""))
-            self.pace.hold(float(seconds[0]) if seconds else 0.0)
-            raise _Passing(message)
-        if status == 401:
-            message = f"{message} Set ANALYTICS_UPSTREAM_KEY to one of its keys."
-        raise Refused(message, status, kind, text)
+def _patience(state: tenacity.RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    return max(_GROWING(state), error.seconds if isinstance(error, _Passing) else 0.0)
 
 
-def _error(envelope: Any) -> tuple[str, str]:
-    """Kind and message of the error in an envelope, as far as there are any."""
-    error = envelope.get("error") if isinstance(envelope, dict) else None
-    if not isinstance(error, dict):
-        return "", ""
-    text = "".join(filter(str.isprintable, str(error.get("message") or "")))
-    return str(error.get("kind") or ""), text.rstrip(".")[:200]
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a JSON value")
+def _refusal(response: httpx.Response, body: bytes, whose: str) -> SourceError:
+    """The error that a status other than 200 stands for."""
+    status, kind, text = response.status_code, "", ""
+    with suppress(ValueError, RecursionError, LookupError, TypeError):
+        error = json.loads(body)["error"]
+        text = "".join(filter(str.isprintable, str(error["message"]))).rstrip(".")[:200]
+        kind = _NO_SNAPSHOT if text.startswith("at:") else str(error.get("kind") or "")
+    message = f"{whose} answers {status}{f': {text}' if text else ''}."
+    # Seconds; a time by upstream's own clock is left to the usual pauses.
+    after = response.headers.get("Retry-After", "")
+    seconds = float(after) if after.isdecimal() else 0.0
+    if status in _PASSING and seconds <= _LONGEST_WAIT:
+        return _Passing(message, seconds)
+    if status == 401:
+        message += " Set ANALYTICS_UPSTREAM_KEY to one of its keys."
+    return Refused(message, status, kind)

@@ -1,7 +1,7 @@
 """The files that say which addresses are followed, and how upstream calls what the contract has neutral words for."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,35 +20,25 @@ class Names(dict[str, str]):
         """A path of the contract as upstream has it."""
         return "/".join(self.get(segment, segment) for segment in path.split("/"))
 
-    def reading(self) -> Mapping[str, Any]:
-        """Arguments for json.loads, so that objects have our words."""
+    def translated(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """The members of an object of upstream in our words."""
         ours = {theirs: word for word, theirs in self.items()}
-
-        def translated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            members = {ours.get(name, name): value for name, value in pairs}
-            if isinstance(kind := members.get("kind"), str):
-                members["kind"] = ours.get(kind, kind)
-            return members
-
-        return {"object_pairs_hook": translated} if ours else {}
+        members = {ours.get(name, name): value for name, value in pairs}
+        if isinstance(kind := members.get("kind"), str):
+            members["kind"] = ours.get(kind, kind)
+        return members
 
 
 def read_names(file: Path | None) -> Names:
     """The names in a file of lines `ours = theirs`; none without a file. SettingError names the first bad line."""
-    names = Names()
+    return Names(_read_lines("ANALYTICS_UPSTREAM_NAMES", file, _parse_name))
 
-    def add(line: str) -> None:
-        match = re.fullmatch(r"([\w-]+)\s*=\s*([\w-]+)", line)
-        if not match:
-            raise ValueError("is not of the form ptoken = <word of upstream>")
-        if match[1] not in NEUTRAL_WORDS:
-            raise ValueError(f"names none of {', '.join(NEUTRAL_WORDS)}")
-        if match[1] in names or match[2] in names.values():
-            raise ValueError("names a word that another line has")
-        names[match[1]] = match[2]
 
-    _read_lines("ANALYTICS_UPSTREAM_NAMES", file, add)
-    return names
+def _parse_name(line: str) -> tuple[str, str]:
+    ours, _, theirs = map(str.strip, line.partition("="))
+    if ours not in NEUTRAL_WORDS or not re.fullmatch(r"[\w-]+", theirs):
+        raise ValueError(f"must be <one of {', '.join(NEUTRAL_WORDS)}> = <word of upstream>")
+    return ours, theirs
 
 
 def read_addresses(file: Path | None) -> tuple[str, ...]:
@@ -62,7 +52,7 @@ def _read_lines(variable: str, file: Path | None, parse: Callable[[str], _T]) ->
     try:
         lines = file.read_text("utf-8-sig").splitlines() if file else []
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise SettingError(f"{variable}={file} cannot be read: {reason}.") from error
     parsed = []
     for number, line in enumerate(lines, 1):

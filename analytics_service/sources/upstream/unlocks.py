@@ -19,10 +19,12 @@ from analytics_service.market.unlocks import unlock_amounts
 from analytics_service.sources.upstream.fields import AnswerField
 
 _DAY = timedelta(days=1)
+_PARTS = ("unlocked", "claimable", "claimed", "expired", "reclaimed", "staked", "held")
+_AMOUNTS = ("amount", *(f"amount_{part}" for part in _PARTS))
 _CLASS, _FLAG = Word(of=MemberClass), Flag()
 # What the interface does not tell of arrangements of single addresses.
 _UNTOLD: dict[str, Any] = {"member_class": None, "reclaimed_at": None, "staked": 0, "held": 0}
-# What stand-ins have unless it is stated: a lump sum of which nothing was done.
+# A lump sum of which nothing was done.
 _BARE: dict[str, Any] = {
     **dict.fromkeys(("ends_at", "expires_at", "last_claimed_at", "reclaimed_at")),
     "kind": ScheduleKind.LUMP_SUM,
@@ -39,33 +41,23 @@ def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement
     """
     # Nothing is left to expire or to reclaim of what can be claimed, so both happen before it begins.
     begun, ahead, before = at - _DAY, at + _DAY, at - 2 * _DAY
-    ends: dict[str, dict[str, Any]] = {"expired": {"expires_at": before}, "reclaimed": {"reclaimed_at": before}}
     for group in distribution["groups"].items():
-        amount, unlocked = group["amount"].whole(), group["amount_unlocked"].whole()
-        claimable = group["amount_claimable"].whole()
-        used = {name: group[f"amount_{name}"].whole() for name in ("claimed", "expired", "reclaimed")}
-        untouched, free = amount - claimable - sum(used.values()), unlocked - claimable
-        if untouched < 0:
-            raise group["amount"].error("is less than the sum of its parts")
-        if not 0 <= free <= sum(used.values()):
-            raise group["amount_unlocked"].error("contradicts the other amounts")
+        amount, unlocked, claimable, *uses, staked, held = (group[name].whole() for name in _AMOUNTS)
+        untouched, free = amount - claimable - sum(uses), unlocked - claimable
+        if untouched < 0 or not 0 <= free <= sum(uses):
+            raise group.error("has amounts that contradict each other")
         parts: list[tuple[int, datetime, dict[str, Any]]] = [(claimable, begun, {}), (untouched, ahead, {})]
-        for use, whole in used.items():
+        for use, whole in zip(("claimed", "expires_at", "reclaimed_at"), uses, strict=True):
             first = min(free, whole)
             free -= first
-            parts += [
-                (size, begins_at, ends.get(use, {"claimed": size}))
-                for size, begins_at in ((first, begun), (whole - first, ahead))
-            ]
+            for size, begins_at in ((first, begun), (whole - first, ahead)):
+                parts.append((size, begins_at, {use: size if use == "claimed" else before}))
         member_class = group["member_class"].read(_CLASS)
-        staked, held = group["amount_staked"].whole(), group["amount_held"].whole()
-        for index, (size, begins_at, use_of) in enumerate(parts):
+        for index, (size, begins_at, used) in enumerate(parts):
             # The first stands even for a group without arrangements, whose members may stake and hold.
             if size or index == 0:
-                fields = {**_BARE, "staked": staked, "held": held, **use_of}
-                yield Arrangement(
-                    f"{STAND_IN}{member_class}", index, member_class, amount=size, begins_at=begins_at, **fields
-                )
+                fields = {**_BARE, "staked": staked, "held": held, "amount": size, "begins_at": begins_at, **used}
+                yield Arrangement(f"{STAND_IN}{member_class}", index, member_class, **fields)
 
 
 def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Iterator[Arrangement]:
@@ -76,7 +68,6 @@ def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Itera
             Arrangement,
             item["schedule"],
             amounts,
-            strict=True,
             address=address,
             index=index,
             admin=admin["address"].text(),
@@ -99,5 +90,5 @@ def _reclaimed_at(arrangement: Arrangement, amounts: AnswerField, at: datetime) 
     seconds = range(unix_second(arrangement.begins_at) - 1, unix_second(at) + 1)
     index = bisect_left(seconds, -reclaimed, key=kept)
     if index == len(seconds) or kept(seconds[index]) != -reclaimed:
-        raise amounts["reclaimed"].error("is not an amount that was locked at any second")
+        raise amounts["reclaimed"].error("was not locked at any second")
     return instant(seconds[index])
