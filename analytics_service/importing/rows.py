@@ -13,15 +13,15 @@ from analytics_service.importing.money import DOLLARS, pair_fault
 from analytics_service.importing.names import AssetNames
 from analytics_service.importing.reading import Table, open_table
 from analytics_service.importing.stamps import Stamps
-from analytics_service.importing.times import TimeRules, TimeStyle, explain_time, last_second, parse_times
+from analytics_service.importing.times import TimeRules, TimeStyle, last_second, parse_times, time_fault
 from analytics_service.importing.values import (
     ValueRules,
-    explain_value,
     is_missing,
     may_be_percent,
     parse_values,
     rules_of,
     valid_values,
+    value_fault,
 )
 from analytics_service.market.kinds import DECIMAL
 from analytics_service.store.datasets.histories import PRICES, History
@@ -174,7 +174,7 @@ def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], 
     """The column that makes a row a bad one, and what to do."""
     layout, history, second = file.layout, file.request.history, parsed["second"]
     if second is None or not 0 <= second <= last_second(file.at):
-        return layout.time, explain_time(row[layout.time], file.times, file.at)
+        return layout.time, time_fault(file.times, file.at)
     if parsed["style"] != file.style:
         return layout.time, f"is a {parsed['style']}, and rows before have a {file.style}; write all times alike"
     if parsed["asset"] is None:
@@ -183,7 +183,7 @@ def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], 
     for name, column in layout.values.items():
         valid = pl.DataFrame({name: [parsed[name]]}, {name: DECIMAL})
         if not valid.select(valid_values(history, file.values, name)).item():
-            return column, explain_value(row[column], history, file.values)
+            return column, value_fault(history, file.values)
     which = "value" if parsed["low"] <= parsed["open"] <= parsed["high"] else "open"
     return layout.values[which], "lies outside of low to high; name the columns of the candle in their order"
 

@@ -5,7 +5,6 @@ A date stands for its last second in its zone. A wall time that its zone has twi
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
@@ -15,7 +14,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.history.calendar import to_second
-from analytics_service.market.instants import DAY, HOUR, MINUTE, NANOSECONDS, instant, shown, unix_second
+from analytics_service.market.instants import DAY, HOUR, MINUTE, NANOSECONDS, shown, unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 
 Unit = Literal["s", "ms", "us", "ns"]
@@ -200,37 +199,12 @@ def walls_of(seconds: pl.Series, zone: str) -> pl.Series:
     return instants.dt.convert_time_zone(zone).dt.replace_time_zone(None)
 
 
-def explain_time(text: str | None, rules: TimeRules, at: datetime) -> str:
+def time_fault(rules: TimeRules, at: datetime) -> str:
     """What is wrong with a text that is no time up to a day after `at`, and what to do."""
-    text = (text or "").strip()
-    if not text:
-        return "is empty; write a time"
-    second = parse_times(pl.Series([text]), rules)["second"].item()
-    if second is not None and second < 0:
-        return "is before 1970; leave it out"
-    if second is not None:
-        is_number = rules.unit is None and second >= _LEAST_SECOND * 1_000 and re.fullmatch(_NUMBER, text)
-        unit = "is not a unix time in seconds; name its unit, such as --time-unit ms"
-        return unit if is_number else f"is later than {shown(at)}; leave it out"
-    if rules.format:
-        return f"is not of the format {rules.format}, or its zone has it twice or never; write it otherwise"
-    if rules.unit:
-        return f"is not a unix time in {rules.unit} of after 1973; name the unit of all times"
-    if re.fullmatch(_NUMBER, text):
-        return "is no unix time in seconds of after 1973; say --time-format %Y%m%d for dates, or name its --time-unit"
-    with suppress(ValueError):
-        if re.match(_ISO, text):
-            return _explain_wall(datetime.fromisoformat(text).replace(tzinfo=None, microsecond=0), rules.zone)
-    return "is not ISO 8601, such as 2026-01-31T12:00:00Z; say --time-format, or see the recipes"
-
-
-def _explain_wall(clock: datetime, zone: str) -> str:
-    """Why a zone has not just one instant for a wall time."""
-    seconds = set()
-    for fold in (0, 1):
-        moment = clock.replace(tzinfo=ZoneInfo(zone), fold=fold).astimezone(UTC)
-        if moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None) == clock:
-            seconds.add(unix_second(moment))
-    both = " and ".join(shown(instant(second)) for second in sorted(seconds))
-    what = f"is in {zone} twice, at {both}" if both else f"is never in {zone}, where clocks go forward"
-    return f"{what}; write it with an offset"
+    form = rules.format or (
+        f"unix {rules.unit} of after 1973" if rules.unit else "ISO 8601, or unix seconds of after 1973"
+    )
+    return (
+        f"is no time from 1970 to {shown(at)} in {form}, or {rules.zone} has it twice or never; write it like "
+        "2026-01-31T12:00:00Z, say --time-format or --time-unit, or see the recipes"
+    )

@@ -1,6 +1,5 @@
 """Values: plain decimals, with a point or a comma, as numbers of 18 decimals, half to even."""
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -11,7 +10,6 @@ from analytics_service.store.datasets.histories import NET_TVL, UTILIZATION, His
 
 # Spellings of a missing value, in lower case.
 NO_VALUE = ("", "null", "n/a", "nan", "\\n", ".")
-_PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _HUNDREDTH = r"^([^eE]*)(?:[eE](.*))?$"
 
 
@@ -59,33 +57,23 @@ def parse_values(texts: pl.Series, rules: ValueRules) -> pl.Series:
 
 
 def valid_values(history: History, rules: ValueRules, column: str) -> pl.Expr:
-    """Whether values of a column are in the range of a history; null where there is no value."""
+    """Whether values of a column are in the range of a history; null or false where there is no value."""
     value = pl.col(column)
-    lowest = LOWEST_RATE if isinstance(history.kind, Rate) else Decimal(0)
-    valid = (value >= lowest) | pl.lit(value=history is NET_TVL)
+    lowest = _lowest(history)
+    valid = value.is_not_null() if lowest is None else value >= lowest
     return valid & (value <= rules.bound) if rules.bound is not None else valid
 
 
-def explain_value(text: str | None, history: History, rules: ValueRules) -> str:
+def value_fault(history: History, rules: ValueRules) -> str:
     """What is wrong with a text that has no valid value, and what to do."""
-    text = (text or "").strip()
-    if not text:
-        return "is empty; write a value, or nothing in all columns of the row"
-    number = text.replace(".", "?").replace(",", ".") if rules.comma else text
-    if not _PLAIN.fullmatch(number):
-        mark = ", with a comma before decimals" if rules.comma else ""
-        say = (
-            ""
-            if rules.comma or text.count(",") != 1 or "." in text
-            else "say --decimal , if a comma separates decimals; else "
-        )
-        return f"is not a plain decimal{mark}; {say}a recipe turns the file into the shape"
-    value = Decimal(number)
-    if rules.bound is not None and value > rules.bound * (100 if rules.percent else 1):
-        if rules.percent:
-            return f"is above {RATE_LIMIT * 100} percent; correct the value"
-        return "is above 1, which is 100 %; say --percent if the values are in percent"
-    if value >= 10**20:
-        return "is not below 10^20; correct the value"
-    lowest = LOWEST_RATE if isinstance(history.kind, Rate) else 0
-    return f"is below {lowest}, and values of {history.slug} are not; correct the value"
+    unit, lowest = 100 if rules.percent else 1, _lowest(history)
+    span = f"{'-10^20' if lowest is None else lowest * unit} to {rules.bound * unit if rules.bound else '10^20'}"
+    options = "--decimal or --percent" if may_be_percent(history) else "--decimal"
+    return f"is no plain decimal from {span}; correct it, say {options}, or see the recipes"
+
+
+def _lowest(history: History) -> Decimal | None:
+    """The lowest value of a history; None if it has none."""
+    if history is NET_TVL:
+        return None
+    return LOWEST_RATE if isinstance(history.kind, Rate) else Decimal(0)

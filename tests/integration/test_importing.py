@@ -107,7 +107,8 @@ def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
         (IDS[0], 101): Decimal(5),
     }
     assert [text.partition(f"{second}, ")[2] for text in done.rejections] == [
-        "line 4, column value: '-1' is below 0, and values of price are not; correct the value.",
+        "line 4, column value: '-1' is no plain decimal from 0 to 10^20; correct it, say --decimal, "
+        "or see the recipes.",
         "line 5, column asset: 'x' is an unknown asset; say --new-assets to add it, or describe it with --assets.",
     ]
 
@@ -123,7 +124,7 @@ def test_a_trial_counts_what_an_import_would_do_and_writes_nothing(
     request = asked(PRICES, file, assets=tmp_path / "assets.csv", skip_invalid=True)
     for present, expected in ((store, Summary(6, 2, 2, 2, 3)), (None, Summary(6, 3, 1, 2, 3))):
         assert replace(try_import(present, request, NOW, Progress()), rejections=()) == expected
-    with pytest.raises(ImportRefused, match="line 4, column value: '-1' is below 0"):
+    with pytest.raises(ImportRefused, match="line 4, column value: '-1' is no plain decimal from 0"):
         try_import(store, replace(request, skip_invalid=False), NOW, Progress())
     assert (contents(settings), sorted(tmp_path.iterdir())) == (before, files)
     assert import_files(store, request, NOW, Progress()).written == 2

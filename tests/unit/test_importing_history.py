@@ -123,41 +123,44 @@ def refused_asset(asset: str, sentence: str, **options: Any) -> Any:
 
 
 OHLC = "time,asset,open,high,low,close\n"
-NO_ISO = "is not ISO 8601, such as 2026-01-31T12:00:00Z; say --time-format, or see the recipes"
-SMALL = "is no unix time in seconds of after 1973; say --time-format %Y%m%d for dates, or name its --time-unit"
+WRITE = "write it like 2026-01-31T12:00:00Z, say --time-format or --time-unit, or see the recipes"
+SHAPE = "ISO 8601, or unix seconds of after 1973"
+NO_TIME = f"is no time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or UTC has it twice or never; {WRITE}"
 
 
 @pytest.mark.parametrize(
     ("text", "options", "sentence"),
     [
         # Times.
-        refused_time("yesterday", NO_ISO),
-        refused_time("01/02/2024", NO_ISO),
-        refused_time("2024-02-30", NO_ISO),
-        refused_time("20240131T000000", NO_ISO),
-        refused_time("2024-01-01T00:00:00 EST", NO_ISO),
-        refused_time("20240131", SMALL),
-        refused_time("45292", SMALL),
-        refused_time("1704067200000", "is not a unix time in seconds; name its unit, such as --time-unit ms"),
-        refused_time("1704067200", "is not a unix time in ms of after 1973; name the unit of all times", unit="ms"),
-        refused_time("2026-10-03", "is later than 2026-10-01T00:00:00Z; leave it out"),
-        refused_time("1969-12-30", "is before 1970; leave it out"),
-        refused_time("06/13/2018", "is not of the format %d/%m/%Y, or its zone has it twice or never; write it otherwise", format="%d/%m/%Y"),
-        refused_time("2024-11-03 01:30:00", "is in America/New_York twice, at 2024-11-03T05:30:00Z and 2024-11-03T06:30:00Z; write it with an offset", zone="America/New_York"),
-        refused_time("2024-03-10 02:30:00", "is never in America/New_York, where clocks go forward; write it with an offset", zone="America/New_York"),
-        refused_time("2011-12-30", "is never in Pacific/Apia, where clocks go forward; write it with an offset", zone="Pacific/Apia"),
+        *(
+            refused_time(time, NO_TIME)
+            for time in (
+                "yesterday", "01/02/2024", "2024-02-30", "20240131T000000", "2024-01-01T00:00:00 EST",
+                "20240131", "45292", "1704067200000", "2026-10-03", "1969-12-30",
+            )
+        ),
+        refused_time("1704067200", NO_TIME.replace(SHAPE, "unix ms of after 1973"), unit="ms"),
+        refused_time("06/13/2018", NO_TIME.replace(SHAPE, "%d/%m/%Y"), format="%d/%m/%Y"),
+        *(
+            refused_time(time, NO_TIME.replace("UTC", zone), zone=zone)
+            for zone, time in (
+                ("America/New_York", "2024-11-03 01:30:00"), ("America/New_York", "2024-03-10 02:30:00"),
+                ("Pacific/Apia", "2011-12-30"),
+            )
+        ),
         refused(f"{HEAD}2024-01-01,A,1\n2024-01-02 00:00,A,1\n", ", line 3, column time: '2024-01-02 00:00' is a time, and rows before have a date; write all times alike."),
-        refused(f"{HEAD},A,1\n", ", line 2, column time: is empty; write a time."),
+        refused(f"{HEAD},A,1\n", f", line 2, column time: {NO_TIME}."),
         # Values.
-        refused_value("1.5x", "is not a plain decimal; a recipe turns the file into the shape"),
-        refused_value("-", "is not a plain decimal; a recipe turns the file into the shape"),
-        refused('time,asset,value\n2024-01-01,A,"1,5"\n', ", line 2, column value: '1,5' is not a plain decimal; say --decimal , if a comma separates decimals; else a recipe turns the file into the shape."),
-        refused_value("1.234", "is not a plain decimal, with a comma before decimals; a recipe turns the file into the shape", comma=True),
-        refused_value("-1", "is below 0, and values of price are not; correct the value"),
-        refused_value("123456789012345678901", "is not below 10^20; correct the value"),
-        refused_value("5", "is above 1, which is 100 %; say --percent if the values are in percent", history=histories.LEND_RATES),
-        refused_value("10001", "is above 10000 percent; correct the value", history=histories.LEND_RATES, percent=True),
-        refused_value("-1.1", "is below -1, and values of lend-rate are not; correct the value", history=histories.LEND_RATES),
+        *(
+            refused_value(value, "is no plain decimal from 0 to 10^20; correct it, say --decimal, or see the recipes")
+            for value in ("1.5x", "-", "-1", "123456789012345678901")
+        ),
+        refused_value("1.234", "is no plain decimal from 0 to 10^20; correct it, say --decimal, or see the recipes", comma=True),
+        *(
+            refused_value(value, f"is no plain decimal from {span}; correct it, say --decimal or --percent, or see the recipes", history=histories.LEND_RATES, percent=span == "-100 to 10000")
+            for value, span in (("5", "-1 to 1"), ("-1.1", "-1 to 1"), ("10001", "-100 to 10000"))
+        ),
+        refused_value("x", "is no plain decimal from -10^20 to 10^20; correct it, say --decimal, or see the recipes", history=histories.NET_TVL, asset=None),
         refused("time,asset,apyBase\n2024-01-01,A,0.03\n", ", column apyBase: may be in percent; say --percent, or rename the column if its values are fractions.", history=histories.LEND_RATES, value="apyBase"),
         # Money.
         refused("time,asset,price_eur\n2024-01-01,A,1\n", ", column price_eur: the name says EUR, and values are in USD; convert them.", value="price_eur"),
