@@ -17,7 +17,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.retries import Reporter
 from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.importing.assets import listed_assets, registered_assets
-from analytics_service.importing.event_rows import EventReader, EventRow, Fault, open_events
+from analytics_service.importing.event_rows import EventReader, EventRow, Fault, open_events, storable
 from analytics_service.importing.names import AssetNames
 from analytics_service.importing.publishing import names_of, number_of, resumable, retries
 from analytics_service.market.assets import Asset
@@ -32,7 +32,7 @@ from analytics_service.market.event_changes import (
 )
 from analytics_service.market.events import Event
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.values import quantized_below_limit, rounded, usd_value
+from analytics_service.market.values import usd_value
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.datasets.assets import ASSETS, changed_assets
 from analytics_service.store.datasets.events import EVENTS, changes_frame, read_stored_events
@@ -108,7 +108,7 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
 
 
 def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventReader) -> list[EventRow]:
-    """The rows with prices and USD values. Those worth more than can be stored are rejected."""
+    """The rows with prices and USD values. Those that cannot be stored are rejected."""
     seconds: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         seconds[row.event.asset_id].add(unix_second(row.event.at))
@@ -123,7 +123,7 @@ def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventRea
     for row in rows:
         asset_id, second = row.event.asset_id, unix_second(row.event.at)
         try:
-            row.event = _valued(row.event, prices.get((asset_id, second)), reader.assets[asset_id])
+            row.event = storable(_valued(row.event, prices.get((asset_id, second)), reader.assets[asset_id]))
             valued.append(row)
         except Fault as fault:
             reader.reject(row.table, row.line, fault)
@@ -135,12 +135,7 @@ def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
     price = price if event.price is None else event.price
     if event.usd is not None or price is None or event.amount is None:
         return replace(event, price=price)
-    usd = usd_value(event.amount, asset.decimals_denom, price)
-    stored = quantized_below_limit(usd)
-    if stored is None:
-        advice = f"USD, at a price of {rounded(price):f}, are not below 10^20; correct the amount or the price"
-        raise Fault("usd", f"{usd:.3E}", advice)
-    return replace(event, price=price, usd=stored)
+    return replace(event, price=price, usd=usd_value(event.amount, asset.decimals_denom, price))
 
 
 def _distinct(rows: Sequence[EventRow], stored: Sequence[StoredEvent]) -> list[Event]:
