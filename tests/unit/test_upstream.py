@@ -410,11 +410,12 @@ def test_a_history_of_liquidations_that_is_out_of_reach_is_an_error() -> None:
         Deployment(answers).source().totals(AT)
 
 
-def test_totals_of_the_past_come_from_histories() -> None:
+@pytest.mark.parametrize("state", [refusal(400, "query_parameter_unknown", "at is not a parameter."), STATE])
+def test_totals_of_the_past_come_from_histories(state: Any) -> None:
     """Also from a deployment that does not tell its past state, whose flash loans are unknown."""
     deployment = Deployment(
         {
-            "/analytics/market/state": lambda query: refusal(400, "query_parameter_unknown", "at is not a parameter."),
+            "/analytics/market/state": state,
             f"{HISTORY}/loans-originated": total("20"),
             f"{HISTORY}/loans-originated/by-asset": series(usd=20),
         }

@@ -193,6 +193,14 @@ def test_an_answer_without_bounds_is_an_error(server: Misbehaving) -> None:
     assert server.asked == 1
 
 
+@pytest.mark.parametrize("codings", ["gzip, gzip", "br"])
+def test_codings_that_were_not_asked_for_are_refused(codings: str, server: Misbehaving) -> None:
+    """Two, one inside the other, make gigabytes of a few bytes before any are counted."""
+    with pytest.raises(SourceError, match="answers in another coding than gzip"):
+        server.prices(sending(gzip.compress(gzip.compress(PRICES)), Content_Encoding=codings))
+    assert server.asked == 1
+
+
 def test_a_body_that_drips_is_given_up(server: Misbehaving) -> None:
     """Each byte comes in time, but all of them would not."""
 

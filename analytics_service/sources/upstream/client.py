@@ -34,8 +34,8 @@ _PASSING = (429, 502, 503, 504)
 # Seconds of Retry-After that a request waits at most. After longer ones the next snapshot asks again.
 _LONGEST_WAIT = 60
 # Kinds of errors that say nothing of a name: of a proxy, of a path, and of an instant before all snapshots.
-_NO_SNAPSHOT = "no_snapshot"
-_NO_NAME = ("", "path_unknown", _NO_SNAPSHOT)
+NO_SNAPSHOT = "no_snapshot"
+_NO_NAME = ("", "path_unknown", NO_SNAPSHOT)
 _AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
 
 
@@ -154,9 +154,11 @@ class Client:
         return UpstreamAnswer(envelope["data"], envelope.get("count"), as_of)
 
     def _body(self, response: httpx.Response, whose: str) -> bytes:
-        """The body, read within its bounds. httpx decodes what it has received, at most 64 KiB, before it is counted,
-        and bounds each wait for data, not their sum."""
+        """The body, read within its bounds. httpx decodes what it has received, at most 64 KiB, by all codings in turn
+        before it is counted, and bounds each wait for data, not their sum."""
         deadline = time.monotonic() + self._longest
+        if response.headers.get("Content-Encoding", "gzip").lower() not in ("gzip", "identity"):
+            raise SourceError(f"{whose} answers in another coding than gzip.")
         body = bytearray()
         for chunk in response.iter_bytes():
             body += chunk
@@ -178,7 +180,7 @@ def _refusal(response: httpx.Response, body: bytes, whose: str) -> SourceError:
     with suppress(ValueError, RecursionError, LookupError, TypeError):
         error = json.loads(body)["error"]
         text = "".join(filter(str.isprintable, str(error["message"]))).rstrip(".")[:200]
-        kind = _NO_SNAPSHOT if text.startswith("at:") else str(error.get("kind") or "")
+        kind = NO_SNAPSHOT if text.startswith("at:") else str(error.get("kind") or "")
     message = f"{whose} answers {status}{f': {text}' if text else ''}."
     # Seconds; a time by upstream's own clock is left to the usual pauses.
     after = response.headers.get("Retry-After", "")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from analytics_service.errors import SourceError
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.sources.upstream.client import Client, Refused, UpstreamAnswer
+from analytics_service.sources.upstream.client import NO_SNAPSHOT, Client, Refused, UpstreamAnswer
 from analytics_service.sources.upstream.fields import AnswerField
 
 # How old an instant may be for which the newest state of upstream stands in.
@@ -44,7 +44,7 @@ class State:
             answer = self._ask(path, params)
         self._pauses = iter(())
         if not self.is_recent and not answer.as_of:
-            raise SourceError(f"{self._client.url} tells no past of {self._family}: it knows no `at`.")
+            raise Refused(f"{self._client.url} tells no past of {self._family}: it knows no `at`.", 404, NO_SNAPSHOT)
         snapshot = answer.as_of.get(self._family, self._snapshot)
         if self._snapshot not in (None, snapshot):
             late = f"as of {shown(instant(self._at))}"
