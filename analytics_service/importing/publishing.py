@@ -116,22 +116,16 @@ def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:
 
 
 def _require_as_described(store: Store, assets: Sequence[Asset]) -> None:
-    """ImportRefused when another run has meanwhile registered a new asset differently: in another spelling (rule 3.4),
-    with another symbol, or with other decimals."""
+    """ImportRefused when a job has meanwhile registered a new asset differently: in another spelling (rule 3.4), with
+    another symbol, or with other decimals."""
     ids = [asset.id for asset in assets]
     registered = read_assets(store) if ids else {}
     stored = as_stored(ids, registered)
     for asset in assets:
-        current = registered.get(asset.id)
-        if current is not None and differ(asset, current):
+        if asset.id not in stored or (asset.id in registered and differ(asset, registered[asset.id])):
             raise ImportRefused(
-                f"Another run has just registered {asset.id} as {current.symbol} with {current.decimals_denom} "
-                "decimals, so nothing was written. Run the same command again: it will keep that description."
-            )
-        if asset.id not in stored:
-            raise ImportRefused(
-                f"Another run has just registered {asset.id} in another spelling, so nothing was written. "
-                "Run the same command again: it will use that one."
+                f"A job has just registered {asset.id} otherwise, so nothing was written. Run the same command again: "
+                "it will keep that description."
             )
 
 
