@@ -201,7 +201,6 @@ def test_a_backfill_that_is_run_again_asks_for_nothing(pair: Pair) -> None:
 
 
 def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
-    """The interface does not tell them."""
     legs = "SELECT uuid, leg FROM account_event FINAL WHERE address = {address:String} AND leg != '' ORDER BY uuid"
 
     def rows(settings: Settings) -> Sequence[Sequence[object]]:

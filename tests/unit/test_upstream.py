@@ -15,7 +15,7 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.market.events import Event, Leg, Sum, Totals
+from analytics_service.market.events import Event, Sum, Totals
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -652,26 +652,6 @@ def test_a_value_out_of_range_is_left_to_cost_its_asset_or_address(tmp_path: Pat
         assert [position.address for position in left_out.fit("positions", source.positions(AT), Position)] == [BOB]
         assert [event.amount for event in left_out.fit("events", source.events(instant(0), END), Event)] == [1]
     assert rates.borrow == {"native;usd": D("0.1")}
-
-
-def test_the_leg_of_a_liquidation_that_is_worth_more_is_the_collateral(tmp_path: Path) -> None:
-    acts = Acts(4)
-    for number, value in ((0, "108"), (1, "100"), (2, "108"), (3, None)):
-        acts.events[number] |= {
-            "action": "liquidate",
-            "tx_hash": f"T{number // 2}",
-            "account_index": 0,
-            "historic_value": value,
-        }
-    source = follow(acts, tmp_path).following(tmp_path, ALICE)
-    events = source.events(instant(0), END)
-    assert [event.leg for event in events] == [Leg.DEBT, Leg.COLLATERAL, Leg.DEBT, Leg.COLLATERAL]
-    # Also where the other event of the transaction is outside of what is asked for.
-    assert source.events(instant(SECOND - 2), AT) == events[1:3]
-    # Unless upstream tells.
-    acts.events[0]["leg"], acts.events[1]["leg"] = "debt", "collateral"
-    told = follow(acts, tmp_path).following(tmp_path, ALICE).events(instant(0), END)
-    assert [event.leg for event in told] == [Leg.DEBT, Leg.COLLATERAL, Leg.COLLATERAL, Leg.DEBT]
 
 
 SIMULATED = SimulatedSource("1")

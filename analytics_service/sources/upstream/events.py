@@ -1,12 +1,8 @@
 """The events of an address, by pages of upstream's list of them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 
-from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.values import ZERO
+from analytics_service.market.events import Event
 from analytics_service.sources.upstream.client import Client
 
 # Events of a page.
@@ -46,23 +42,4 @@ def read_events(client: Client, address: str, start: datetime, end: datetime) ->
             if length not in (None, len(read)):
                 raise answer.data.error(f"the list ends after {len(read)} of {length} events")
             break
-    return [event for event in _with_legs([*reversed(read.values())]) if start <= event.at < end]
-
-
-def _worth(event: Event) -> Decimal:
-    return event.usd if event.usd is not None and event.usd.is_finite() else ZERO
-
-
-def _with_legs(events: Sequence[Event]) -> Iterator[Event]:
-    """The events, those of liquidations with their legs, which not every deployment tells.
-
-    The liquidator gets a discount, so of two events of a transaction the one that is worth more is the collateral.
-    """
-    pairs: dict[tuple[str, int | None], list[Event]] = {}
-    for event in events:
-        if event.action is Action.LIQUIDATE:
-            pairs.setdefault((event.tx_hash, event.account_index), []).append(event)
-    debts = {min(pair, key=_worth).id for pair in pairs.values()}
-    for event in events:
-        guess = Leg.DEBT if event.id in debts else Leg.COLLATERAL
-        yield replace(event, leg=event.leg or guess) if event.action is Action.LIQUIDATE else event
+    return [event for event in reversed(read.values()) if start <= event.at < end]
