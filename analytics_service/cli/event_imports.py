@@ -28,7 +28,7 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
     FILES have columns of the view `events`: time, action, address, asset_id or symbol, amount_denom or units, and
     perhaps usd, price, tx_hash, id, leg, account_index, contract and destination. Sums of loans and liquidations and
     the histories of addresses follow. Without usd, the price at its time values an event. An event that is known, by
-    its id or its content, is counted as changed if its values differ. Example:
+    its id or its content, is corrected if its values differ. Example:
 
     \b
         analytics-service import events loans.csv --assets assets.csv

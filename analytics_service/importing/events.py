@@ -26,6 +26,7 @@ from analytics_service.market.event_changes import (
     EventOrigin,
     StoredEvent,
     compare_events,
+    has_id_of,
     is_alike,
     renamed,
     with_ids,
@@ -139,27 +140,35 @@ def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
 
 
 def _distinct(rows: Sequence[EventRow], stored: Sequence[StoredEvent]) -> list[Event]:
-    """One event of each id. ImportRefused if an id stands for different events, in the files or the store; there its
-    time may be another, and so may what it was worth, which depends on what prices were known."""
+    """One event of each id. ImportRefused if an id stands for different events, in the files or the store. Other values
+    of a stored event that files have brought are a correction; those of a source's event would not count."""
     distinct: dict[str, EventRow] = {}
     for row in rows:
         first = distinct.setdefault(row.event.id, row).event
         if first != renamed(row.event, first):
             raise _two_events(row, first)
-    for known in (each.event for each in stored):
-        found = distinct.get(known.id)
-        if found and not is_alike(found.event, known):
-            raise _two_events(found, known)
+    for known in stored:
+        found = distinct.get(known.event.id)
+        if found and not is_alike(found.event, known.event):
+            if not has_id_of(found.event, known.event):
+                raise _two_events(found, known.event)
+            if EventOrigin.SOURCE in known.origin:
+                advice = f"is the id of an event of the source, {_described(known.event)}, which counts; leave it out"
+                raise found.table.refused(found.line, "id", found.event.id, advice)
     return [row.event for row in distinct.values()]
 
 
 def _two_events(row: EventRow, other: Event) -> ImportRefused:
-    tx = f" in {other.tx_hash[:20]}" if other.tx_hash else ""
     advice = (
-        f"is the id of another event, {other.action} of {other.amount} at {shown(other.at)}{tx}; write ids that tell "
-        "all events apart, or leave the column out"
+        f"is the id of another event, {_described(other)}; write ids that tell all events apart, or leave the column "
+        "out. A correction needs the transaction or the time of the event that it corrects"
     )
     return row.table.refused(row.line, "id", row.event.id, advice)
+
+
+def _described(event: Event) -> str:
+    tx = f" in {event.tx_hash[:20]}" if event.tx_hash else ""
+    return f"{event.action} of {event.amount} at {shown(event.at)}{tx}"
 
 
 @resumable()

@@ -85,6 +85,13 @@ def is_alike(event: Event, other: Event) -> bool:
     return _content(event) == _content(replace(other, at=event.at))
 
 
+def has_id_of(event: Event, stored: Event) -> bool:
+    """Whether an event is the stored one by its id. Files without transactions may number their rows, so there time
+    counts, too."""
+    same_id = not set(_names(event)).isdisjoint(_names(stored))
+    return same_id and bool(event.tx_hash or event.at == stored.at)
+
+
 def renamed(event: Event, stored: Event) -> Event:
     """The event under the id and the hash of the stored one that it is."""
     tx_hash = stored.tx_hash if _bare_hash(event.tx_hash) == _bare_hash(stored.tx_hash) else event.tx_hash

@@ -397,9 +397,28 @@ def test_equal_amounts_are_one_event_and_an_id_has_one_content(priced: Store, tm
     assert load(None, tmp_path, with_ids.format(1, "1.00")).known == 1
     with pytest.raises(ImportRefused, match=r"line 3, column id: '7' is the id of another event, borrow of 1000"):
         load(None, tmp_path, with_ids.format(1, 2))
-    load(priced, tmp_path, with_ids.format(1, 1)).write(priced)
-    with pytest.raises(ImportRefused, match="'7' is the id of another event"):
-        load(priced, tmp_path, with_ids.format(2, 2))
+
+
+def test_an_event_of_a_file_is_corrected_by_its_id(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    """100 USD of Alice's 130 become 60: sums and the list follow. Files whose ids number their rows are refused, and so
+    are corrections of what a source lists."""
+    columns = "id," + HEADER
+    rows = [f"7,{START + 10},{ALICE},borrow,AAA,{{}},{{}},tx\n", f"8,{START + 20},{ALICE},borrow,BBB,3,30,\n"]
+    load(priced, tmp_path, columns + rows[0].format(50, 100) + rows[1]).write(priced)
+    content = load(priced, tmp_path, columns + rows[0].format(30, 60))
+    assert (content.changed, content.known) == (1, 0)
+    content.write(priced)
+    assert series(client_of(settings, priced), "loans-originated") == {"": ["90", None, None]}
+    stored = "SELECT id, toString(amount), usd FROM account_event FINAL WHERE NOT gone ORDER BY id"
+    expected = [("7", f"{30 * 10**18}", Decimal(60)), ("8", f"{3 * 10**6}", Decimal(30))]
+    assert imports.query(settings, stored) == expected
+    with pytest.raises(ImportRefused, match="'8' is the id of another event, borrow of 3000000 at"):
+        load(priced, tmp_path, columns + f"8,{START + 21},{ALICE},borrow,BBB,4,40,\n")
+
+    listed_event = replace(listed(SHARED[0], 0), id="7", tx_hash="tx", amount=30 * 10**18, usd=Decimal(60))
+    run_once(JOBS["loans"], HandMade(events_=[listed_event]), priced, AT)
+    with pytest.raises(ImportRefused, match="'7' is the id of an event of the source, borrow of 3.* leave it out"):
+        load(priced, tmp_path, columns + rows[0].format(20, 40))
 
 
 def test_values_follow_prices_of_the_last_day_and_what_they_change_is_told(priced: Store, tmp_path: Path) -> None:
