@@ -53,11 +53,11 @@ class Touched:
 
 def compute_touched(store: Store, histories: Sequence[str], touched: Touched, start: int, end: int) -> None:
     """Like `close_cells`, once a rewrite's observations are in place and others are taken out; and compute all cells
-    that had or have any of them, or delete those that have no observation left."""
+    that had or have any of them. Those that had are deleted first, as they may have no observation left."""
     days = _days(store, touched)
     if touched.removed:
         cells = named_query("cells_of_observation", ())
-        statement = named_query("drop_empty_cells", {"removed": touched.removed, "cells": cells})
+        statement = named_query("drop_touched_cells", {"removed": touched.removed, "cells": cells})
         delete_once(store, CELLS, statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, start, end, version=touched.version, removed=touched.removed)
