@@ -29,6 +29,15 @@ class Busy(StoreUnavailable):
         super().__init__("The service is busy. Try again in a few seconds.")
 
 
+class BeingCorrected(Busy):
+    """A request's time is over while history that it must read is being corrected."""
+
+    def __init__(self) -> None:
+        AnalyticsError.__init__(
+            self, "History is being corrected, which may take minutes. Try again when that is done."
+        )
+
+
 class DiskFull(StoreUnavailable):
     """ClickHouse has no space for what it was to write."""
 

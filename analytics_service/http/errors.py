@@ -10,6 +10,7 @@ import falcon
 
 from analytics_service.errors import (
     AccessRefused,
+    BeingCorrected,
     Busy,
     EntityNotFound,
     Lost,
@@ -25,7 +26,7 @@ from analytics_service.logs import Seldom
 
 log = logging.getLogger(__name__)
 
-_RETRY_AFTER = "5"
+_RETRY_AFTER, _RETRY_AFTER_CORRECTION = "5", "30"
 
 
 class RequestError(Exception):
@@ -137,6 +138,8 @@ def _busy(seldom: Seldom, req: falcon.Request, resp: falcon.Response, error: Bus
         said = "Requests are answered with 503, because they would wait for more than five seconds."
         log.warning("%s%s%s", said, _cause(error), more)
     _answer(resp, "unavailable", str(error))
+    if isinstance(error, BeingCorrected):
+        resp.set_header("Retry-After", _RETRY_AFTER_CORRECTION)
 
 
 def _cause(error: Exception) -> str:

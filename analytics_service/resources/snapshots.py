@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.concurrency import Line
-from analytics_service.errors import Superseded
+from analytics_service.errors import BeingCorrected, Busy, Superseded
 from analytics_service.history.formats.base import Format
 from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
 from analytics_service.http.answers import AnswerCache, CacheKey
@@ -149,7 +149,8 @@ class SnapshotPath(Resource):
 
     def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
         """The answer for the view that the parameters ask for, cached or new. If a rewrite supersedes that view, the
-        answer is for the next one."""
+        answer is for the next one; BeingCorrected if there is no time for that."""
+        superseded: Superseded | None = None
         while True:
             try:
                 view = self.view(arguments)
@@ -157,8 +158,13 @@ class SnapshotPath(Resource):
                 heads = view.heads_of(dict.fromkeys(families))
                 render = partial(self._render, arguments, resolved, view, heads)
                 return self._shared.answers.rendered(key, heads, render)
-            except Superseded:
+            except Superseded as error:
+                superseded = error
                 self._shared.views.wait_for_rewrite()
+            except Busy:
+                if superseded is None:
+                    raise
+                raise BeingCorrected from superseded
 
     def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""

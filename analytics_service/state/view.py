@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import Part, Share, ShareApart, seconds_left
-from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailable
+from analytics_service.errors import BeingCorrected, EntityNotFound, NoSnapshot
 from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.book import Book, Terms, Valuation, book_of
@@ -445,8 +445,8 @@ class Views:
     def wait_for_rewrite(self) -> None:
         """Return after a further look at the ledger. Called when the data was rewritten while it was read.
 
-        StoreUnavailable when the request's time is over.
+        BeingCorrected when the request's time is over.
         """
         if seconds_left() == 0:
-            raise StoreUnavailable("History is being rewritten.")
+            raise BeingCorrected
         self._heads.wait()

@@ -12,7 +12,7 @@ import pytest
 
 from analytics_service.clickhouse.queries import Parts
 from analytics_service.concurrency import within
-from analytics_service.errors import StoreUnavailable, Superseded
+from analytics_service.errors import BeingCorrected, StoreUnavailable, Superseded
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
@@ -380,7 +380,7 @@ def test_a_request_waits_until_a_rewrite_has_finished(heads: Heads, store: Ledge
 def test_a_request_gives_up_when_its_time_is_over(heads: Heads, store: LedgerStore) -> None:
     views = Views(store, heads)
     store.rewrite("prices")
-    with within(0), pytest.raises(StoreUnavailable, match="rewritten"):
+    with within(0), pytest.raises(BeingCorrected):
         read(views, store)
 
 

@@ -14,7 +14,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.concurrency import Line
-from analytics_service.errors import EntityNotFound
+from analytics_service.errors import Busy, EntityNotFound, Superseded
 from analytics_service.history.candles import Fill
 from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
@@ -65,6 +65,14 @@ class Constant(Counted):
     def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
         self.rendered += 1
         return f"{arguments['with_text']}".encode()
+
+
+class Rewritten(Counted):
+    """Is superseded, and then has no more time."""
+
+    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
+        self.rendered += 1
+        raise Superseded("prices was rewritten while it was read.") if self.rendered == 1 else Busy
 
 
 class Plain(Counted):
@@ -190,6 +198,12 @@ def test_any_tag_matches_an_existing_answer_but_not_a_missing_one() -> None:
     assert Service().get(If_None_Match="*").status_code == 304
     answer = Service().get("asset_ids=token;none", If_None_Match="*")
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "entity_not_found")
+
+
+def test_a_correction_that_takes_longer_than_a_request_is_said_to_be_one() -> None:
+    answer = Service(kind=Rewritten).get()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    assert answer.json["error"]["message"].startswith("History is being corrected")
 
 
 @pytest.mark.parametrize("tag", ["*", '"x"'])
