@@ -151,7 +151,7 @@ def _listed(names: Sequence[str]) -> str:
 def _outcome(summary: Summary, history: History, settings: Settings, *, dry_run: bool) -> Iterator[str]:
     """The result of an import, or of its dry run, in words."""
     would = "would be " if dry_run else ""
-    rows = f"{summary.written:,} {would}new, {summary.replaced:,} {would}replaced, {summary.rejected:,} left out as bad"
+    rows = f"{summary.written:,} {would}new, {summary.replaced:,} at known times, {summary.rejected:,} left out as bad"
     yield f"Read {summary.read:,} {plural(summary.read)}: {rows}, {summary.empty:,} without a value."
     yield from (f"  {rejection}" for rejection in summary.rejections)
     if summary.rejected > len(summary.rejections):

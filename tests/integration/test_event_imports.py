@@ -417,7 +417,7 @@ def test_an_event_of_a_file_is_corrected_by_its_id(priced: Store, settings: Sett
 
     listed_event = replace(listed(SHARED[0], 0), id="7", tx_hash="tx", amount=30 * 10**18, usd=Decimal(60))
     run_once(JOBS["loans"], HandMade(events_=[listed_event]), priced, AT)
-    with pytest.raises(ImportRefused, match="'7' is the id of an event of the source, borrow of 3.* leave it out"):
+    with pytest.raises(ImportRefused, match=r"'7' is the id of an event of the source, borrow of 3.* leave it out"):
         load(priced, tmp_path, columns + rows[0].format(20, 40))
 
 
