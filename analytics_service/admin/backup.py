@@ -26,6 +26,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.store.ledger import HEADS, LEDGER, read_heads, require_unchanged
 from analytics_service.store.rewrite import correction
 from analytics_service.store.schema import Applied, Migration, missing, missing_message, shipped, tables_of
+from analytics_service.store.write_lock import ALL
 
 # The last member of the file: without it, the file is not whole.
 MANIFEST = "backup.json"
@@ -70,7 +71,7 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
         raise BackupRefused(f"{path.parent} is no folder that this user may write to. Name a file in another one.")
     if lacking := missing(store):
         raise BackupRefused(missing_message(lacking))
-    with correction(store, "all", "backup"):
+    with correction(store, ALL, "backup"):
         for _ in range(_ATTEMPTS):
             with suppress(Superseded), emptied(folder):
                 manifest = _copy(store, folder, reporter)

@@ -15,7 +15,7 @@ from analytics_service.market.instants import instant
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.histories import HISTORIES, History, names_of
 from analytics_service.store.datasets.positions import forget_digests
-from analytics_service.store.ledger import Run, completed_before, new_version, nth_completed, runs_of
+from analytics_service.store.ledger import Run, completed_before, new_version, nth_completed, read_ledger, runs_of
 from analytics_service.store.rewrite import Staging, publish, staging
 
 # Families whose snapshots are made from those before.
@@ -70,10 +70,10 @@ def remove(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> 
 
 
 def _take_out(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> Removed:
-    expected = sum(count_removed(store, removal).observations.values())
-    with staging(store, removal.family, None, what="remove", expected=expected) as staged:
+    with staging(store, removal.family, None, what="remove") as staged:
         runs = _runs(store, removal)
         removed = _counted(store, removal, runs)
+        staged.require_room(sum(removed.observations.values()))
         keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}
         store.run("stage_removed", keys, **_range(store, removal, runs))
         files = {history: _write(store, history, removed, staged, folder, reporter) for history in removed.observations}
@@ -103,7 +103,11 @@ def _counted(store: Store, removal: Removal, runs: Sequence[Run]) -> Removed:
     observations = {by_name[name]: number for name, number, _, _ in rows.iter_rows()}
     seconds = [*rows["first"], *rows["last"], *(run.at for run in runs)]
     if not seconds:
-        raise RemovalRefused(f"There is nothing to remove of {removal.family} in this range.")
+        unfinished = f" A correction of {removal.family} is unfinished: the service, or the next one, completes it."
+        is_open = removal.family in read_ledger(store).open
+        raise RemovalRefused(
+            f"There is nothing to remove of {removal.family} in this range.{unfinished if is_open else ''}"
+        )
     return Removed(len(runs), observations, min(seconds), max(seconds))
 
 

@@ -81,7 +81,7 @@ def filling_past(settings: Settings, source: Source) -> Iterator[None]:
     def fill_positions(stop: threading.Event) -> None:
         while not stop.is_set():
             try:
-                with closing(Store(settings)) as store:
+                with closing(Store(settings, author="analytics-service up")) as store:
                     fill(source, store, JOBS[LATER], datetime.now(UTC))
                 return
             except CorrectionRefused as error:

@@ -23,7 +23,7 @@ from analytics_service.store.schema import (
     view_statements,
 )
 from analytics_service.store.shards import SHARDS, shards_to_record
-from analytics_service.store.write_lock import LOCK_SECONDS, LOCKS, PATIENCE
+from analytics_service.store.write_lock import ALL, LOCK_SECONDS, LOCKS, PATIENCE
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ def _without_corrections(store: Store) -> AbstractContextManager[object]:
     """Hold the write lock, if the database has it already. That of a writer which was killed just now is free soon."""
     if LOCKS not in store.frame("tables")["name"]:
         return nullcontext()
-    return correction(store, "all", "migrate", patience=LOCK_SECONDS + PATIENCE)
+    return correction(store, ALL, "migrate", patience=LOCK_SECONDS + PATIENCE)
 
 
 def _derive_heads(store: Store) -> None:

@@ -51,7 +51,7 @@ from analytics_service.store.mutations import delete_once
 from analytics_service.store.rollups import Touched, compute_touched
 from analytics_service.store.schema import TABLES, require_current
 from analytics_service.store.shards import require_shards
-from analytics_service.store.write_lock import PATIENCE, WriteLock, write_lock
+from analytics_service.store.write_lock import ALL, PATIENCE, WriteLock, write_lock
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,10 @@ class Staging:
         self._tables = {table + self._suffix: table for table in (*_STAGED, *self._events)}
         self._tables[self.removed] = OBSERVATIONS
         self._forgotten: list[Run] = []
+
+    def require_room(self, rows: int) -> None:
+        """DiskFull without room for so many rows."""
+        self._store.require_room(2**20 + rows * _BYTES_OF_ROW)
 
     def create(self) -> None:
         """Create the tables."""
@@ -291,7 +295,7 @@ def staging(
     with correction(store, family, what, retry) as lock:
         staged = Staging(store, family, version or retry(lambda: new_version(store)), lock)
         try:
-            store.require_room(2**20 + expected * _BYTES_OF_ROW)
+            staged.require_room(expected)
             retry(staged.create)
             yield staged
         except SchemaError:
@@ -328,7 +332,8 @@ def complete_interrupted(store: Store, last_error: str = "") -> str:
     impossible, empty if it is done; logs it unless it is the last error."""
     try:
         if read_ledger(store).open:
-            with suppress(CorrectionRefused), correction(store, "all", "completion", patience=0):
+            what = "completion of an interrupted correction"
+            with suppress(CorrectionRefused), correction(store, ALL, what, patience=0):
                 pass
         return ""
     except ANY_FAILURE as error:

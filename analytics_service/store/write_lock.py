@@ -26,6 +26,8 @@ from analytics_service.market.instants import instant, shown
 log = logging.getLogger(__name__)
 
 LOCKS = "write_lock"
+# In place of a family: what the holder does is no correction of one.
+ALL = "all"
 # The view `corrections` has the same number. In these seconds the embedded server restarts.
 LOCK_SECONDS = 15
 _HEARTBEAT_SECONDS = 1.0
@@ -43,6 +45,10 @@ class Holder:
     family: str
     command: str
     taken_at: int
+
+    def __str__(self) -> str:
+        what = self.what if self.family == ALL else f"{self.what} of {self.family}"
+        return f"{what}{f' by `{self.command}`' if self.command else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +118,8 @@ def _taken(store: Store, family: str, what: str, retry: Retries, patience: float
             retry(partial(lock.write, released=True))
         if time.monotonic() >= ends:
             raise CorrectionRefused(
-                f"{others[0].command or others[0].what} has been correcting {others[0].family} since "
-                f"{shown(instant(others[0].taken_at))}, and one correction runs at a time. Try again when it has "
-                f"ended; if it was killed, in {LOCK_SECONDS} s."
+                f"One correction runs at a time. Since {shown(instant(others[0].taken_at))} it is {others[0]}. Try "
+                f"again when that has ended; if it was killed, in {LOCK_SECONDS} s."
             )
         time.sleep(random.uniform(0, _LONGEST_PAUSE))
 

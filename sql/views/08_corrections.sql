@@ -14,9 +14,12 @@ CREATE OR REPLACE VIEW corrections{on_cluster}
 )
 AS WITH holder AS
 (
+    -- Others ask for the lock for a moment.
     SELECT taken_at, what, family, command
     FROM write_lock FINAL
     WHERE NOT released AND heard_at BETWEEN now64(3) - INTERVAL 15 SECOND AND now64(3) + INTERVAL 15 SECOND
+    ORDER BY taken_at
+    LIMIT 1
 )
 SELECT
     fromUnixTimestamp64Milli(toInt64(version / 1000000), 'UTC') AS began,
@@ -33,7 +36,12 @@ WHERE what != ''
 UNION ALL
 SELECT taken_at, NULL, what, h.family, 'staging', 0, NULL, NULL, command
 FROM holder AS h
-WHERE what NOT IN ('backup', 'migrate', 'completion')
-  AND h.family NOT IN (SELECT family FROM rewrite FINAL WHERE NOT finished)
+WHERE h.family != 'all'
+  AND h.family NOT IN
+    (
+        SELECT family
+        FROM rewrite FINAL
+        WHERE what != '' AND (NOT finished OR announced_at >= (SELECT toStartOfSecond(min(taken_at)) FROM holder))
+    )
 SETTINGS join_use_nulls = 0
 COMMENT 'Each correction of history: imports, backfills of the past, and what takes out or computes again';

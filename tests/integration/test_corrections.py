@@ -40,11 +40,26 @@ def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_
             assert query(settings, VIEW) == [working]
         run(first, file)
     told = str(refused.value)
-    assert told.startswith("analytics-service jobs recompute has been correcting rates since 20")
+    assert told.startswith("One correction runs at a time. Since 20")
+    assert "Z it is recompute of rates by `analytics-service jobs recompute`. Try" in told
     assert "\n" not in told
     assert query(settings, VIEW) == [("import", "prices", "done", 3, "analytics-service jobs recompute")]
     spans = "SELECT toUnixTimestamp(first_at), toUnixTimestamp(last_at), ended >= began - 1 FROM corrections"
     assert query(settings, spans) == [(LAST - 2, LAST, 1)]
+
+
+def test_a_correction_is_one_row_from_its_beginning_until_its_lock_is_released(
+    store: Store, settings: Settings
+) -> None:
+    """Who asks for the lock meanwhile has none."""
+    make_views(store)
+    with write_lock(store, "prices", "import"):
+        store.execute(
+            "INSERT INTO write_lock (holder, what, family, taken_at) SELECT 'b', 'remove', 'rates', now64(3) + 1"
+        )
+        assert query(settings, VIEW) == [("import", "prices", "staging", 0, "")]
+        store.execute("INSERT INTO rewrite (family, version, what, finished) SELECT 'prices', 7, 'import', 1")
+        assert query(settings, VIEW) == [("import", "prices", "done", 0, "")]
 
 
 def test_of_several_that_ask_at_once_one_works(store: Store, settings: Settings) -> None:
@@ -60,7 +75,7 @@ def test_of_several_that_ask_at_once_one_works(store: Store, settings: Settings)
                     worked.append(own.author)
                     assert not working.acquire(timeout=5)
             except CorrectionRefused as error:
-                return str(error).partition(" has been")[0]
+                return str(error).split("`")[1]
             return own.author
 
     for _ in range(2):
@@ -78,7 +93,7 @@ def test_a_writer_in_another_process_is_refused_until_the_first_has_ended(
     second = prices_file(tmp_path, [(IDS[1], LAST, "2")], "second.csv")
     with Writer(settings, import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv"), moment, signal.SIGSTOP) as first:
         first.wait_for_signal()
-        with pytest.raises(CorrectionRefused, match=r"^writer \d+ has been correcting prices"):
+        with pytest.raises(CorrectionRefused, match=r"it is import of prices by `writer \d+`"):
             run(store, second)
         first.go_on()
     run(store, second)

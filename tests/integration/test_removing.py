@@ -20,7 +20,8 @@ from analytics_service.market.positions import Balance, Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.datasets.histories import LOANS, PRICES
 from analytics_service.store.datasets.positions import read_items
-from analytics_service.store.ledger import read_heads
+from analytics_service.store.ledger import read_heads, read_ledger
+from analytics_service.store.write_lock import write_lock
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import Silent, Statement, WatchedStore
@@ -71,6 +72,23 @@ def test_the_file_of_what_is_removed_brings_it_back_exactly(
     for file in tmp_path.glob("price-*.csv"):
         run(store, file)
     assert {name: rows for name, rows in contents(settings).items() if name not in kept} == before
+
+
+def test_what_an_interrupted_correction_has_begun_to_take_out_is_not_said_to_be_nothing(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    run(store, prices_file(tmp_path, [(IDS[0], LAST, "1")]))
+    store.execute("INSERT INTO rewrite (family, version, what) SELECT 'prices', 7, 'remove'")
+    arguments = ["price", "--start", shown(NOW + HOUR)]
+    dry = removed(settings, tmp_path, *arguments, "--dry-run")
+    assert (dry.exit_code, "A correction of prices is unfinished: the service, or" in dry.output) == (2, True)
+    with write_lock(store, "prices", "remove"):
+        refused = removed(settings, tmp_path, *arguments)
+    assert (refused.exit_code, "it is remove of prices. Try" in refused.output) == (2, True), refused.output
+    done = removed(settings, tmp_path, *arguments)
+    assert (done.exit_code, read_ledger(store).open) == (2, {})
+    assert "There is nothing to remove of prices in this range." in done.output
+    assert "unfinished" not in done.output
 
 
 def test_the_file_of_a_history_has_its_total_too(store: Store, settings: Settings, tmp_path: Path) -> None:
