@@ -17,7 +17,7 @@ from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
 """The side of all data that is not simulated."""
-MADE_UP = "made up again by "
+MADE_UP = "made up once more by "
 """The side of simulated data is this and the spec. The simulations before wrote other words, or the spec alone."""
 
 

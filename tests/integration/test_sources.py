@@ -87,7 +87,7 @@ def test_a_mixture_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
-@pytest.mark.parametrize("words", ["", "made up by ", "made up anew by "])
+@pytest.mark.parametrize("words", ["", "made up by ", "made up anew by ", "made up again by "])
 def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
     store.run("make_claim", side=f"{words}simulated:7", source="", after=0, token="")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):

@@ -151,11 +151,11 @@ def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_re
 @pytest.mark.parametrize(
     ("path", "held", "lacking"),
     [
-        ("markets/lend/lookup", "HEL", "BTC"),
+        ("markets/lend/lookup", "HEL", "PTK"),
         ("markets/merged/lookup", "BTC", "stORB"),
-        ("markets/borrow/lookup/collateral", "stHEL", "USDT"),
+        ("markets/borrow/lookup/collateral", "stHEL", "HUSD"),
         ("markets/borrow/lookup/debt", "USDT", "stHEL"),
-        ("wallet/balance", "PTK", "rBTC"),
+        ("wallet/balance", "PTK", "stORB"),
     ],
 )
 def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client, path: str, held: str, lacking: str) -> None:

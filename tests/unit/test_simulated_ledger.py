@@ -21,7 +21,6 @@ from analytics_service.market.shares import claims_of, with_receipt_prices
 from analytics_service.market.values import exact_value, total
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated import ledger as ledgers
-from analytics_service.sources.simulated.ledger import Ledger
 from analytics_service.sources.simulated.source import SimulatedSource
 
 LAUNCH = datetime(2025, 1, 1, tzinfo=UTC)
@@ -294,8 +293,8 @@ def healths(seed: str, at: datetime, account: Account, position: Position) -> He
 @pytest.mark.parametrize("seed", ["1", "7", "winter"])
 def test_a_liquidation_takes_what_the_discount_says_and_makes_the_account_healthier(seed: str) -> None:
     """The discount goes from the smallest to the largest as health falls from 1 by 0.2."""
-    legs = [event for event in events(seed) if event.action is Action.LIQUIDATE]
-    assert len(legs) >= 6
+    legs = [event for event in events(seed, end=NOON + 120 * DAY) if event.action is Action.LIQUIDATE]
+    assert len(legs) >= 20
     for debt, collateral in zip(legs[::2], legs[1::2], strict=True):
         assert (debt.leg, collateral.leg) == (Leg.DEBT, Leg.COLLATERAL)
         assert (debt.tx_hash, debt.at, debt.account_index) == (
@@ -321,7 +320,7 @@ def test_a_liquidation_takes_what_the_discount_says_and_makes_the_account_health
 
 def test_nobody_borrows_or_withdraws_more_than_the_oracles_prices_allow() -> None:
     checked = 0
-    for event in events("1", NOON - 25 * DAY, NOON):
+    for event in events("1"):
         if event.action not in (Action.BORROW, Action.WITHDRAW_COLLATERAL):
             continue
         position, usd = positions("1", event.at)[event.address], prices("1", event.at)
@@ -338,7 +337,7 @@ def test_nobody_borrows_or_withdraws_more_than_the_oracles_prices_allow() -> Non
                     allowed += worth * market.config.allowable_ltv
                 assert owed <= allowed * (1 + Decimal("1e-9"))
                 checked += 1
-    assert checked > 20
+    assert checked > 100
 
 
 @few
@@ -376,17 +375,6 @@ def test_another_seed_has_another_state() -> None:
     assert not {event.uuid for event in events("1")} & {event.uuid for event in events("7")}
 
 
-def test_checkpoints_are_bounded_and_those_of_days_far_apart_stay() -> None:
-    ledger = Ledger("1")
-    launch = unix_second(LAUNCH)
-    for hour in range(700):
-        ledger.at(launch + hour * 3_600)
-    kept = list(ledger._kept)
-    assert len(kept) == 500
-    assert [one for one in kept if one < launch + 86_400] == [0]
-    assert ledger.at(launch + 1_000).users == Ledger("1").at(launch + 1_000).users
-
-
 @few
 @given(seeds, instants, st.integers(0, 5 * 86_400))
 def test_events_of_two_ranges_are_those_of_the_whole(seed: str, start: datetime, seconds: int) -> None:
@@ -413,7 +401,7 @@ def test_every_transaction_has_a_second_of_its_own_and_first_loans_follow_their_
         elif event.action is Action.BORROW:
             waits.append(event.at - posted[key])
     assert min(waits) > 10 * SECOND
-    assert len(set(waits)) > 200
+    assert len(set(waits)) > 100
 
 
 def test_everyone_in_a_market_has_events_and_most_deposits_are_of_many() -> None:
@@ -465,7 +453,7 @@ def test_sample_addresses_can_be_quoted() -> None:
 @given(seeds)
 def test_addresses_are_the_same_for_every_seed_well_formed_and_of_both_forms(seed: str) -> None:
     addresses = list(positions(seed, NOON))
-    assert len(addresses) == 340
+    assert len(addresses) == 100
     assert set(addresses) == set(positions("1", NOON))
     assert all(parse_address(address) == address for address in addresses)
     assert {address[:2] for address in addresses} == {"0x", "pt"}
@@ -484,7 +472,7 @@ def test_the_rich_address_has_one_of_everything(seed: str) -> None:
     assert {stake.pool for stake in rich.stakes} == {0, 1, 2, 3}
     assert {stake.cascade for stake in rich.stakes} == {True, False}
     assert all(stake.transition_at > NOON for stake in rich.stakes if stake.transition_at)
-    seen = {event.action for event in events(seed, end=NOON + 60 * DAY) if event.address == RICH_ADDRESS}
+    seen = {event.action for event in events(seed, end=NOON + 120 * DAY) if event.address == RICH_ADDRESS}
     assert set(Action) - seen <= {Action.RECLAIM_TOKEN_UNLOCK, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN} | {
         Action.RETURN_FLASH_LOAN
     }
@@ -505,13 +493,13 @@ def test_some_accounts_are_liquidatable_and_most_are_safe(seed: str) -> None:
 def test_users_are_of_many_kinds() -> None:
     everyone = list(positions("1", NOON).values())
     accounts = [account for position in everyone for account in position.accounts]
-    assert sum(len(position.accounts) > 1 for position in everyone) > 50
+    assert sum(len(position.accounts) > 1 for position in everyone) > 20
     assert sum(not account.debts for account in accounts) > 20
-    assert sum(bool(account.debts) for account in accounts) > 200
-    assert sum(not position.accounts for position in everyone) > 20
-    assert sum(not position.lends for position in everyone) > 50
+    assert sum(bool(account.debts) for account in accounts) > 80
+    assert sum(not position.accounts for position in everyone) > 10
+    assert sum(not position.lends for position in everyone) > 20
     for part in ("claimable_unbonding", "unbondings", "claimable_rewards", "unclaimed"):
-        assert any(getattr(position, part) for position in positions("1", NOON + 30 * DAY).values())
+        assert any(getattr(position, part) for position in positions("1", NOON + 180 * DAY).values())
 
 
 def test_few_positions_change_in_an_hour() -> None:
@@ -522,8 +510,8 @@ def test_few_positions_change_in_an_hour() -> None:
 def test_a_month_sees_events_of_all_kinds() -> None:
     seen = Counter(event.action for event in events("1"))
     assert set(seen) == set(Action)
-    assert seen[Action.BORROW] > 200
-    assert (seen[Action.CREATE_TOKEN_UNLOCK], seen[Action.RECLAIM_TOKEN_UNLOCK]) == (8, 1)
+    assert seen[Action.BORROW] > 100
+    assert (seen[Action.CREATE_TOKEN_UNLOCK], seen[Action.RECLAIM_TOKEN_UNLOCK]) == (6, 1)
 
 
 def test_markets_differ_in_what_they_offer() -> None:

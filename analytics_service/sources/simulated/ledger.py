@@ -1,230 +1,151 @@
 """The simulated protocol from its launch on: its state at any second is the fold of its transactions."""
 
 import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
 from heapq import heapreplace
 from typing import Any, NamedTuple
 
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.health import account_health
-from analytics_service.market.instants import DAY, HOUR, MINUTE, instant
+from analytics_service.market.instants import DAY, HOUR, instant
 from analytics_service.market.unlocks import unlock_amounts
 from analytics_service.market.values import usd_value
-from analytics_service.sources.simulated.people import LEAVES, USERS, Wish, contract_address, profile, user_address
-from analytics_service.sources.simulated.state import Amounts, Due, Key, Pool, State, fraction
-from analytics_service.sources.simulated.terms import COLLATERALS, CONFIG, LAUNCH, LENT, POOLS, TOKEN, UNITS
+from analytics_service.sources.simulated import people
+from analytics_service.sources.simulated.people import Key, Wish, profile, user_address
+from analytics_service.sources.simulated.state import CASCADING, Amounts, Pool, State, fraction
+from analytics_service.sources.simulated.terms import COLLATERALS, CONFIG, LAUNCH, LENT, POOLS, UNITS
 from analytics_service.sources.simulated.universe import LISTINGS, ORIGINS, UNIT, Draws, usd_price
 
 _LTVS = {one: (int(rules.allowable_ltv * 100), int(rules.liquidation_ltv * 100)) for one, rules in COLLATERALS.items()}
-_CONTRACTS = {name: contract_address(name) for name in ("markets", "staking", "bank", "unlocks", "war chest")}
+_CONTRACTS = {name: people.contract_address(name) for name in ("markets", "staking", "bank", "unlocks", "war chest")}
 _PTK = CONFIG.ptoken
-# Stakes in these pools move to the next by themselves.
-_CASCADING = "12"
-# Prices that need not be exact are as old as this at most, because many turns then share them.
-_STALE = 4 * DAY
-# In `UNIT`. Liquidators leave smaller debts (USD) alone, and watch an account closely below the health.
-_WORTHWHILE, _CLOSE = 500 * UNIT, UNIT * 51 // 50
+# In `UNIT`. Liquidators leave smaller debts (USD) alone.
+_WORTHWHILE = 100 * UNIT
 _TARGET, _WIDTH = (int(ratio * UNIT) for ratio in (CONFIG.target_liquidation_health, CONFIG.dynamic_discount_width))
-
-# States that are kept, and the days whose states stay when there are more.
-_MAX_KEPT, _STAYING = 500, 32 * DAY
+_BOOST, _STAKED = (int(ratio * UNIT) for ratio in (CONFIG.staking_health_modifier, CONFIG.stake_collateral_ratio))
 
 
 class Standing(NamedTuple):
-    """An account in `UNIT` USD: its collaterals and debts by asset, what it may owe, and at most before it is
-    liquidated."""
+    """An account in `UNIT` USD: its collaterals and debts by asset, what it may owe more, and what it may owe before it
+    is liquidated. Health (rule 6.4) is in `UNIT`, too."""
 
     collaterals: dict[str, int]
     debts: dict[str, int]
-    allowed: int
+    free: int
     secured: int
-    owed: int
+    health: int
 
 
 class Turn:
-    """What an actor does, by the protocol's rules, and the events that tell it.
+    """What a user does, or a liquidator with its account, by the protocol's rules, and the events that tell it.
 
-    Changes the state at once. With events it is a transaction, which has a second of its own.
+    Changes the state. With events it is a transaction, which has a second of its own.
     """
 
-    def __init__(self, seed: str, state: State, due: Due) -> None:
-        self._seed, self._state, self._due, self._user = seed, state, due, due.number
-        self._second = max(due.second, state.second + 1)
-        self._earlier = self._second - self._second % _STALE
-        self._draws = Draws(f"{seed}|{due.act}|{due.number}|{due.step}")
+    def __init__(self, seed: str, state: State) -> None:
+        due, self._user, self._step = state.agenda[0]
+        self._seed, self._state = seed, state
+        self._pace, self._savings, self._wishes = profile(seed, self._user)
+        self._second = max(due, state.second + 1)
+        self._draws = Draws(f"{seed}|{self._user}|{self._step}")
+        self._mine = Amounts(state.users[self._user])
+        self._is_first = self._step < len(self._wishes)
         self._told: list[Event] = []
 
-    def take(self) -> Due:
-        """Do what is due. Returns what the actor does next."""
-        following: int = getattr(self, f"_{self._due.act}")()
+    def take(self) -> None:
+        """Do what is due first, and put the user's next turn in the agenda."""
+        for key in self._savings if self._step == 0 else ():
+            self._mine[key] += self._savings[key]
+        wish = self._wishes[self._step % len(self._wishes)]
+        getattr(self, f"_{wish.act}")(wish)
+        self._state.put(self._user, self._mine)
         if self._told:
             self._state.second = self._second
-        return Due(following, self._due.act, self._due.number, self._due.step + 1)
+        wait = (11, 95) if self._is_first else (self._pace // 2, self._pace * 3 // 2)
+        heapreplace(self._state.agenda, (self._second + self._draws.between(*wait), self._user, self._step + 1))
 
     def events(self) -> Iterator[Event]:
         """The events, with prices. Ask before the next turn changes the state."""
-        transaction = f"{self._due.act}-{self._due.number}-{self._due.step}"
+        transaction = f"{self._user}-{self._step}"
         tx_hash = sha256(f"{self._seed}|{transaction}".encode()).hexdigest().upper()
         for item, event in enumerate(self._told):
-            price = fraction(self._price(event.asset_id, self._second))
+            price = fraction(self._price(event.asset_id))
             decimals = len(str(UNITS[event.asset_id])) - 1
             usd = None if event.amount is None else usd_value(event.amount, decimals, price)
             yield replace(event, id=f"{transaction}-{item}", usd=usd, price=price, tx_hash=tx_hash)
 
-    def _visit(self) -> int:
-        """A user goes on to the next wish that leads to a transaction."""
-        user = profile(self._seed, self._user)
-        visit, item = divmod(self._due.step, len(user.wishes))
-        for asset_id, size in () if self._due.step else user.savings:
-            self._receive(asset_id, self._sized(asset_id, size) if asset_id in LISTINGS else size)
-        while item < len(user.wishes) and not self._told:
-            getattr(self, f"_{user.wishes[item].act}")(user.wishes[item])
-            item += 1
-        self._due = self._due._replace(step=visit * len(user.wishes) + item - 1)
-        if item < len(user.wishes):
-            # Reading and signing take a while.
-            return self._second + self._draws.between(11, 95)
-        return user.joined + (visit + 1) * user.period + self._draws.below(6 * HOUR)
-
     def _claim(self, _: Wish) -> None:
-        """All that is free. Rewards of stakes that have changed can be claimed from the next visit on."""
-        ended = [key for key in self._amounts if key.of == "unbonding" and key.account <= self._second]
-        unbonded, rewards = sum(map(self._amount, ended)), self._amount(Key("claimable"))
-        changes = {key: -self._amount(key) for key in (*ended, Key("unclaimed"))}
-        changes[Key("claimable")] = self._amount(Key("unclaimed")) - rewards
-        for key, change in changes.items():
-            self._add(key, change)
-        self._state.rewards = self._state.rewards._replace(claimed=self._state.rewards.claimed + rewards)
-        self._settle((Action.CLAIM_UNBONDED,), _PTK, unbonded, "staking")
-        self._settle((Action.CLAIM_REWARDS,), _PTK, rewards, "staking")
+        """All that is free."""
+        ended = [key for key in self._mine if key.of == "unbonding" and key.account <= self._second]
+        unbonded, rewards = sum(self._mine[key] for key in ended), self._mine[Key("claimable")]
+        self._mine.update(dict.fromkeys((*ended, Key("claimable")), 0))
+        self._mine[Key("claimed")] += rewards
+        self._settle(Action.CLAIM_UNBONDED, _PTK, unbonded, "staking")
+        self._settle(Action.CLAIM_REWARDS, _PTK, rewards, "staking")
 
     def _lend(self, wish: Wish) -> None:
         """More where more is borrowed, so that utilization stays in the middle."""
-        pool, receipt = self._pool(wish.asset_id), Key("wallet", 0, LISTINGS[wish.asset_id].asset.receipt_asset or "")
-        owned = sum(amount for key, amount in self._amounts.items() if key.asset_id == receipt.asset_id)
-        wanted = self._sized(wish.asset_id, wish.size) * (UNIT * 2 // 5 + pool.used) // UNIT
-        change = self._change(owned * pool.principal // pool.receipts if owned else 0, wanted)
-        if change < 0:
-            change = max(change, -(self._amount(receipt) * pool.principal // pool.receipts), -pool.redeemable)
-        if change:
-            self._put(pool.lent(change), receipt)
-            self._settle((Action.REDEEM, Action.LEND), wish.asset_id, -change)
+        receipt = wish.key.asset_id
+        pool = self._pool(ORIGINS[receipt])
+        owned = sum(amount for key, amount in self._mine.items() if key.asset_id == receipt)
+        change = self._change(pool.redeemed(owned), wish.size * (UNIT * 2 // 5 + pool.used) // UNIT)
+        if change := max(change, -min(pool.redeemed(self._mine[wish.key]), pool.lendable)):
+            self._put(pool.lent(change), wish.key)
+            self._settle(Action.LEND if change > 0 else Action.REDEEM, pool.asset_id, -change)
 
-    def _collateral(self, wish: Wish) -> None:
-        """Receipt tokens come from the wallet only. Users keep a distance of 5 % to what they may owe."""
-        index, asset_id, key = wish.account, wish.asset_id, Key("collateral", *wish[1:3])
-        change = self._change(self._amount(key), self._sized(asset_id, wish.size))
-        if asset_id in ORIGINS:
-            change = min(change, self._amount(Key("wallet", 0, asset_id)) * 2 // 3)
-        if change < 0:
-            account = self._standing(index, self._second)
-            spare = max(account.allowed - account.owed * 21 // 20, 0) * 100 // _LTVS[asset_id][0]
-            change = max(change, -self._bought(asset_id, spare))
-        self._add(key, change)
-        actions = (Action.WITHDRAW_COLLATERAL, Action.DEPOSIT_COLLATERAL)
-        self._settle(actions, asset_id, -change, account_index=index)
-
-    def _debt(self, wish: Wish) -> None:
-        _, index, asset_id, percent = wish
-        key, pool, account = Key("debt", index, asset_id), self._pool(asset_id), self._standing(index, self._earlier)
-        value = self._change(account.debts.get(asset_id, 0), account.allowed * percent // 100)
-        if value > 0:
-            account = self._standing(index, self._second)
-            free = max(min(value, account.allowed - account.owed), 0)
-            change = min(self._bought(asset_id, free), pool.lendable)
+    def _account(self, wish: Wish) -> None:
+        """Change a collateral or a debt, unless a liquidator comes first. Receipt tokens come from the wallet only."""
+        key, (of, index, asset_id) = wish.key, wish.key
+        account = self._standing(index)
+        free = self._bought(asset_id, account.free)
+        if account.health < UNIT and self._liquidate(index, account):
+            return
+        if of == "debt":
+            pool = self._pool(asset_id)
+            if change := min(self._change(pool.owed(self._mine[key]), wish.size), free, pool.lendable):
+                self._put(pool.borrowed(change), key)
+            action = Action.BORROW if change > 0 else Action.RETURN
         else:
-            change = -min(self._bought(asset_id, -value, self._earlier), pool.owed(self._amount(key)))
-        if change:
-            self._put(pool.borrowed(change), key)
-            self._settle((Action.BORROW, Action.RETURN), asset_id, change, account_index=index)
+            change = -max(self._change(self._mine[key], wish.size), -free * 100 // _LTVS[asset_id][0])
+            if asset_id in ORIGINS:
+                change = max(change, -(self._mine[Key("wallet", 0, asset_id)] // 2))
+            self._mine[key] -= change
+            action = Action.WITHDRAW_COLLATERAL if change > 0 else Action.DEPOSIT_COLLATERAL
+        self._settle(action, asset_id, change, account_index=index)
 
     def _stake(self, wish: Wish) -> None:
-        """More or less in a pool; rewards so far are earned. A move to the next pool is put off past the next visit."""
-        _, index, pool, tokens = wish
-        key, earned, terms = Key("stake", index, pool), Key("earned", index, pool), POOLS[int(pool)]
-        staked, rewards = self._amount(key), self._state.rewards.at(self._second)
-        if change := self._change(staked, tokens * TOKEN):
-            before, after = (int(terms.reward_weight * amount) for amount in (staked, staked + change))
-            self._add(Key("unclaimed"), before * (rewards.earned - self._amount(earned)) // UNIT)
-            self._add(earned, rewards.earned - self._amount(earned))
-            self._state.rewards = rewards._replace(weight=rewards.weight + after - before)
-            self._add(key, change)
-            self._add(Key("unbonding", self._second + terms.duration), max(-change, 0))
+        """More or less in a pool. Rewards so far are earned, and those before can be claimed."""
+        mine, state, (_, index, number) = self._mine, self._state, wish.key
+        pool, earned, staked = POOLS[int(number)], Key("earned", index, number), mine[wish.key]
+        if change := self._change(staked, wish.size):
+            state.rewards, state.rewarded = state.rewards_at(self._second), self._second
+            mine[Key("claimable")] += mine[Key("unclaimed")]
+            mine[Key("unclaimed")] = int(pool.reward_weight * staked) * (state.rewards - mine[earned]) // UNIT
+            mine[earned] = state.rewards
+            mine[wish.key] += change
+            mine[Key("unbonding", self._second + pool.duration)] = max(-change, 0)
             self._receive(_PTK, min(-change, 0))
-            action = Action.BOND if change > 0 else Action.UNBOND
-            self._tell(action, _PTK, abs(change), "staking", account_index=index)
-        if pool in _CASCADING:
-            due = self._second + profile(self._seed, self._user).period + 7 * DAY
-            self._state.set(self._user, Key("cascade", index, pool), due)
+            self._tell(Action.BOND if change > 0 else Action.UNBOND, _PTK, abs(change), "staking", account_index=index)
+        if number in CASCADING:
             self._tell(Action.CASCADE, _PTK, None, "staking")
 
     def _send(self, _: Wish) -> None:
-        owned = sorted(key for key in self._amounts if key.of == "wallet" and key.asset_id in LISTINGS)
-        if owned and self._draws.chance(40):
-            key = self._draws.pick(owned)
-            to = (self._user + self._draws.between(1, USERS - 1)) % USERS
-            if amount := self._amount(key) * self._draws.between(10, 60) // 100:
-                self._add(key, -amount)
-                self._state.set(to, key, self._state.users[to].get(key, 0) + amount)
-                self._tell(Action.SEND, key.asset_id, amount, "bank", destination=user_address(to))
-
-    def _watch(self) -> int:
-        """A liquidator looks after a user's accounts: the closer the worst of them, the more often."""
-        worst = 3 * UNIT
-        for index in sorted({key.account for key in self._amounts if key.of == "debt"}):
-            account = self._standing(index, self._earlier)
-            if account.owed >= _WORTHWHILE:
-                worst = min(worst, account.secured * UNIT // account.owed)
-                if account.secured * UNIT < account.owed * _CLOSE and self._liquidate(index):
-                    return self._second + self._draws.between(3 * MINUTE, HOUR)
-        return self._second + self._draws.between(8 * HOUR, 40 * HOUR) + max(worst - _CLOSE, 0) * 30 * DAY // UNIT
-
-    def _liquidate(self, index: int) -> bool:
-        """Repay debt, and take collateral of the same value and the discount, until health is at its target.
-
-        The discount grows as health falls. Nobody liquidates where that would lower the account's health. Liquidators
-        want no receipt tokens.
-        """
-        account = self._standing(index, self._second)
-        health, owed = self._health(index, account), account.owed
-        debt_id = max(account.debts, key=lambda asset_id: account.debts[asset_id])
-        taken_id = max(LISTINGS, key=lambda asset_id: account.collaterals.get(asset_id, 0))
-        rules = COLLATERALS[taken_id]
-        least, most = (int(discount * UNIT) for discount in (rules.min_discount, rules.max_discount))
-        factor = UNIT + least + (most - least) * min(UNIT - health, _WIDTH) // _WIDTH
-        lost = _LTVS[taken_id][1] * factor // 100
-        if health >= UNIT or lost * owed >= account.secured * UNIT or account.collaterals.get(taken_id, 0) < UNIT:
-            return False
-        is_partial = owed >= CONFIG.partial_liquidation_threshold * UNIT
-        value = (_TARGET * owed - account.secured * UNIT) // (_TARGET - lost) if is_partial else owed
-        value = min(value, account.debts[debt_id], account.collaterals[taken_id] * UNIT // factor)
-        key, pool = Key("debt", index, debt_id), self._pool(debt_id)
-        repaid = min(self._bought(debt_id, value), pool.owed(self._amount(key)))
-        taken = self._bought(taken_id, self._worth(debt_id, repaid, self._second) * factor // UNIT)
-        self._put(pool.borrowed(-repaid), key)
-        self._add(Key("collateral", index, taken_id), -taken)
-        self._tell(Action.LIQUIDATE, debt_id, repaid, account_index=index, leg=Leg.DEBT)
-        self._tell(Action.LIQUIDATE, taken_id, taken, account_index=index, leg=Leg.COLLATERAL)
-        return True
-
-    def _health(self, index: int, account: Standing) -> int:
-        """Health in `UNIT` (rule 6.4)."""
-        stakes = [(key, n) for key, n in self._amounts.items() if key[:2] == ("stake", index)]
-        staked = sum(self._worth(_PTK, n, self._second) * POOLS[int(key[2])].health_weight for key, n in stakes)
-        pairs = [(Decimal(value), COLLATERALS[one].liquidation_ltv) for one, value in account.collaterals.items()]
-        return int(account_health(pairs, Decimal(account.owed), Decimal(staked), CONFIG).result * UNIT)
+        key = self._draws.pick(sorted(key for key in self._mine if key.of == "wallet" and key.asset_id in LISTINGS))
+        to = (self._user + self._draws.between(1, people.USERS - 1)) % people.USERS
+        if amount := self._mine[key] * self._draws.between(10, 60) // 100:
+            self._mine[key] -= amount
+            theirs = self._state.users[to]
+            self._state.put(to, Amounts({**theirs, key: theirs[key] + amount}))
+            self._tell(Action.SEND, key.asset_id, amount, "bank", destination=user_address(to))
 
     def _flash_loan(self, _: Wish) -> None:
-        """Up to half of what can be borrowed from a pool, to which the fee goes."""
+        """A part of what can be borrowed from a pool, to which the fee goes."""
         pool = self._pool(self._draws.pick(tuple(LENT)))
-        amount = min(self._sized(pool.asset_id, self._draws.sized(5_000, 9)), pool.lendable // 2)
-        fee = int(amount * CONFIG.flash_loan_fee)
-        if fee:
+        amount = pool.lendable * self._draws.between(1, 50) // 100
+        if fee := int(amount * CONFIG.flash_loan_fee):
             self._put(pool._replace(reserves=pool.reserves + fee))
             self._tell(Action.BORROW_FLASH_LOAN, pool.asset_id, amount)
             self._tell(Action.RETURN_FLASH_LOAN, pool.asset_id, amount + fee)
@@ -234,45 +155,79 @@ class Turn:
         pool = self._pool(self._draws.pick(tuple(LENT)))
         if pool.reserves:
             self._put(pool._replace(reserves=0))
-            self._settle((Action.CLAIM_WAR_CHEST,), pool.asset_id, pool.reserves, "war chest")
+            self._settle(Action.CLAIM_WAR_CHEST, pool.asset_id, pool.reserves, "war chest")
 
     def _unlock(self, wish: Wish) -> None:
         """An arrangement is created, what has not unlocked is taken back, or what has is claimed."""
-        number, now, listed = wish.account, instant(self._second), self._state.arrangements
+        number, now, listed = wish.key.account, instant(self._second), self._state.arrangements
         amounts = unlock_amounts(listed[number], now)
-        if self._due.step < len(profile(self._seed, self._user).wishes):
+        if self._is_first:
             self._tell(Action.CREATE_TOKEN_UNLOCK, _PTK, amounts.amount, "unlocks")
-        elif self._second >= LEAVES.get(number, self._second + 1) and not amounts.reclaimed:
+        elif number == people.RECLAIMED and not amounts.reclaimed:
             listed[number] = replace(listed[number], reclaimed_at=now)
             self._tell(Action.RECLAIM_TOKEN_UNLOCK, _PTK, amounts.locked, "unlocks")
         elif amounts.claimable:
             listed[number] = replace(listed[number], claimed=amounts.claimed + amounts.claimable, last_claimed_at=now)
-            self._settle((Action.CLAIM_TOKEN_UNLOCK,), _PTK, amounts.claimable, "unlocks")
+            self._settle(Action.CLAIM_TOKEN_UNLOCK, _PTK, amounts.claimable, "unlocks")
+
+    def _liquidate(self, index: int, account: Standing) -> bool:
+        """Repay debt, and take collateral of the same value and the discount, until health is at its target.
+
+        The discount grows as health falls. Nobody liquidates where that would lower the account's health. Liquidators
+        want no receipt tokens.
+        """
+        owed, health, secured = sum(account.debts.values()), account.health, account.secured
+        debt_id = max(account.debts, key=lambda asset_id: account.debts[asset_id])
+        taken_id = max(LISTINGS, key=lambda asset_id: account.collaterals.get(asset_id, 0))
+        debt, collateral, rules = account.debts[debt_id], account.collaterals.get(taken_id, 0), COLLATERALS[taken_id]
+        least, most = (int(discount * UNIT) for discount in (rules.min_discount, rules.max_discount))
+        factor = UNIT + least + (most - least) * min(UNIT - health, _WIDTH) // _WIDTH
+        lost = _LTVS[taken_id][1] * factor // 100
+        if min(owed, collateral) < _WORTHWHILE or lost * owed >= secured * UNIT:
+            return False
+        value = min((_TARGET * owed - secured * UNIT) // (_TARGET - lost), debt, collateral * UNIT // factor)
+        key, pool = Key("debt", index, debt_id), self._pool(debt_id)
+        repaid = min(self._bought(debt_id, value), pool.owed(self._mine[key]))
+        taken = self._bought(taken_id, self._worth(debt_id, repaid) * factor // UNIT)
+        self._put(pool.borrowed(-repaid), key)
+        self._mine[Key("collateral", index, taken_id)] -= taken
+        self._tell(Action.LIQUIDATE, debt_id, repaid, account_index=index, leg=Leg.DEBT)
+        self._tell(Action.LIQUIDATE, taken_id, taken, account_index=index, leg=Leg.COLLATERAL)
+        return True
+
+    def _standing(self, index: int) -> Standing:
+        """An account at the prices of this second."""
+        collaterals: dict[str, int] = {}
+        debts: dict[str, int] = {}
+        staked = 0
+        for (of, account, asset_id), amount in self._mine.items():
+            if account == index and of == "collateral":
+                collaterals[asset_id] = self._worth(asset_id, amount)
+            elif account == index and of == "debt":
+                pool = self._pool(asset_id)
+                debts[asset_id] = self._worth(asset_id, amount * pool.balance // pool.shares)
+            elif account == index and of == "stake":
+                staked += int(self._worth(_PTK, amount) * POOLS[int(asset_id)].health_weight)
+        allowed, secured = (sum(n * _LTVS[one][i] // 100 for one, n in collaterals.items()) for i in (0, 1))
+        owed, required = sum(debts.values()), sum(collaterals.values()) * _STAKED // UNIT
+        boost = _BOOST * min(staked, required) // required if required else 0
+        health = secured * UNIT // owed + boost if owed else 10 * UNIT
+        return Standing(collaterals, debts, max(allowed - owed, 0), secured, health)
 
     def _tell(self, action: Action, asset_id: str, amount: int | None, to: str = "markets", **fields: Any) -> None:
         address, at = user_address(self._user), instant(self._second)
         self._told.append(Event("", action, asset_id, address, at, amount, contract=_CONTRACTS[to], **fields))
 
-    def _settle(self, actions: Sequence[Action], asset_id: str, amount: int, *to: str, **fields: Any) -> None:
-        """Receive an amount, or pay it, if negative, and tell it as the one action or the other."""
+    def _settle(self, action: Action, asset_id: str, amount: int, *to: str, **fields: Any) -> None:
+        """Receive an amount, or pay it, if negative, and tell it."""
         if amount:
             self._receive(asset_id, amount)
-            self._tell(actions[amount < 0], asset_id, abs(amount), *to, **fields)
-
-    @property
-    def _amounts(self) -> Amounts:
-        return self._state.users[self._user]
-
-    def _amount(self, key: Key) -> int:
-        return self._amounts.get(key, 0)
-
-    def _add(self, key: Key, change: int) -> None:
-        self._state.set(self._user, key, self._amount(key) + change)
+            self._tell(action, asset_id, abs(amount), *to, **fields)
 
     def _receive(self, asset_id: str, amount: int) -> None:
-        """Or pay, if negative: up to two thirds of the wallet. The rest comes over a bridge, which is no event."""
+        """Or pay, if negative: up to half of the wallet. The rest comes over a bridge, which is no event."""
         key = Key("wallet", 0, asset_id)
-        self._add(key, max(amount, -(self._amount(key) * 2 // 3)))
+        self._mine[key] += max(amount, -(self._mine[key] // 2))
 
     def _pool(self, asset_id: str) -> Pool:
         return self._state.pools[asset_id].at(self._second)
@@ -281,81 +236,57 @@ class Turn:
         """A changed pool. The user has its new receipts or shares, or had those that are gone."""
         before, self._state.pools[pool.asset_id] = self._state.pools[pool.asset_id], pool
         if key:
-            self._add(key, pool.shares - before.shares + pool.receipts - before.receipts)
+            self._mine[key] += pool.shares - before.shares + pool.receipts - before.receipts
 
     def _change(self, now: int, wanted: int) -> int:
-        """Mostly up to a third more or less than what is wanted, but not for less than a tenth."""
+        """Up to a third more or less than what is wanted, but not for less than a tenth."""
         change = wanted * self._draws.between(667, 1_333) // 1_000 - now
-        return change if not now or (abs(change) * 10 > wanted and self._draws.chance(70)) else 0
+        return change if abs(change) * 10 > wanted else 0
 
-    def _price(self, asset_id: str, second: int) -> int:
-        """The oracle's price at a second; that of a receipt token follows from what it redeems now (rule 4.6)."""
-        if asset_id not in ORIGINS:
-            return usd_price(self._seed, asset_id, second)
-        pool = self._pool(ORIGINS[asset_id])
-        usd: int = usd_price(self._seed, pool.asset_id, second)
-        return usd * pool.principal // pool.receipts if pool.receipts else usd
+    def _price(self, asset_id: str) -> int:
+        """The oracle's price; that of a receipt token follows from what it redeems now (rule 4.6)."""
+        usd: int = usd_price(self._seed, ORIGINS.get(asset_id, asset_id), self._second)
+        return self._pool(ORIGINS[asset_id]).redeemed(usd) or usd if asset_id in ORIGINS else usd
 
-    def _worth(self, asset_id: str, amount: int, second: int) -> int:
-        return amount * self._price(asset_id, second) // UNITS[asset_id]
+    def _worth(self, asset_id: str, amount: int) -> int:
+        return amount * self._price(asset_id) // UNITS[asset_id]
 
-    def _bought(self, asset_id: str, value: int, second: int | None = None) -> int:
-        return value * UNITS[asset_id] // self._price(asset_id, second or self._second)
-
-    def _sized(self, asset_id: str, usd: int) -> int:
-        return self._bought(asset_id, usd * UNIT, self._earlier)
-
-    def _standing(self, index: int, second: int) -> Standing:
-        """An account of the user, at the prices of a second."""
-        collaterals: dict[str, int] = {}
-        debts: dict[str, int] = {}
-        allowed = secured = 0
-        for (of, account, asset_id), amount in self._amounts.items():
-            if account == index and of == "collateral":
-                value = collaterals[asset_id] = self._worth(asset_id, amount, second)
-                allowable, liquidation = _LTVS[asset_id]
-                allowed += value * allowable // 100
-                secured += value * liquidation // 100
-            elif account == index and of == "debt":
-                pool = self._pool(asset_id) if second == self._second else self._state.pools[asset_id]
-                debts[asset_id] = self._worth(asset_id, amount * pool.balance // pool.shares, second)
-        return Standing(collaterals, debts, allowed, secured, sum(debts.values()))
+    def _bought(self, asset_id: str, value: int) -> int:
+        return value * UNITS[asset_id] // self._price(asset_id)
 
 
 class Ledger:
-    """Goes on from checkpoints: the states at the starts of days, and those of the last requests."""
+    """Keeps the states at the starts of days, each made from the one before when it is first asked for."""
 
     def __init__(self, seed: str) -> None:
-        self._seed = seed
-        self._kept = {0: State.first(seed)}
-        self._lock = threading.RLock()
+        agenda = [(LAUNCH + user * 6 * HOUR, user, 0) for user in range(people.USERS)]
+        pools = {asset_id: Pool(asset_id) for asset_id in LENT}
+        self._seed, self._lock = seed, threading.Lock()
+        self._days = [State([Amounts()] * people.USERS, pools, people.ARRANGEMENTS, agenda, Counter())]
 
     def at(self, second: int) -> State:
         """The state after all that happens up to a second."""
+        day = max(second - LAUNCH, 0) // DAY
         with self._lock:
-            begin = max(kept for kept in self._kept if kept <= max(second, 0))
-            state = self._kept[begin].copy()
-            deque(self._turns(state, begin, second), maxlen=0)
-            return state
+            while len(self._days) <= day:
+                self._days.append(self._after(self._days[-1], LAUNCH + len(self._days) * DAY - 1))
+        return self._after(self._days[day], second)
 
     def events(self, after: int, until: int) -> list[Event]:
         """The events of the seconds after `after` up to `until`, oldest first."""
-        with self._lock:
-            return [event for turn in self._turns(self.at(after), after, until) for event in turn.events()]
+        return [event for turn in self._turns(self.at(after), until) for event in turn.events()]
 
-    def _turns(self, state: State, second: int, until: int) -> Iterator[Turn]:
-        days = range(max(second, LAUNCH) // DAY * DAY + DAY, until, DAY)
-        for end in (*days, until):
-            while state.agenda[0].second <= end and state.second < end:
-                turn = Turn(self._seed, state, state.agenda[0])
-                heapreplace(state.agenda, turn.take())
-                yield turn
-            self._kept.setdefault(end, state.copy())
-            if len(self._kept) > _MAX_KEPT:
-                del self._kept[next(kept for kept in self._kept if kept % _STAYING)]
+    def _after(self, state: State, second: int) -> State:
+        state = state.copy()
+        deque(self._turns(state, second), maxlen=0)
+        return state
+
+    def _turns(self, state: State, until: int) -> Iterator[Turn]:
+        while state.agenda[0][0] <= until and state.second < until:
+            turn = Turn(self._seed, state)
+            turn.take()
+            yield turn
 
 
-@lru_cache(maxsize=4)
-def ledger(seed: str) -> Ledger:
-    """The ledger of a seed, which all sources of a process share."""
-    return Ledger(seed)
+# All sources of a process share the ledger of a seed.
+ledger = lru_cache(maxsize=4)(Ledger)

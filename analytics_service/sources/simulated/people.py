@@ -3,69 +3,39 @@
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from analytics_service.market.addresses import bech32_address
 from analytics_service.market.assets import AssetKind
-from analytics_service.market.instants import DAY, HOUR, instant
+from analytics_service.market.instants import DAY, instant
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
-from analytics_service.sources.simulated.terms import COLLATERALS, LAUNCH, LENT, TOKEN
-from analytics_service.sources.simulated.universe import ASSETS, ID_OF, LISTINGS, Draws
+from analytics_service.sources.simulated.terms import COLLATERALS, LAUNCH, LENT, TOKEN, UNITS
+from analytics_service.sources.simulated.universe import ASSETS, LISTINGS, ORIGINS, UNIT, Draws, usd_price
 
-USERS = 340
-_RICH = 0
-# They borrow once, all that they may, too little for liquidators to care, and do not look after it.
-_RECKLESS = range(12, 20)
+USERS = 100
 _PREFIX = "ptcl"
-# Symbols of what can be posted, and of what can be lent and borrowed.
-_POSTED = [asset.symbol for asset in ASSETS if asset.id in COLLATERALS and COLLATERALS[asset.id].enabled]
-_LENT = [asset.symbol for asset in ASSETS if asset.id in LENT]
-# Assets that the service does not know.
-_UNKNOWN = ("native;umystery", "token;0x" + sha256(b"unlisted").hexdigest()[:40])
-_TEAM, _ADVISOR, _INVESTOR = MemberClass
-# User, index and class; tokens; the days from launch on at which it begins, ends (a lump sum has none), and expires.
-_AGREED: tuple[tuple[int, int, MemberClass, int, int, int | None, int | None], ...] = (
-    (_RICH, 0, _TEAM, 20_000_000, 0, 1_460, 1_825),
-    (_RICH, 1, _TEAM, 500_000, 20, None, 730),
-    (3, 0, _TEAM, 15_000_000, 0, 1_460, None),
-    (5, 0, _ADVISOR, 3_000_000, 0, 730, None),
-    # Expires before all of it is unlocked.
-    (6, 0, _ADVISOR, 1_000_000, 5, 45, 40),
-    # Begins in 2035.
-    (7, 0, _ADVISOR, 750_000, 3_652, None, None),
-    (8, 0, _INVESTOR, 70_000_000, 0, 1_095, None),
-    (11, 0, _INVESTOR, 8_000_000, 10, None, None),
-)
-# The users who have them.
-MEMBERS = [user for user, *_ in _AGREED]
-# The second at which the member of an arrangement leaves: from then on the rest is reclaimed.
-LEAVES = {2: LAUNCH + 31 * DAY}
+# What an amount of a user is. A debt is in shares. A stake has its pool in place of an asset; beside it is what a unit
+# of weight had earned when it last changed. An unbonding amount has the second of its end in place of an account.
+# Rewards are unclaimed, then claimable, then claimed.
+Of = Literal["wallet", "collateral", "debt", "stake", "earned", "unbonding", "unclaimed", "claimable", "claimed"]
+
+
+class Key(NamedTuple):
+    """What one of a user's amounts is, in which account and asset."""
+
+    of: Of
+    account: int = 0
+    asset_id: str = ""
 
 
 class Wish(NamedTuple):
-    """What a user does at each visit: `act` names a method of `Turn`, and `account` one of the accounts.
-
-    `size` is in USD, percent of what may be borrowed for a debt, and tokens for a stake, whose `asset_id` is the number
-    of its pool.
-    """
+    """What a user does in a turn: `act` names a method of `Turn`. `size` is how much it wants there to be of `key`, in
+    denom units, a third more or less; of receipt tokens, what they redeem."""
 
     act: str
-    account: int = 0
-    asset_id: str = ""
+    key: Key = Key("wallet")
     size: int = 0
-
-
-class Profile(NamedTuple):
-    """When a user joins (a unix second), and how many seconds lie between visits.
-
-    `savings` are those brought along: USD by asset id, or denom units of assets that the service does not know.
-    """
-
-    joined: int
-    period: int
-    savings: list[tuple[str, int]]
-    wishes: list[Wish]
 
 
 def contract_address(name: str) -> str:
@@ -80,94 +50,79 @@ def user_address(number: int) -> str:
     return f"0x{digest.hex()}" if number % 8 == 7 else bech32_address(_PREFIX, digest)
 
 
-@lru_cache(maxsize=4_000)
-def profile(seed: str, number: int) -> Profile:
-    """The properties of a user. All have joined within a month."""
-    draws = Draws(f"{seed}|user|{number}")
-    joined, period = LAUNCH + HOUR + draws.below(29 * DAY), draws.between(30 * DAY, 250 * DAY)
-    savings = [(asset_id, draws.sized(5, 10)) for asset_id in draws.sample(LISTINGS, draws.between(1, 4))]
-    savings += [(asset_id, 123_456_789) for asset_id in _UNKNOWN if draws.chance(10) or number == _RICH]
-    wishes = [Wish("unlock", index) for index, user in enumerate(MEMBERS) if user == number]
-    if number == _RICH:
-        joined, period = LAUNCH, 10 * DAY
-        wishes += _rich_wishes()
-    elif number in _RECKLESS:
-        period, posted = 36_500 * DAY, draws.sample(("PTK", "ORB", "HEL", "TIDE"), 1)
-        wishes += _account(0, draws.between(300, 700), posted, 150, draws.sample(_LENT, 1))
-    else:
-        period = 25 * DAY if wishes else period
-        wishes += _wishes(draws)
-    wishes.append(Wish("flash_loan" if number % 2 else "send"))
-    return Profile(joined, period, savings, [Wish("claim"), *wishes])
-
-
-def _wishes(draws: Draws) -> Iterator[Wish]:
-    """Deposits, accounts and stakes: what must be there first comes first."""
-    lent, accounts = draws.sample(_LENT, draws.between(0, 3)), draws.pick((0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 4))
-    for symbol in lent:
-        yield Wish("lend", 0, ID_OF[symbol], draws.sized(1_500, 8))
-    posted = [symbol for symbol in _POSTED if symbol[0] != "r" or symbol[1:] in lent]
-    for index in range(accounts):
-        collaterals, usd = draws.sample(posted, draws.between(1, 3)), draws.sized(1_000, 9)
-        debts = draws.sample(_LENT, draws.pick((0, 1, 1, 2, 2)))
-        yield from _account(index, usd, collaterals, draws.between(35, 75), debts)
-    for pool in draws.sample("0123", draws.pick((0, 0, 0, 1, 2, 3))):
-        yield Wish("stake", draws.below(accounts or 1), pool, draws.sized(1_000, 10))
-
-
-def _account(index: int, usd: int, collaterals: list[str], percent: int, debts: list[str]) -> Iterator[Wish]:
-    """Collaterals worth the same, and debts of the same part of what may be borrowed."""
-    for symbol in collaterals:
-        yield Wish("collateral", index, ID_OF[symbol], usd // len(collaterals))
-    for symbol in debts:
-        yield Wish("debt", index, ID_OF[symbol], percent // len(debts))
-
-
-def _rich_wishes() -> Iterator[Wish]:
-    """Items of every kind, and a debt in every asset."""
-    yield Wish("war_chest")
-    for symbol, usd in (("ETH", 300_000), ("USDT", 30_000), ("HEL", 15_000)):
-        yield Wish("lend", 0, ID_OF[symbol], usd)
-    yield from _account(0, 600_000, ["HEL", "ETH", "stHEL", "rETH"], 54, ["USDT", "USDC", "HUSD"])
-    yield from _account(1, 400_000, ["BTC", "stETH", "rHEL"], 51, ["HEL", "ORB", "ETH"])
-    yield from _account(2, 300_000, ["USDC", "PTK"], 45, ["BTC", "TIDE", "QRY"])
-    yield from _account(3, 50_000, ["ORB"], 0, [])
-    for pool, index, tokens in (("0", 0, 40_000), ("1", 0, 25_000), ("2", 1, 60_000), ("3", 0, 80_000)):
-        yield Wish("stake", index, pool, tokens)
-
-
-# Owes, lends, stakes and waits for unlocks: no part of the position is empty.
-RICH_ADDRESS = user_address(_RICH)
+# It has one of everything: no part of its position is empty.
+RICH_ADDRESS = user_address(0)
 # Has no position.
 EMPTY_ADDRESS = bech32_address(_PREFIX, sha256(b"nobody").digest()[:20])
 
 
-# As they begin.
-ARRANGEMENTS = [
-    Arrangement(
-        address=user_address(user),
-        index=index,
-        member_class=member_class,
-        kind=ScheduleKind.LUMP_SUM if ends is None else ScheduleKind.LINEAR,
-        amount=tokens * TOKEN,
-        claimed=0,
-        begins_at=instant(LAUNCH + begins * DAY),
-        ends_at=None if ends is None else instant(LAUNCH + ends * DAY),
-        expires_at=None if expires is None else instant(LAUNCH + expires * DAY),
-        last_claimed_at=None,
-        admin=contract_address("unlock admin"),
-        reclaimed_at=None,
-        staked=0,
-        held=0,
-    )
-    for user, index, member_class, tokens, begins, ends, expires in _AGREED
-]
+@lru_cache(maxsize=4_000)
+def profile(seed: str, number: int) -> tuple[int, dict[Key, int], list[Wish]]:
+    """The seconds between a user's turns, the amounts that it brings along, and its wishes, which take turns. The first
+    turn of each comes within minutes. Those who wait for unlocks look after them often."""
+    draws, address = Draws(f"{seed}|user|{number}"), user_address(number)
+    savings = {asset_id: _units(seed, asset_id, draws.sized(5, 10)) for asset_id in draws.sample(LISTINGS, 2)}
+    savings |= {"native;umystery": 123_456_789} if address == RICH_ADDRESS else {}
+    unlocks = [Wish("unlock", Key("wallet", n)) for n, one in enumerate(ARRANGEMENTS) if one.address == address]
+    pools = draws.sample("0123", 4 if unlocks else draws.pick((0, 0, 1, 2)))
+    stakes = [Wish("stake", Key("stake", 0, pool), draws.sized(1_000, 10) * TOKEN) for pool in pools]
+    plan, last = _plan(seed, draws, is_rich=address == RICH_ADDRESS), Wish("flash_loan" if number % 2 else "send")
+    pace = DAY if unlocks else draws.between(12 * DAY, 36 * DAY)
+    amounts = {Key("wallet", 0, asset_id): units for asset_id, units in savings.items()}
+    return pace, amounts, [Wish("claim"), *unlocks, *plan, *stakes, last]
 
-# A contract that swaps every denom for every other denom, and one that swaps only against two of them.
+
+def _plan(seed: str, draws: Draws, *, is_rich: bool) -> Iterator[Wish]:
+    """What must be there first comes first. The collaterals of an account are worth the same, and so are its debts."""
+    if is_rich:
+        yield Wish("war_chest")
+    receipts, usd = draws.sample(ORIGINS, len(ORIGINS) if is_rich else draws.below(4)), 100_000
+    for receipt in receipts:
+        yield Wish("lend", Key("wallet", 0, receipt), _units(seed, receipt, draws.sized(1_000, 8)))
+    posted = [one for one, rules in COLLATERALS.items() if rules.enabled and (one not in ORIGINS or one in receipts)]
+    for index in range(4 if is_rich else draws.pick((0, 1, 1, 1, 2, 3))):
+        collaterals, debts = (list(assets)[3 * index : 3 * index + 3] for assets in (posted, LENT))
+        if not is_rich:
+            usd, collaterals = draws.sized(200, 10), draws.sample(posted, draws.between(1, 3))
+            debts = draws.sample(LENT, draws.pick((0, 1, 1, 2)))
+        for asset_id in collaterals:
+            yield Wish("account", Key("collateral", index, asset_id), _units(seed, asset_id, usd))
+        for asset_id in debts:
+            yield Wish("account", Key("debt", index, asset_id), _units(seed, asset_id, usd * 2 // 3))
+
+
+def _units(seed: str, asset_id: str, usd: int) -> int:
+    """The denom units that an amount of USD buys at launch."""
+    return usd * UNIT * UNITS[asset_id] // usd_price(seed, ORIGINS.get(asset_id, asset_id), LAUNCH)
+
+
+def _arrangement(user: int, index: int, member_class: MemberClass, tokens: int, *days: int | None) -> Arrangement:
+    """As it begins. Days from launch: those at which it begins, ends (a lump sum has none), and expires."""
+    begins, ends, expires = (None if day is None else instant(LAUNCH + day * DAY) for day in days)
+    kind = ScheduleKind.LINEAR if ends else ScheduleKind.LUMP_SUM
+    terms = (kind, tokens * TOKEN, 0, begins or instant(LAUNCH), ends, expires)
+    return Arrangement(
+        user_address(user), index, member_class, *terms, None, contract_address("unlock admin"), None, 0, 0
+    )
+
+
+ARRANGEMENTS = [
+    _arrangement(0, 0, MemberClass.TEAM, 20_000_000, 0, 1_460, 1_825),
+    _arrangement(0, 1, MemberClass.TEAM, 500_000, 20, None, 730),
+    _arrangement(3, 0, MemberClass.ADVISOR, 3_000_000, 0, 730, None),
+    # Expires before all of it is unlocked.
+    _arrangement(3, 1, MemberClass.ADVISOR, 1_000_000, 5, 45, 40),
+    # Begins in 2035.
+    _arrangement(3, 2, MemberClass.INVESTOR, 750_000, 3_652, None, None),
+    _arrangement(3, 3, MemberClass.INVESTOR, 70_000_000, 0, 1_095, None),
+]
+# The arrangement of which the rest is reclaimed, when its member looks after it for the second time.
+RECLAIMED = 2
+
+# A contract that swaps every denom for every other denom, and one that swaps only for one of them.
 SWAP_CONTRACT = contract_address("swap")
-_DENOMS = tuple(asset.symbol_denom for asset in ASSETS if asset.kind is not AssetKind.RECEIPT)
-_PAIRS = {source: _DENOMS if source in ("uusdt", "ahel") else ("uusdt", "ahel") for source in _DENOMS}
+_DENOMS = [asset.symbol_denom for asset in ASSETS if asset.kind is not AssetKind.RECEIPT]
 SWAPS = [
-    SwapContract(address, {source: tuple(one for one in targets if one != source) for source, targets in pairs.items()})
-    for address, pairs in ((SWAP_CONTRACT, dict.fromkeys(_DENOMS, _DENOMS)), ("0x" + "5a" * 20, _PAIRS))
+    SwapContract(SWAP_CONTRACT, {source: tuple(one for one in _DENOMS if one != source) for source in _DENOMS}),
+    SwapContract("0x" + "5a" * 20, {source: ("uusdt",) for source in _DENOMS if source != "uusdt"}),
 ]

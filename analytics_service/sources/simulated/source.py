@@ -15,7 +15,8 @@ from analytics_service.market.unlocks import unlock_amounts
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated import people, terms, universe
 from analytics_service.sources.simulated.ledger import ledger
-from analytics_service.sources.simulated.state import Key, State, fraction
+from analytics_service.sources.simulated.people import Key
+from analytics_service.sources.simulated.state import State, fraction
 
 
 class SimulatedSource(Source):
@@ -76,26 +77,23 @@ class SimulatedSource(Source):
             emission_rate=terms.EMISSION_RATE,
             tokens_per_weight=1_000_000,
             total_issued=terms.issued(second),
-            total_claimed=terms.ISSUED_AT_LAUNCH + state.rewards.claimed,
+            total_claimed=terms.ISSUED_AT_LAUNCH + state.sums("claimed").total(),
             total_locked=bonded.total()
             + state.sums("unbonding").total()
             + sum(amounts.claimable + amounts.locked for amounts in kept),
             total_supply=terms.TOTAL_SUPPLY,
             rewards_last_distributed=instant(second),
-            stake_acc=fraction(state.rewards.at(second).earned),
+            stake_acc=fraction(state.rewards_at(second)),
             pools=tuple(replace(pool, total_bonded=bonded[str(pool.index)]) for pool in terms.POOLS),
         )
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """Every arrangement; the same agreements for every seed."""
-        state, _ = self._state(at)
-        result = []
-        for user, arrangement in zip(people.MEMBERS, state.arrangements, strict=True):
-            member = state.users[user]
-            staked = sum(amount for key, amount in member.items() if key.of == "stake")
-            held = member.get(Key("wallet", 0, terms.CONFIG.ptoken), 0)
-            result.append(replace(arrangement, staked=staked, held=held))
-        return result
+        (state, _), held = self._state(at), Key("wallet", 0, terms.CONFIG.ptoken)
+        members = {people.user_address(user): amounts for user, amounts in enumerate(state.users)}
+        staked = {address: sum(n for key, n in one.items() if key.of == "stake") for address, one in members.items()}
+        listed = state.arrangements
+        return [replace(one, staked=staked[one.address], held=members[one.address][held]) for one in listed]
 
     def positions(self, at: datetime) -> Iterable[Position]:
         """The positions of all users who have joined."""

@@ -1,18 +1,25 @@
 """The state of the simulated protocol at an instant."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from analytics_service.market.instants import DAY, instant
 from analytics_service.market.markets import DebtMarket, LendMarket
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement
 from analytics_service.market.rates import SECONDS_PER_YEAR
-from analytics_service.sources.simulated.people import ARRANGEMENTS, USERS, profile, user_address
-from analytics_service.sources.simulated.terms import LAUNCH, LENT, issued
+from analytics_service.sources.simulated.people import Key, Of, user_address
+from analytics_service.sources.simulated.terms import CURVES, LAUNCH, LENT, POOLS, issued
 from analytics_service.sources.simulated.universe import ORIGINS, UNIT
+
+# Stakes in these pools move to the next by themselves, ten years after launch.
+CASCADING = "12"
+_MOVES_AT = instant(LAUNCH + 3_650 * DAY)
+# The part of the interest that lenders get, and the highest utilization, in `UNIT`.
+_KEPT = {asset_id: UNIT - int(config.interest_fee * UNIT) for asset_id, config in LENT.items()}
+_LIMITS = {asset_id: int(config.borrow_halt_utilization * UNIT) for asset_id, config in LENT.items()}
 
 
 class Pool(NamedTuple):
@@ -39,27 +46,20 @@ class Pool(NamedTuple):
     @property
     def apr(self) -> int:
         """The rate that borrowers pay, in `UNIT`."""
-        curve, used = LENT[self.asset_id], self.used
-        below, above = min(used, curve.kink), max(used - curve.kink, 0)
-        return curve.base + curve.slope * below // curve.kink + curve.steep * above // (UNIT - curve.kink)
+        base, slope, steep, kink = CURVES[self.asset_id]
+        below, above = min(self.used, kink), max(self.used - kink, 0)
+        return base + slope * below // kink + steep * above // (UNIT - kink)
 
     @property
     def lendable(self) -> int:
-        """What can be borrowed before utilization reaches its limit."""
-        return max(LENT[self.asset_id].limit * self.principal // UNIT - self.balance, 0)
-
-    @property
-    def redeemable(self) -> int:
-        """What lenders can take before utilization reaches the same limit."""
-        return max(self.principal - self.balance * UNIT // LENT[self.asset_id].limit, 0)
+        """What can be borrowed, or redeemed, before utilization reaches its limit."""
+        return max(_LIMITS[self.asset_id] * self.principal // UNIT - self.balance, 0)
 
     def at(self, second: int) -> "Pool":
         """The pool at a later second, with the interest since. A fee of it is kept from lenders."""
         seconds, used = second - self.since, self.used
-        if not seconds:
-            return self
         interest = self.balance * self.apr * seconds // (UNIT * SECONDS_PER_YEAR)
-        earned = interest * LENT[self.asset_id].kept // UNIT
+        earned = interest * _KEPT[self.asset_id] // UNIT
         principal, balance = self.principal + earned, self.balance + interest
         reserves, accumulated = self.reserves + interest - earned, self.utilization_seconds + used * seconds
         return Pool(self.asset_id, second, principal, self.receipts, balance, self.shares, reserves, accumulated)
@@ -74,33 +74,21 @@ class Pool(NamedTuple):
         shares = -(-amount * self.shares // self.balance) if self.shares else amount
         return self._replace(balance=self.balance + amount, shares=self.shares + shares)
 
+    def redeemed(self, receipts: int) -> int:
+        """What lenders get for receipts."""
+        return receipts * self.principal // self.receipts if self.receipts else 0
+
     def owed(self, shares: int) -> int:
         """What must be returned for shares."""
         return -(-shares * self.balance // self.shares) if self.shares else 0
 
     def markets(self, second: int) -> tuple[LendMarket, DebtMarket]:
         """What is shown at a second: the rates in force, and the interest so far."""
-        now, rules = self.at(second), LENT[self.asset_id]
-        lend_apr, apr, accumulated = map(
-            fraction, (self.apr * self.used * rules.kept // UNIT**2, self.apr, now.utilization_seconds)
-        )
-        debt = DebtMarket(rules.config, apr, now.balance, now.shares, instant(second), accumulated)
+        now = self.at(second)
+        lend_apr, apr = fraction(self.apr * self.used * _KEPT[self.asset_id] // UNIT**2), fraction(self.apr)
+        accumulated = fraction(now.utilization_seconds)
+        debt = DebtMarket(LENT[self.asset_id], apr, now.balance, now.shares, instant(second), accumulated)
         return LendMarket(lend_apr, now.principal, now.receipts), debt
-
-
-class Rewards(NamedTuple):
-    """What a unit of staked weight has earned by a second, in `UNIT`. Stakes share all that is emitted."""
-
-    since: int = LAUNCH
-    earned: int = 0
-    weight: int = 0
-    claimed: int = 0
-
-    def at(self, second: int) -> "Rewards":
-        """At a later second, with the same stakes."""
-        emitted = issued(second) - issued(self.since)
-        share = emitted * UNIT // self.weight if self.weight else 0
-        return self._replace(since=second, earned=self.earned + share)
 
 
 def fraction(units: int) -> Decimal:
@@ -108,104 +96,82 @@ def fraction(units: int) -> Decimal:
     return Decimal(units).scaleb(-18)
 
 
-# What an amount of a user is. A debt is in shares. A stake has its pool in place of an asset; beside it are what a unit
-# of weight had earned when it last changed, and the second of its cascade. An unbonding amount has the second of its
-# end in place of an account. Rewards are unclaimed, then claimable.
-Of = Literal["wallet", "collateral", "debt", "stake", "earned", "cascade", "unbonding", "unclaimed", "claimable"]
+class Amounts(dict[Key, int]):
+    """What a user has. What it lacks is 0."""
 
-
-class Key(NamedTuple):
-    """What one of a user's amounts is, in which account and asset."""
-
-    of: Of
-    account: int = 0
-    asset_id: str = ""
-
-
-Amounts = dict[Key, int]
-
-
-class Due(NamedTuple):
-    """The next turn of an actor, after so many others. `act` names a method of `Turn`."""
-
-    second: int
-    act: str
-    number: int = 0
-    step: int = 0
+    def __missing__(self, _: Key) -> int:
+        return 0
 
 
 @dataclass(slots=True)
 class State:
-    """The amounts of each user, the pools, and a heap of what is due next. Copies share what has not changed.
+    """The amounts of each user, the pools, and a heap of the second, the user and the number of each user's next turn.
 
-    `totals` are sums of amounts by kind and asset. `second` is that of the last transaction: no other has the same.
+    `totals` are sums of amounts by kind and asset. A unit of staked weight had earned `rewards`, in `UNIT`, at the
+    second `rewarded`. `second` is that of the last transaction: no other has the same.
     """
 
     users: list[Amounts]
     pools: dict[str, Pool]
-    rewards: Rewards
     arrangements: list[Arrangement]
-    agenda: list[Due]
+    agenda: list[tuple[int, int, int]]
     totals: Counter[tuple[Of, str]]
+    rewards: int = 0
+    rewarded: int = LAUNCH
     second: int = LAUNCH - 1
 
-    @classmethod
-    def first(cls, seed: str) -> "State":
-        """Before the first transaction."""
-        joined = [(profile(seed, number).joined, number) for number in range(USERS)]
-        agenda = [Due(second, "visit", number) for second, number in joined]
-        agenda += [Due(second + DAY, "watch", number) for second, number in joined]
-        pools = {asset_id: Pool(asset_id) for asset_id in LENT}
-        return cls([{} for _ in joined], pools, Rewards(), ARRANGEMENTS, sorted(agenda), Counter())
-
     def copy(self) -> "State":
-        """A state that can be changed without changing this one."""
-        lists = self.users.copy(), self.pools.copy(), self.rewards, self.arrangements.copy(), self.agenda.copy()
-        return State(*lists, self.totals.copy(), self.second)
+        """A state that can be changed without changing this one. Both share what has not changed."""
+        lists = self.users.copy(), self.pools.copy(), self.arrangements.copy(), self.agenda.copy(), self.totals.copy()
+        return State(*lists, self.rewards, self.rewarded, self.second)
 
-    def set(self, user: int, key: Key, amount: int) -> None:
-        """Change an amount of a user; 0 removes it."""
-        before = self.users[user]
-        amounts = self.users[user] = {**before, key: amount}
-        if not amount:
-            del amounts[key]
-        self.totals[key.of, key.asset_id] += amount - before.get(key, 0)
+    def put(self, user: int, amounts: Amounts) -> None:
+        """Replace the amounts of a user. Those of 0 are left out."""
+        before, self.users[user] = self.users[user], Amounts({key: n for key, n in amounts.items() if n})
+        for key, amount in amounts.items():
+            if amount != before[key]:
+                self.totals[key.of, key.asset_id] += amount - before[key]
 
     def sums(self, of: Of) -> Counter[str]:
         """The sums of all users by asset id, or by pool."""
         return Counter({asset_id: amount for (kind, asset_id), amount in self.totals.items() if kind == of})
 
+    def rewards_at(self, second: int) -> int:
+        """What a unit of staked weight has earned by a second, in `UNIT`. Stakes share all that is emitted."""
+        weight = sum(int(pool.reward_weight * self.totals["stake", str(pool.index)]) for pool in POOLS)
+        emitted = issued(second) - issued(self.rewarded)
+        return self.rewards + (emitted * UNIT // weight if weight else 0)
+
     def position(self, user: int, second: int) -> Position:
         """What is shown of a user at a second."""
         amounts = self.users[user]
-        accounts: dict[int, tuple[list[Holding], list[Holding]]] = {}
-        lends: dict[str, list[int]] = {}
-        wallet, stakes, unbondings, free = [], [], [], 0
-        for (of, index, asset_id), amount in sorted(amounts.items()):
-            if of in ("collateral", "debt"):
-                accounts.setdefault(index, ([], []))[of == "debt"].append(Holding(asset_id, amount))
-            elif of == "wallet":
-                wallet.append(Balance(asset_id, amount))
-            elif of == "unbonding" and index > second:
-                unbondings.append(Unbonding(amount, instant(index)))
-            elif of == "unbonding":
-                free += amount
+        items = [(*key, amount) for key, amount in sorted(amounts.items())]
+
+        def holdings(side: Of, account: int) -> tuple[Holding, ...]:
+            return tuple(Holding(one, shares) for of, index, one, shares in items if (of, index) == (side, account))
+
+        lent: defaultdict[str, Counter[Of]] = defaultdict(Counter)
+        stakes, unbondings = [], []
+        for of, index, asset_id, amount in items:
+            if asset_id in ORIGINS:
+                lent[ORIGINS[asset_id]][of] += amount
             elif of == "stake":
-                moves, earned = amounts.get(Key("cascade", index, asset_id)), Key("earned", index, asset_id)
-                moves_at = instant(moves) if moves else None
-                stakes.append(
-                    Stake(int(asset_id), index, amount, bool(moves), moves_at, fraction(amounts.get(earned, 0)))
-                )
-            if of in ("collateral", "wallet") and asset_id in ORIGINS:
-                lends.setdefault(ORIGINS[asset_id], [0, 0])[of == "collateral"] += amount
+                moves_at = _MOVES_AT if asset_id in CASCADING else None
+                earned = fraction(amounts[Key("earned", index, asset_id)])
+                stakes.append(Stake(int(asset_id), index, amount, bool(moves_at), moves_at, earned))
+            elif of == "unbonding":
+                unbondings.append(Unbonding(amount, instant(index)))
         return Position(
             user_address(user),
-            tuple(Account(index, *map(tuple, sides)) for index, sides in sorted(accounts.items())),
-            tuple(LendPosition(asset_id, *parts) for asset_id, parts in sorted(lends.items())),
-            tuple(wallet),
+            tuple(
+                Account(index, holdings("collateral", index), holdings("debt", index))
+                for index in sorted({index for of, index, *_ in items if of in ("collateral", "debt")})
+            ),
+            tuple(LendPosition(one, sides["wallet"], sides["collateral"]) for one, sides in sorted(lent.items())),
+            tuple(Balance(asset_id, amount) for of, _, asset_id, amount in items if of == "wallet"),
             tuple(stakes),
-            tuple(unbondings),
-            amounts.get(Key("unclaimed"), 0),
-            amounts.get(Key("claimable"), 0),
-            free,
+            tuple(one for one in unbondings if one.unlock_at > instant(second)),
+            amounts[Key("unclaimed")],
+            amounts[Key("claimable")],
+            sum(one.amount for one in unbondings if one.unlock_at <= instant(second)),
         )

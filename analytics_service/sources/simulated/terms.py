@@ -1,7 +1,6 @@
 """The rules of the simulated protocol: its markets, and its token. The same for every seed."""
 
 from decimal import Decimal
-from typing import NamedTuple
 
 from analytics_service.market.instants import DAY
 from analytics_service.market.markets import CollateralConfig, DebtConfig, GlobalConfig
@@ -11,23 +10,6 @@ from analytics_service.sources.simulated.universe import ASSETS, ID_OF, UNIT
 
 # 2025-01-01, unix seconds: the protocol opens.
 LAUNCH = 1_735_689_600
-
-
-class Lending(NamedTuple):
-    """How an asset is lent and borrowed. Numbers are in `UNIT`.
-
-    Borrow APR by utilization is `base`, plus `slope` up to the kink, plus `steep` from there to 1. Nobody borrows or
-    redeems beyond the `limit` of utilization. Lenders keep a part of the interest.
-    """
-
-    config: DebtConfig
-    base: int
-    slope: int
-    steep: int
-    kink: int
-    limit: int
-    kept: int
-
 
 # Symbol: allowable and liquidation LTV, cap in tokens, smallest and largest discount.
 _COLLATERALS: dict[str, tuple[str, str, int | None, str, str]] = {
@@ -46,43 +28,41 @@ _COLLATERALS: dict[str, tuple[str, str, int | None, str, str]] = {
 }
 # Receipt tokens that can be posted, on the terms of what was lent.
 _COLLATERALS |= {f"r{lent}": _COLLATERALS[lent] for lent in ("HEL", "ORB", "ETH", "BTC", "USDT", "USDC")}
-# Symbol: cap in tokens, halting utilization, interest fee; basis points of the curve.
-_DEBTS: dict[str, tuple[int | None, str, str, tuple[int, int, int, int]]] = {
-    "HEL": (21_000_000, "0.95", "0.2", (100, 700, 12_000, 7_500)),
-    "ORB": (39_000_000, "0.95", "0.2", (150, 900, 15_000, 7_500)),
-    "ETH": (None, "0.96", "0.15", (0, 350, 8_000, 8_500)),
-    "BTC": (None, "0.96", "0.15", (0, 300, 8_000, 8_500)),
-    "TIDE": (74_000_000, "0.95", "0.25", (200, 1_200, 20_000, 7_000)),
-    "QRY": (3_200_000_000, "0.95", "0.25", (300, 1_500, 20_000, 7_000)),
-    "USDT": (900_000_000, "0.97", "0.1", (0, 550, 6_000, 9_000)),
-    "USDC": (900_000_000, "0.97", "0.1", (0, 500, 6_000, 9_000)),
-    "HUSD": (80_000_000, "0.97", "0.15", (50, 600, 7_500, 8_500)),
+# Symbol: cap in tokens, percent of the utilization beyond which nobody borrows or redeems, and of the interest that
+# lenders do not get; basis points of the borrow APR without loans, of what is added up to the kink and from there to a
+# utilization of 1, and of the kink.
+_DEBTS: dict[str, tuple[int | None, int, int, tuple[int, int, int, int]]] = {
+    "HEL": (21_000_000, 95, 20, (100, 700, 12_000, 7_500)),
+    "ORB": (39_000_000, 95, 20, (150, 900, 15_000, 7_500)),
+    "ETH": (None, 96, 15, (0, 350, 8_000, 8_500)),
+    "BTC": (None, 96, 15, (0, 300, 8_000, 8_500)),
+    "TIDE": (74_000_000, 95, 25, (200, 1_200, 20_000, 7_000)),
+    "QRY": (3_200_000_000, 95, 25, (300, 1_500, 20_000, 7_000)),
+    "USDT": (900_000_000, 97, 10, (0, 550, 6_000, 9_000)),
+    "USDC": (900_000_000, 97, 10, (0, 500, 6_000, 9_000)),
+    "HUSD": (80_000_000, 97, 15, (50, 600, 7_500, 8_500)),
 }
 # What cannot be posted yet.
 _CLOSED = ("HUSD", "stORB", "rORB")
 UNITS: dict[str, int] = {asset.id: 10**asset.decimals_denom for asset in ASSETS}
 
 
-def _lending(symbol: str) -> Lending:
-    cap, limit, fee, points = _DEBTS[symbol]
-    config = DebtConfig(True, _amount(symbol, cap), Decimal(limit), Decimal(fee))
-    base, slope, steep, kink = (point * UNIT // 10_000 for point in points)
-    return Lending(config, base, slope, steep, kink, int(Decimal(limit) * UNIT), int((1 - Decimal(fee)) * UNIT))
-
-
-def _collateral(symbol: str) -> CollateralConfig:
-    allowable, ltv, cap, least, most = _COLLATERALS[symbol]
-    limit, is_open = _amount(symbol, cap), symbol not in _CLOSED
-    return CollateralConfig(is_open, Decimal(allowable), Decimal(ltv), limit, Decimal(least), Decimal(most))
-
-
-def _amount(symbol: str, tokens: int | None) -> int | None:
+def _cap(symbol: str, tokens: int | None) -> int | None:
     return None if tokens is None else tokens * UNITS[ID_OF[symbol]]
 
 
 # By asset id: what may be posted, and what may be lent and borrowed.
-COLLATERALS = {ID_OF[symbol]: _collateral(symbol) for symbol in _COLLATERALS}
-LENT = {ID_OF[symbol]: _lending(symbol) for symbol in _DEBTS}
+COLLATERALS = {
+    ID_OF[symbol]: CollateralConfig(
+        symbol not in _CLOSED, Decimal(allowable), Decimal(ltv), _cap(symbol, cap), Decimal(least), Decimal(most)
+    )
+    for symbol, (allowable, ltv, cap, least, most) in _COLLATERALS.items()
+}
+LENT = {
+    ID_OF[symbol]: DebtConfig(True, _cap(symbol, cap), Decimal(halting) / 100, Decimal(fee) / 100)
+    for symbol, (cap, halting, fee, _) in _DEBTS.items()
+}
+CURVES = {ID_OF[symbol]: [points * UNIT // 10_000 for points in curve] for symbol, (*_, curve) in _DEBTS.items()}
 
 CONFIG = GlobalConfig(
     time_window_nanos=300_000_000_000,

@@ -4,14 +4,13 @@ The assets are the same for every seed, so that their ids can be quoted. A price
 second, in whole numbers only, and moves like a market.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b, sha256
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
 from analytics_service.market.instants import DAY
 
 # The number 1 in fixed-point arithmetic.
@@ -20,9 +19,9 @@ UNIT = 10**18
 GENESIS = 1_704_067_200
 # Fractional bits of noise. Products of two such numbers are fast.
 _BITS = 30
-# Seconds between independent values of each octave of a price: 32 minutes, 2 hours, ... up to 364 days.
-_PERIODS = tuple(1_920 * 4**octave for octave in range(8))
-_Octave = tuple[int, int, int, Callable[[int], int]]
+# Seconds between independent values of each octave of a price: 364 days, 91 days, ... down to 32 minutes. In shorter
+# times a price moves less, by the root of the time: periods differ by a factor of 4, so swings halve.
+_PERIODS = tuple(1_920 * 4**octave for octave in reversed(range(8)))
 _Item = TypeVar("_Item")
 
 
@@ -46,10 +45,6 @@ class Draws:
         """A number from `low` to `high`, both included."""
         return low + self.below(high - low + 1)
 
-    def chance(self, percent: int) -> bool:
-        """True with a probability in percent."""
-        return self.below(100) < percent
-
     def sized(self, low: int, doublings: int) -> int:
         """A number from `low` up to `low` doubled several times. Each doubling is equally likely, so most are small."""
         size = low << self.below(doublings)
@@ -63,20 +58,6 @@ class Draws:
         """Several different items."""
         remaining = list(items)
         return [remaining.pop(self.below(len(remaining))) for _ in range(count)]
-
-
-class Listing(NamedTuple):
-    """An asset and the behaviour of its oracle price.
-
-    The price is `usd` times e to the power of: noise with the name `follows` and the amplitude `swing`, plus `growth`
-    for each year since 2024. The swing has `_BITS` fractional bits; the others are in `UNIT`.
-    """
-
-    asset: Asset
-    usd: int
-    swing: int
-    follows: str
-    growth: int = 0
 
 
 _NATIVE, _TOKEN = AssetGroup.NATIVE, AssetGroup.TOKEN
@@ -109,45 +90,42 @@ def _asset(symbol: str, row: _Row, kind: AssetKind = AssetKind.REGULAR, origin: 
     return Asset(group, key, name, symbol, denom, decimals, display, kind, origin)
 
 
-def _listings() -> tuple[dict[str, Listing], list[Asset]]:
-    """Every asset with an oracle price by id, and the tokens that lenders receive, which no oracle quotes."""
-    listed: dict[str, Listing] = {}
-    receipts = []
-    for symbol, (row, usd, points) in _REGULAR.items():
-        asset, (_, denom, name, decimals, display) = _asset(symbol, row), row
-        if symbol != "PTK":
-            lent = (_TOKEN, f"r{denom}", f"{name} Receipt", decimals, display)
-            receipts.append(_asset(f"r{symbol}", lent, AssetKind.RECEIPT, asset.id))
-            asset = replace(asset, receipt_asset=receipts[-1].id)
-        listed[symbol] = Listing(asset, int(Decimal(usd) * UNIT), (points << _BITS) // 10_000, asset.id)
-    for symbol, (row, origin, percent) in _STAKED.items():
-        asset = _asset(symbol, row, AssetKind.LIQUID_STAKING, listed[origin].asset.id)
-        listed[symbol] = listed[origin]._replace(asset=asset, growth=percent * UNIT // 100)
-    return {listing.asset.id: listing for listing in listed.values()}, receipts
-
-
-LISTINGS, _RECEIPTS = _listings()
-ASSETS = (*(listing.asset for listing in LISTINGS.values()), *_RECEIPTS)
+_PLAIN = {symbol: _asset(symbol, row) for symbol, (row, *_) in _REGULAR.items()}
+# No oracle quotes these tokens, which lenders receive. The protocol token is not lent.
+_RECEIPTS = [
+    _asset(f"r{symbol}", (_TOKEN, f"r{denom}", f"{name} Receipt", places, shown), AssetKind.RECEIPT, _PLAIN[symbol].id)
+    for symbol, ((_, denom, name, places, shown), *_) in _REGULAR.items()
+    if symbol != "PTK"
+]
+_LIQUID = [
+    _asset(symbol, row, AssetKind.LIQUID_STAKING, _PLAIN[origin].id) for symbol, (row, origin, _) in _STAKED.items()
+]
+ASSETS = tuple(linked({asset.id: asset for asset in (*_PLAIN.values(), *_LIQUID, *_RECEIPTS)}).values())
 ID_OF = {asset.symbol: asset.id for asset in ASSETS}
 # The assets of receipt tokens.
-ORIGINS = {asset.id: asset.origin_asset for asset in _RECEIPTS if asset.origin_asset}
+ORIGINS = {asset.id: asset.origin_asset or "" for asset in _RECEIPTS}
+# What the oracle quotes, by id: USD at no noise, amplitude and name of the noise, and growth for each year since 2024.
+# The amplitude has `_BITS` fractional bits; the other numbers are in `UNIT`.
+LISTINGS = {
+    ID_OF[symbol]: (int(Decimal(usd) * UNIT), (points << _BITS) // 10_000, ID_OF[symbol], 0)
+    for symbol, (_, usd, points) in _REGULAR.items()
+}
+for _symbol, (_, _origin, _percent) in _STAKED.items():
+    LISTINGS[ID_OF[_symbol]] = (*LISTINGS[ID_OF[_origin]][:3], _percent * UNIT // 100)
 
 
-# The price of a day's start serves all amounts of the day that need not be exact.
 @lru_cache(maxsize=20_000)
 def usd_price(seed: str, asset_id: str, second: int) -> int:
-    """USD per standard unit of a listed asset at a unix second, in `UNIT`."""
-    listing = LISTINGS[asset_id]
-    noise = 0
-    for period, phase, swing, value in _octaves(seed, asset_id):
+    """USD per standard unit of a listed asset at a unix second, in `UNIT`: e to the power of noise and growth."""
+    (usd, swing, follows, yearly), noise = LISTINGS[asset_id], 0
+    for halvings, (period, phase, name) in enumerate(_octaves(seed, follows)):
         index, within = divmod(second + phase, period)
-        before = value(index)
+        before, after = _independent(name, index), _independent(name, index + 1)
         x = (within << _BITS) // period
         eased = x * x * ((3 << _BITS) - 2 * x) >> 2 * _BITS
-        # From -1 to 1, eased between the independent values.
-        noise += swing * (before + ((value(index + 1) - before) * eased >> _BITS)) >> _BITS
-    growth = listing.growth * max(second - GENESIS, 0) // (365 * DAY)
-    return listing.usd * _power(noise * UNIT >> _BITS) // UNIT * _power(growth) // UNIT
+        noise += (swing >> halvings) * (before + ((after - before) * eased >> _BITS)) >> _BITS
+    growth = yearly * max(second - GENESIS, 0) // (365 * DAY)
+    return usd * _power(noise * UNIT >> _BITS) // UNIT * _power(growth) // UNIT
 
 
 def _power(exponent: int) -> int:
@@ -159,17 +137,13 @@ def _power(exponent: int) -> int:
 
 
 @lru_cache(maxsize=100)
-def _octaves(seed: str, asset_id: str) -> list[_Octave]:
-    """For each octave the period, the phase, the swing, and what returns an independent value by its number.
+def _octaves(seed: str, follows: str) -> list[tuple[int, int, str]]:
+    """The period, phase and name of each octave. With one phase, all assets would be flat at the same instants."""
+    names = [(period, f"{seed}|{follows}|{period}") for period in _PERIODS]
+    return [(period, drawn(name, period), name) for period, name in names]
 
-    Phases differ, because otherwise all assets would be flat at the same instants. In shorter times a price moves less,
-    by the root of the time: periods differ by a factor of 4, so swings halve.
-    """
 
-    def octave(period: int, swing: int) -> _Octave:
-        name = f"{seed}|{LISTINGS[asset_id].follows}|{period}"
-        value = lru_cache(maxsize=1_000)(lambda index: drawn(f"{name}|{index}", 2 << _BITS) - (1 << _BITS))
-        return period, drawn(name, period), swing, value
-
-    swing = LISTINGS[asset_id].swing
-    return [octave(period, swing >> halvings) for halvings, period in enumerate(reversed(_PERIODS))]
+@lru_cache(maxsize=20_000)
+def _independent(name: str, index: int) -> int:
+    """A value of an octave, from -1 to 1 with `_BITS` fractional bits."""
+    return drawn(f"{name}|{index}", 2 << _BITS) - (1 << _BITS)
