@@ -45,7 +45,7 @@ def jobs_recompute(family: str | None, start: datetime, end: datetime, dry_run: 
 
 def _require_inputs(store: Store, start: datetime, end: datetime) -> None:
     """Lost if the store has lost rows of the range that are not computed (rule 8.19)."""
-    for family, losses in read_ledger(store, losses=True).losses.items():
+    for family, losses in read_ledger(store).losses.items():
         computed = names_of(family) if family in FAMILIES else ()
         for loss in losses:
             if family and loss.what not in computed and loss.overlaps(unix_second(start), unix_second(end)):

@@ -24,8 +24,6 @@ SPLIT = {
     "position": "address",
     "position_digest": "address",
     "account_event": "address",
-    # The lending events of before, which a later script drops.
-    "event": "address",
 }
 # Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"

@@ -60,14 +60,5 @@ def statements(script: str) -> list[str]:
 
 def created(statement: str) -> str:
     """The name of the table or view that a statement creates, if it does. Keywords are in capitals."""
-    return _named_by(statement, "CREATE")
-
-
-def dropped(statement: str) -> str:
-    """The name of the table that a statement drops, if it does."""
-    return _named_by(statement, "DROP")
-
-
-def _named_by(statement: str, verb: str) -> str:
     words = statement.replace("{", " ").split()
-    return next(filter(str.islower, words)) if words[0] == verb else ""
+    return next(filter(str.islower, words)) if words[0] == "CREATE" else ""

@@ -114,7 +114,7 @@ def choose_source(
     SettingError when it cannot be opened.
     """
     claimed = read_claim(store)
-    named = settings.source or remembered(store, claimed) or (empty if claimed.side is None else None)
+    named = settings.source or remembered(claimed) or (empty if claimed.side is None else None)
     if named is None:
         return Choice(None, NONE, _EMPTY if claimed.side is None else _IMPORTED_ONLY)
     source = open_source(named, settings, store)
@@ -122,7 +122,7 @@ def choose_source(
         return Choice(None, NONE, _NAMED_NONE)
     try:
         # The store's own source need not answer now: its first run asks whether its data is still of the same side.
-        if replace_source or not is_same(source.spec, remembered(store, claimed)):
+        if replace_source or not is_same(source.spec, remembered(claimed)):
             require_admitted(store, origin_of(source), replace=replace_source)
     except BaseException:
         source.close()

@@ -229,7 +229,7 @@ class Heads:
             self.facts = replace(self.facts, error=str(error))
 
     def _read(self, now: float) -> Ledger:
-        ledger = without_future(self._store, read_ledger(self._store, losses=True))
+        ledger = without_future(self._store, read_ledger(self._store))
         self._announced = {family: self._announced.get(family, now) for family in ledger.open}
         self._last_look = self._last_success = Look(ledger, self._outdated(now))
         return ledger

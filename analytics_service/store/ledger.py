@@ -8,7 +8,6 @@ from datetime import datetime
 import polars as pl
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import Superseded
 from analytics_service.market.instants import MINUTE, instant, shown
 from analytics_service.store.losses import Loss
@@ -308,9 +307,8 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
     )
 
 
-def read_ledger(store: Store, *, losses: bool = False) -> Ledger:
-    """The newest state of each family, the unfinished rewrites, and the origins of the data; with `losses`, which a
-    schema of before does not have, for readers."""
+def read_ledger(store: Store) -> Ledger:
+    """The newest state of each family, the unfinished rewrites, the origins of the data, and what is lost."""
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
@@ -318,8 +316,7 @@ def read_ledger(store: Store, *, losses: bool = False) -> Ledger:
     unfinished: dict[str, list[int]] = {}
     lost: dict[str, Sequence[Loss]] = {}
     changed: dict[str, int] = {}
-    union = f"UNION ALL {named_query('stored_losses', ())}" if losses else ""
-    rows = store.frame("ledger", {"losses": union})
+    rows = store.frame("ledger")
     for kind, family, version, runs, at, last_observed_at, sources, _, found in rows.iter_rows():
         if kind == "loss":
             lost[family], changed[family] = tuple(Loss(*loss.values()) for loss in found), version
@@ -374,12 +371,6 @@ def read_state(store: Store, family: str) -> Head | None:
     """The newest completed state of a family, without its count of rewrites."""
     rows = store.frame("family_state", family=family)
     return Head(family, *rows.row(0)) if rows.height else None
-
-
-def newest_source(store: Store) -> str | None:
-    """The spec of the source of the newest run, without imports and simulated sources."""
-    rows = store.frame("newest_source")
-    return str(rows["source"][0]) if rows.height else None
 
 
 def require_unchanged(store: Store, *heads: Head) -> None:

@@ -122,7 +122,7 @@ def check(store: Store) -> bool:
     broken = _broken_parts(store)
     if any(part.table == HEADS for part in broken):
         _raise_heads(store)
-    ledger = read_ledger(store, losses=True)
+    ledger = read_ledger(store)
     known = {family: [*losses] for family, losses in ledger.losses.items() if losses}
     found = _found(store, ledger, broken)
     if _fresh(found, known):
@@ -336,11 +336,9 @@ def _delete(store: Store, part: BrokenPart) -> None:
 def _uncounted(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Iterator[tuple[str, Loss]]:
     """What broken parts may have had beyond what is compared."""
     for part in broken:
-        if part.table in _COUNTED_TABLES and part.table not in _NOT_BY_MONTH:
-            yield from _uncounted_snapshots(store, part)
-        elif part.table == OBSERVATIONS:
+        if part.table == OBSERVATIONS:
             yield from _uncounted_observations(store, ledger, part, broken)
-        elif part.table != CELLS:
+        elif part.table != CELLS and (part.table not in _COUNTED_TABLES or part.table in _NOT_BY_MONTH):
             since, last = part.span
             for family in _families_of(part.table, ledger):
                 # Of a table without months, nothing can be missing from before the first snapshot.
@@ -353,15 +351,6 @@ def _families_of(table: str, ledger: Ledger) -> Sequence[str]:
     if table in _SILENT:
         return [""]
     return [family for family, names in TABLES.items() if table in names] or [*ledger.heads]
-
-
-def _uncounted_snapshots(store: Store, part: BrokenPart) -> Iterator[tuple[str, Loss]]:
-    """Snapshots of before the ledger counted rows by table."""
-    family, (since, last) = _COUNTED_TABLES[part.table], part.span
-    bound = {"family": family, "since": since, "last": last, "before": part.began_before}
-    first, last = store.frame("uncounted_runs", (), **bound).row(0)
-    if last:
-        yield family, Loss(part.table, first, last)
 
 
 def _uncounted_observations(

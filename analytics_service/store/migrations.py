@@ -92,11 +92,13 @@ def _derive_heads(store: Store) -> None:
     present = set(store.frame("tables")["name"])
     lost = {HEADS, HEADS_VIEW} - present
     if LEDGER in present and lost:
-        for statement in shipped()[0].statements:
+        for statement in (statement for migration in shipped() for statement in migration.statements):
             if created(statement) in lost:
                 store.execute(statement)
         # Heads that are there twice are the same heads.
-        store.execute(f"INSERT INTO {HEADS} {store.frame('view_query', view=HEADS_VIEW)['query'].item()}")
+        columns = "family, at, last_observed_at, version, runs, sources"
+        query = store.frame("view_query", view=HEADS_VIEW)["query"].item()
+        store.execute(f"INSERT INTO {HEADS} ({columns}) SELECT {columns} FROM ({query})")
 
 
 def _make_views(store: Store) -> None:

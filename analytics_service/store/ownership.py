@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
 from analytics_service.errors import SchemaError, SourceRefused
-from analytics_service.store.ledger import IMPORTED, Origin, newest_source
+from analytics_service.store.ledger import IMPORTED, Origin
 
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
@@ -57,11 +57,9 @@ def require_continued(store: Store) -> None:
         simulated_spec(read_claim(store).side)
 
 
-def remembered(store: Store, claimed: Claim) -> str | None:
-    """The spec of the store's source, if it has one: of a store of before, that of its newest run."""
-    if claimed.side is None:
-        return None
-    return claimed.source or simulated_spec(claimed.side) or newest_source(store)
+def remembered(claimed: Claim) -> str | None:
+    """The spec of the store's source, if it has one."""
+    return claimed.source or simulated_spec(claimed.side)
 
 
 def is_same(spec: str, other: str | None) -> bool:
@@ -74,7 +72,7 @@ def require_admitted(store: Store, origin: Origin, *, replace: bool = False) -> 
     now on, if the side allows it."""
     claimed = read_claim(store)
     if claimed.side is not None:
-        _require(store, claimed, origin, replace=replace)
+        _require(claimed, origin, replace=replace)
         if replace:
             _claimed(store, claimed, origin)
 
@@ -84,9 +82,9 @@ def claim(store: Store, claimed: Claim, origin: Origin) -> None:
     read. Call it before the first row is written. SourceRefused when another has the store. A side is never given up.
     """
     if claimed.side is not None:
-        _require(store, claimed, origin)
+        _require(claimed, origin)
     if claimed.side is None or (origin.spec and not claimed.source):
-        _require(store, _claimed(store, claimed, origin), origin)
+        _require(_claimed(store, claimed, origin), origin)
 
 
 def _claimed(store: Store, before: Claim, origin: Origin) -> Claim:
@@ -107,8 +105,8 @@ def _written(store: Store, before: Claim, origin: Origin) -> Claim:
     return read_claim(store)
 
 
-def _require(store: Store, claimed: Claim, origin: Origin, *, replace: bool = False) -> None:
-    source, own = remembered(store, claimed), simulated_spec(claimed.side)
+def _require(claimed: Claim, origin: Origin, *, replace: bool = False) -> None:
+    source, own = remembered(claimed), simulated_spec(claimed.side)
     held, named = _shown(source or "imported history"), _shown(str(origin))
     if origin.simulated != (own is not None) or (own and not is_same(origin.spec, own)):
         reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."

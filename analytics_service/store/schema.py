@@ -8,7 +8,7 @@ from functools import cache
 
 from analytics_service.clickhouse.cluster import Layout
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import created, dropped, filled, scripts, statements, without_comments
+from analytics_service.clickhouse.queries import created, filled, scripts, statements, without_comments
 from analytics_service.errors import SchemaError
 from analytics_service.store.datasets.events import EVENTS
 from analytics_service.store.datasets.histories import (
@@ -127,8 +127,9 @@ def unapplied(applied: Sequence[Applied], migrations: Sequence[Migration]) -> li
     applied = [record for record in applied if record.number not in (VIEWS, SHARDS)]
     if any(record.number in by_number and by_number[record.number].name != record.name for record in applied):
         raise SchemaError(
-            "This database has the schema of an earlier, unreleased version, which cannot be brought up to date. Use "
-            "an empty folder (--data-dir) or database (ANALYTICS_CLICKHOUSE_DATABASE), and import or backfill again."
+            "This database is of an unreleased version before 1.0.0 and cannot be upgraded: `export` each history and "
+            "the events with that version, and `import` them with this one into an empty folder (--data-dir) or "
+            "database (ANALYTICS_CLICKHOUSE_DATABASE), as CHANGELOG.md shows."
         )
     for record in applied:
         if record.number not in by_number:
@@ -158,23 +159,19 @@ def require_current(store: Store) -> None:
 
 
 def tables_of(migrations: Sequence[Migration]) -> list[str]:
-    """All tables that migrations create and do not drop, in their order."""
-    made = (statement for migration in migrations for statement in migration.statements)
-    left = made_by(migrations)
-    return [
-        name for statement in made if statement.startswith("CREATE TABLE ") and (name := created(statement)) in left
-    ]
+    """All tables that migrations create, in their order."""
+    statements = (statement for migration in migrations for statement in migration.statements)
+    return [created(statement) for statement in statements if statement.startswith("CREATE TABLE ")]
 
 
 def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
-    """All tables and views that migrations create and do not drop, each with the name of its script."""
-    made: dict[str, str] = {}
-    for migration in migrations:
-        for statement in migration.statements:
-            if name := created(statement):
-                made[name] = migration.name
-            made.pop(dropped(statement), None)
-    return made
+    """All tables and views that migrations create, each with the name of its script."""
+    return {
+        name: migration.name
+        for migration in migrations
+        for statement in migration.statements
+        if (name := created(statement))
+    }
 
 
 def missing(store: Store) -> Mapping[str, str]:

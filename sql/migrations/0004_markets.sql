@@ -6,7 +6,11 @@ CREATE TABLE IF NOT EXISTS market_lend{on_cluster}
     asset_id LowCardinality(String) COMMENT 'Asset id',
     apr Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Yearly rate that lenders earn, without compounding, as a fraction',
     principal UInt256 CODEC(ZSTD(1)) COMMENT 'Amount owed to lenders, in denom units of the asset',
-    receipt_supply UInt256 CODEC(ZSTD(1)) COMMENT 'Receipt tokens outstanding, in denom units; principal / receipt_supply is the redemption ratio',
+    receipt_supply UInt256 CODEC(ZSTD(1)) COMMENT 'Receipt tokens outstanding, in denom units; principal / receipt_supply, both in standard units, is the redemption ratio',
+    interest_paid Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Interest paid to lenders so far by the source, in denom units; null if it is estimated from the snapshots',
+    supply_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be lent, in denom units; null means no limit, or that the source does not state it',
+    paused Nullable(Bool) COMMENT 'Whether nothing can be done in the market for now; null if the source does not state it',
+    frozen Nullable(Bool) COMMENT 'Whether what is there can only be taken out or paid back; null if the source does not state it',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
@@ -27,6 +31,8 @@ CREATE TABLE IF NOT EXISTS market_collateral{on_cluster}
     max_discount Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Largest discount of a liquidation, a fraction',
     balance UInt256 CODEC(ZSTD(1)) COMMENT 'Collateral posted, in denom units',
     shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the balance that accounts hold, in denom units',
+    paused Nullable(Bool) COMMENT 'Whether nothing can be done in the market for now; null if the source does not state it',
+    frozen Nullable(Bool) COMMENT 'Whether what is there can only be taken out or paid back; null if the source does not state it',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
@@ -48,6 +54,8 @@ CREATE TABLE IF NOT EXISTS market_debt{on_cluster}
     shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the debt that accounts owe; each is a debt of balance / shares denom units',
     time_last_distributed_interest DateTime('UTC') COMMENT 'Instant at which interest was last added to the balance',
     utilization_accumulator Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Tracker of the utilization of the asset over time',
+    paused Nullable(Bool) COMMENT 'Whether nothing can be done in the market for now; null if the source does not state it',
+    frozen Nullable(Bool) COMMENT 'Whether what is there can only be taken out or paid back; null if the source does not state it',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}

@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS unlock_arrangement{on_cluster}
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     address String COMMENT 'Address of the beneficiary',
     arrangement UInt32 COMMENT 'Index among the arrangements of the address',
-    member_class LowCardinality(String) COMMENT 'Group of the beneficiary: team, advisor or investor',
+    member_class LowCardinality(String) COMMENT 'Group of the beneficiary: team, advisor or investor; empty if the source does not tell it',
     kind LowCardinality(String) COMMENT 'Schedule: linear (from begins_at to ends_at) or lump_sum (all at begins_at)',
     amount UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units of the whole arrangement',
     claimed UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units claimed so far',

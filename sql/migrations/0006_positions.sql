@@ -9,11 +9,13 @@ CREATE TABLE IF NOT EXISTS position{local}{on_cluster}
     asset_id String CODEC(ZSTD(1)) COMMENT 'Asset id of a collateral, debt, lend or wallet item; otherwise empty',
     pool UInt32 CODEC(ZSTD(1)) COMMENT 'Index of the staking pool of a stake; otherwise 0',
     item UInt32 CODEC(ZSTD(1)) COMMENT 'Numbers items that are equal in all preceding columns, from 0',
-    observed_at DateTime('UTC') CODEC(ZSTD(1)) COMMENT 'Instant of the snapshot in which the item was new, changed or gone; the row is valid until the next one of the item',
+    observed_at DateTime('UTC') CODEC(ZSTD(1)) COMMENT 'Instant of the snapshot in which the item was new, changed or gone, or has a row because one was added before it; the row is valid until the next one of the item',
     amount UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of a collateral or debt item, receipt tokens of a lend item, otherwise denom units; 0 when closed',
     cascade Bool CODEC(ZSTD(1)) COMMENT 'Whether a stake moves to the next shorter pool by itself',
     until Nullable(DateTime('UTC')) CODEC(ZSTD(1)) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
     last_stake_acc Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Value of stake_acc up to which a stake has been rewarded',
+    allowable_ltv Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'Own loan-to-value ratio of collateral for withdrawals and borrows, a fraction; null: the market has it',
+    liquidation_ltv Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'Own loan-to-value ratio of collateral for liquidations, a fraction; null: the market has it',
     closed Bool CODEC(ZSTD(1)) COMMENT 'Whether the item no longer exists, from observed_at on',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
@@ -36,7 +38,7 @@ COMMENT 'Newest stored state of each address, as a hash; used by the positions j
 CREATE TABLE IF NOT EXISTS position_summary{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
-    addresses UInt64 COMMENT 'Addresses that have a position',
+    addresses UInt64 COMMENT 'Addresses that have a position; 0 if the source tells the positions of some only',
     borrowers UInt64 COMMENT 'Addresses that owe a debt',
     borrower_accounts UInt64 COMMENT 'Borrow accounts that owe a debt',
     lenders UInt64 COMMENT 'Addresses that lend',

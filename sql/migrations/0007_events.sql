@@ -1,21 +1,4 @@
--- Events, and what they come to over time (ledger family loans). Histories loans_originated and liquidations sum some of
--- them up.
-
-CREATE TABLE IF NOT EXISTS event{local}{on_cluster}
-(
-    at DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)) COMMENT 'Instant of the event, rounded up to whole seconds',
-    id String CODEC(ZSTD(1)) COMMENT 'Unique id of the event',
-    kind LowCardinality(String) COMMENT 'What happened: borrow, repay, lend, redeem, flash_loan or liquidation',
-    asset_id LowCardinality(String) COMMENT 'Asset id',
-    address String CODEC(ZSTD(1)) COMMENT 'Address that acted, or that was liquidated',
-    amount UInt256 CODEC(ZSTD(1)) COMMENT 'Amount in denom units of the asset',
-    usd Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'USD value of the amount at the time of the event',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one event, the greatest version wins'
-)
-ENGINE = {replicated}ReplacingMergeTree(version)
-PARTITION BY toYYYYMM(at)
-ORDER BY (at, id)
-COMMENT 'Every lending event up to the newest snapshot of loans; query with FINAL, because a repeated run writes its events again';
+-- Events (ledger family loans). Histories loans_originated, liquidations and flash_loans sum some of them up.
 
 -- Not partitioned by time: a page of one address must not visit every month. The index keeps at and uuid where nearly
 -- every mark begins another address, too: an address with many events needs them.
@@ -23,9 +6,8 @@ COMMENT 'Every lending event up to the newest snapshot of loans; query with FINA
 CREATE TABLE IF NOT EXISTS account_event{local}{on_cluster}
 (
     address String CODEC(ZSTD(1)) COMMENT 'Address that acted, or that was liquidated, in lower case',
-    at DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant of the event, rounded up to whole seconds',
+    at DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant of the event, whole seconds',
     uuid String CODEC(ZSTD(1)) COMMENT 'Version 5 UUID of the identity of the event',
-    number UInt64 CODEC(Delta, ZSTD(1)) COMMENT 'Number of the event among those of its address, from 1, in the order of at and uuid',
     id String CODEC(ZSTD(1)) COMMENT 'Id of the event at its source',
     action LowCardinality(String) COMMENT 'What the address did, such as borrow, deposit_collateral or send',
     leg LowCardinality(String) COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty',
@@ -37,6 +19,8 @@ CREATE TABLE IF NOT EXISTS account_event{local}{on_cluster}
     contract LowCardinality(String) COMMENT 'Address of the contract that carried the action out',
     destination Nullable(String) CODEC(ZSTD(1)) COMMENT 'Address that a send went to; else null',
     tx_hash String CODEC(ZSTD(1)) COMMENT 'Hash of the transaction; both legs of a liquidation have the same',
+    brought_by LowCardinality(String) DEFAULT 'source' COMMENT 'Who has brought the event: source, file or both; what a file has brought stays when the source lists it no more',
+    gone Bool COMMENT 'Whether this version takes the event out: its source lists it no more, or at another instant',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one event, the greatest version wins',
     INDEX uuid_bloom uuid TYPE bloom_filter(0.001) GRANULARITY 1
 )
@@ -44,14 +28,3 @@ ENGINE = {replicated}ReplacingMergeTree(version)
 ORDER BY (address, at, uuid)
 SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1
 COMMENT 'Every event of every address up to the newest snapshot of loans, one row each; query with FINAL, because a repeated run writes its events again';
-
-CREATE TABLE IF NOT EXISTS flash_loan_volume{on_cluster}
-(
-    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
-    usd Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'USD value of all flash loans so far, each at the time of the loan',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
-)
-ENGINE = {replicated}ReplacingMergeTree{copied}
-PARTITION BY toYYYYMM(observed_at)
-ORDER BY (observed_at, version)
-COMMENT 'Flash loans since the first one of the protocol, at each snapshot';

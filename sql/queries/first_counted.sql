@@ -1,4 +1,4 @@
--- When did the ledger first count rows by table? The end of time if it never did.
+-- When is the first snapshot with rows in tables that the ledger counts? The end of time if there is none.
 SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(at))) AS first
 FROM snapshot
 WHERE notEmpty(tables)

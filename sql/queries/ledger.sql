@@ -1,8 +1,7 @@
 -- What is the newest snapshot of each family, which rewrites of it are unfinished, how many have finished, and what are the
 -- sources of its runs? Finished rewrites are one row, with version 0; `at` is when the last was announced. Rewrites are
 -- read first: a head that has the runs of a finished rewrite may come with too low a count of rewrites, and is then
--- refused, but never the other way round. `now` is the time by this clock. `losses` are those of stored_losses, for
--- readers.
+-- refused, but never the other way round. `now` is the time by this clock.
 SELECT
     'rewrite' AS how,
     family,
@@ -20,5 +19,9 @@ UNION ALL
 
 SELECT 'head', family, version, runs, at, last_observed_at, sources, toUInt32(now()), []
 FROM snapshot_head FINAL
-{losses}
+
+UNION ALL
+
+SELECT 'loss', family, l.version, 0, toDateTime(0, 'UTC'), toDateTime(0, 'UTC'), [], toUInt32(now()), losses
+FROM loss AS l FINAL
 SETTINGS max_threads = 1

@@ -82,7 +82,7 @@ class Copy:
     @property
     def losses(self) -> Mapping[str, tuple[Loss, ...]]:
         """What is known to be lost."""
-        return {family: tuple(lost) for family, lost in read_ledger(self.store, losses=True).losses.items() if lost}
+        return {family: tuple(lost) for family, lost in read_ledger(self.store).losses.items() if lost}
 
 
 @contextmanager
@@ -248,15 +248,6 @@ def test_parts_that_nothing_counts_are_lost_until_they_are_deleted(copy: Copy) -
     delete_broken(copy.settings, copy.own)
     assert not check(copy.store)
     assert get(copy.client(), *asked).status_code == 200
-
-
-def test_snapshots_of_versions_that_did_not_count_rows(copy: Copy) -> None:
-    """The ledger does not tell how many there were, but a broken part does that there were some."""
-    copy.own.command("ALTER TABLE snapshot UPDATE tables = [], table_rows = [] WHERE true SETTINGS mutations_sync = 2")
-    assert not check(copy.store)
-    copy.lose("ptoken_pool")
-    assert check(copy.store)
-    assert copy.losses == {"ptoken": (Loss("ptoken_pool", NOON - 7200, NOON),)}
 
 
 def test_heads_are_made_again_from_the_ledger(copy: Copy) -> None:

@@ -146,17 +146,6 @@ def test_another_source_is_refused_until_it_replaces_the_stores_own(
     assert read_ledger(store).origins == {IMPORTED, Origin("chain:1"), Origin("chain:2")}
 
 
-def test_a_store_of_an_earlier_version_has_the_source_of_its_newest_run(store: Store, client: Client) -> None:
-    run_once(PRICES, REAL, store, NOON)
-    client.command("TRUNCATE TABLE claim")
-    client.command("INSERT INTO claim (side, claimed_at) VALUES ('not simulated', now() + 3600)")
-    with pytest.raises(SourceRefused, match="is chain:1, not chain:2"):
-        run_once(PRICES, MOVED, store, NOON + HOUR)
-    run_once(PRICES, REAL, store, NOON + HOUR)
-    claimed = read_claim(store)
-    assert (claimed.side, claimed.source) == ("not simulated", "chain:1")
-
-
 def test_the_source_of_a_replacement_must_be_of_the_same_side(store: Store) -> None:
     run_once(PRICES, REAL, store, NOON)
     with pytest.raises(SourceRefused, match=r"^This store holds chain:1, and simulated data is never mixed"):

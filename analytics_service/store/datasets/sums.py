@@ -111,8 +111,7 @@ def read_last_sums(store: Store, at: int) -> Sums:
 
 
 def unsettled_from(store: Store, first: int) -> int:
-    """The unix second, at most `first`, before which all sums are stored. In stores of before they were only at
-    snapshots."""
+    """The unix second, at most `first`, before which all sums are stored."""
     head, snapshot = read_state(store, LOANS.family), completed_before(store, LOANS.family, first)
     start = first if snapshot is None else snapshot + 1
     return min(start, head.last_observed_at + 1) if head else 0

@@ -6,7 +6,8 @@ CREATE TABLE IF NOT EXISTS observation{local}{on_cluster}
     history LowCardinality(String) COMMENT 'Name of the history, such as price; there is a view of the same name',
     asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the observation, whole seconds',
-    value Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value, in the unit of the history',
+    value Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value, in the unit of the history; 0 where known is false',
+    known Bool DEFAULT true COMMENT 'Whether there is a value; false says that there is none from this instant to the next observation, and value is 0',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one history, asset and instant, the greatest version wins',
     INDEX version_range version TYPE minmax GRANULARITY 1
 )
@@ -23,12 +24,15 @@ CREATE TABLE IF NOT EXISTS cell{local}{on_cluster}
     cell DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant at which the cell begins',
     first_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the first observation in the cell',
     last_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the last observation in the cell',
-    count UInt32 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the cell',
+    count UInt32 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the cell that have a value',
+    unknown UInt32 DEFAULT 0 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the cell that say that there is no value; the columns from count to area leave them out',
     open Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the first observation in the cell',
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    known Bool DEFAULT true COMMENT 'Whether there is a value at last_at; else close is 0',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at',
+    seconds UInt32 DEFAULT last_at - first_at CODEC(T64, ZSTD(1)) COMMENT 'Seconds with a value from first_at to last_at, 0 if it has one observation. Values also hold before and after: the views by the hour and day have means',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'When the cell was computed, in unix nanoseconds by the clock of ClickHouse; of several rows for one cell, the greatest version wins'
 )
 ENGINE = {replicated}ReplacingMergeTree(version)

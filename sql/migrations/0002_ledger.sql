@@ -3,14 +3,18 @@
 CREATE TABLE IF NOT EXISTS snapshot{on_cluster}
 (
     family LowCardinality(String) COMMENT 'Family of data that the run wrote, such as prices',
-    at DateTime('UTC') COMMENT 'Instant of the snapshot; for an import, its newest observation',
-    kind LowCardinality(String) COMMENT 'How it came: job (scheduled), backfill, or import; assets where an import of another family has brought descriptions of assets, and no more',
+    at DateTime('UTC') COMMENT 'Instant of the snapshot; for an import, its newest observation, or 1970 if it brought values but no state',
+    kind LowCardinality(String) COMMENT 'How it came: job (scheduled), backfill, or import; assets where an import of another family has brought descriptions of assets, and no more; correction where observations or runs were taken out or computed again',
     first_observed_at DateTime('UTC') COMMENT 'Oldest observation that the run wrote',
     last_observed_at DateTime('UTC') COMMENT 'Newest observation that the run wrote',
     rows UInt64 COMMENT 'Number of rows written',
     source String COMMENT 'Where the rows came from: the source of the jobs, or the names of the imported files',
     simulated Bool COMMENT 'Whether the source made the rows up',
     files UInt64 COMMENT 'Of an import, a number that stands for the paths of its files; else 0',
+    stated Array(LowCardinality(String)) COMMENT 'Of loans, the histories whose values at the snapshot the source stated; the others are sums of events',
+    complete_until DateTime('UTC') COMMENT 'Of loans, up to when the source said that its events were complete; 1970 if it did not say',
+    tables Array(LowCardinality(String)) COMMENT 'Tables of snapshots with rows of the run; empty if there are none',
+    table_rows Array(UInt64) COMMENT 'Number of its rows in each of these tables',
     version UInt64 COMMENT 'Unix nanoseconds, by the clock of ClickHouse, at which the run began; later runs have greater ones',
     INDEX version_range version TYPE minmax GRANULARITY 1
 )
@@ -57,7 +61,8 @@ COMMENT 'Feeds snapshot_head from each insert into snapshot';
 CREATE TABLE IF NOT EXISTS claim{on_cluster}
 (
     side String COMMENT 'Whose data the store takes: the spec of a simulated source, or "not simulated" for all others',
-    claimed_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'Instant of the claim'
+    source String COMMENT 'Source of the jobs: another is refused unless it replaces this one. Empty before the first snapshot',
+    claimed_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'Instant of the claim; of several rows the newest holds'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 ORDER BY side
@@ -69,12 +74,32 @@ CREATE TABLE IF NOT EXISTS rewrite{on_cluster}
 (
     family LowCardinality(String) COMMENT 'Family whose history is rewritten',
     version UInt64 COMMENT 'Version of the run that rewrites it',
-    announced_at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'Time of the last heartbeat of the writer; after three seconds of silence other processes complete the rewrite',
+    what SimpleAggregateFunction(max, String) COMMENT 'What it does, such as import, backfill or remove; empty where a run brought observations late',
+    command SimpleAggregateFunction(max, String) COMMENT 'The command line that it came from',
+    rows SimpleAggregateFunction(max, UInt64) COMMENT 'Rows that it brings or takes out',
+    first_at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'First second whose data it changes; 1970 if it changes no data of a time',
+    last_at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Last second whose data it changes',
+    announced_at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'When it was announced; once it has finished, when that was',
     finished SimpleAggregateFunction(max, UInt8) COMMENT '1 once the run is listed in snapshot'
 )
 ENGINE = {replicated}AggregatingMergeTree{copied}
 ORDER BY (family, version)
-COMMENT 'Rewrites of history that readers already see. Until a rewrite has finished, readers answer from memory, or wait';
+COMMENT 'Rewrites of history that readers already see. Until a rewrite has finished, readers answer from memory, or wait; read the view corrections';
+
+CREATE TABLE IF NOT EXISTS write_lock{on_cluster}
+(
+    holder String COMMENT 'A random name of each attempt to take the lock',
+    what SimpleAggregateFunction(any, String) COMMENT 'What the holder does, such as import, backfill or remove',
+    family SimpleAggregateFunction(any, String) COMMENT 'Family whose history it changes',
+    command SimpleAggregateFunction(any, String) COMMENT 'The command line that it came from',
+    taken_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) DEFAULT now64(3) COMMENT 'When it asked for the lock',
+    heard_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) DEFAULT now64(3) COMMENT 'Time of its last heartbeat; after 15 seconds of silence the lock is free',
+    released SimpleAggregateFunction(max, UInt8) COMMENT '1 once it has released the lock, or has not got it'
+)
+ENGINE = {replicated}AggregatingMergeTree{copied}
+ORDER BY holder
+TTL toDateTime(heard_at) + INTERVAL 1 DAY
+COMMENT 'Who corrects history, and who has asked to in the last day; query with FINAL';
 
 CREATE TABLE IF NOT EXISTS job_run{on_cluster}
 (
@@ -93,3 +118,13 @@ ENGINE = {replicated}ReplacingMergeTree({copied, }heard_at)
 ORDER BY (family, scheduler)
 TTL heard_at + INTERVAL 7 DAY
 COMMENT 'Schedulers of the last week: what each runs next, and its last failure; query with FINAL';
+
+CREATE TABLE IF NOT EXISTS loss{on_cluster}
+(
+    family LowCardinality(String) COMMENT 'Family of data whose answers lack rows; empty where no answer does',
+    losses Array(Tuple(what String, first_at DateTime('UTC'), last_at DateTime('UTC'), part String)) COMMENT 'Histories and tables without rows that they had, from when to when that changes answers, and the folder of the broken part where rows cannot be counted',
+    version UInt64 COMMENT 'When the row was written, in unix nanoseconds by the clock of ClickHouse; the greatest version wins'
+)
+ENGINE = {replicated}ReplacingMergeTree({copied, }version)
+ORDER BY family
+COMMENT 'Rows that the store has lost, as schedulers find them; query with FINAL';

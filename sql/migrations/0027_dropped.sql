@@ -1,3 +1,0 @@
--- What the write lock has replaced.
-
-DROP TABLE IF EXISTS correction_progress{on_cluster} SYNC;
