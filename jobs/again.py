@@ -62,7 +62,9 @@ def plan(store: Store, family: str, start: datetime, end: datetime) -> list[Port
     """The complete snapshots of a family in [start, end), whole seconds, oldest first; of loans, before and after them,
     events and sums."""
     first, until = unix_second(start), unix_second(end)
-    rows = store.frame("taken_snapshots", family=family, start=first, end=until).with_columns(day=pl.col("at") // DAY)
+    rows = store.frame("list_snapshot_sources", family=family, start=first, end=until).with_columns(
+        day=pl.col("at") // DAY
+    )
     days = rows.group_by("day", "kind", "source", "simulated", maintain_order=True)
     portions = [
         Portion(family, Taking(kind, Origin(source, bool(simulated)), "recompute"), [*map(instant, part["at"])])

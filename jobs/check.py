@@ -304,9 +304,9 @@ def _prices(quotes: Mapping[datetime, Sequence[Price]], now: datetime) -> Iterat
 
 def _stored(store: Store, now: datetime, is_whole: bool) -> Iterator[Finding]:
     """What looks wrong in the scratch store. Unless positions are `is_whole`, they are not those of the markets."""
-    frames = [store.frame(f"judge_{topic}") for topic in ("markets", "events", *["positions"][:is_whole])]
+    queries = ["inspect_markets", "inspect_events", *(["inspect_positions"] if is_whole else [])]
     names: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for frame in (store.frame("judge_prices", now=unix_second(now)), *frames):
+    for frame in (store.frame("inspect_prices", now=unix_second(now)), *map(store.frame, queries)):
         for level, words, name in frame.iter_rows():
             names[level, words].append(name)
     for (level, words), every in names.items():

@@ -164,27 +164,33 @@ class LedgerStore(Store):
         self.queries[query] += 1
         if self.away:
             raise StoreUnavailable("away")
-        if query == "ledger":
+        if query == "read_ledger":
             self.on_look()
             return self._ledger()
-        if query == "rewrites":
+        if query == "count_rewrites":
             asked = parameters["families"]
             assert isinstance(asked, list)
             counts = [(family, self.heads[family].rewrites) for family in asked]
             rows = [(family, announced, announced - (family in self.open)) for family, announced in counts]
             return pl.DataFrame(rows, schema=["name", "announced", "finished"], orient="row")
-        if query == "applied_migrations":
+        if query == "read_migrations":
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
-        if query == "tables":
+        if query == "list_tables":
             return pl.DataFrame({"name": [*made_by(shipped())]})
         if query == "count_anomalies":
             return pl.DataFrame({"anomalies": [0]})
-        if query in ("assets", "disk_space", "missing_runs", "lock_holders", "snapshot_before"):
+        if query in (
+            "list_assets",
+            "read_disk_space",
+            "count_missing_runs",
+            "list_lock_holders",
+            "find_snapshot_before",
+        ):
             return pl.DataFrame()
-        if query == "shards":
+        if query == "read_shards":
             return pl.DataFrame([self.shards], schema=["shards", "recorded"], orient="row")
-        assert query == "job_runs", query
+        assert query == "read_job_runs", query
         return pl.DataFrame([{**asdict(run), "every": run.interval, "age": 0} for run in self.job_runs])
 
     def _ledger(self) -> pl.DataFrame:
@@ -232,7 +238,7 @@ class FakeStore(Store):
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """What a run must know when it begins; else nothing."""
-        if query == "run_begins":
+        if query == "read_commit_base":
             version = len(self.inserts) + 1
             applied = [{"1": one.number, "2": one.name, "3": one.checksum} for one in self.migrations]
             heads = [dict(zip("1234", self.head, strict=True))] if self.head else []
@@ -243,15 +249,15 @@ class FakeStore(Store):
             }
             row |= {"left": {"1": None, "2": 0}, "restoring": False}
             return pl.DataFrame([{**row, "migrations": applied, "version": version, "now": 2**31}])
-        if query == "new_version":
+        if query == "make_version":
             return pl.DataFrame({"version": [len(self.inserts) + 1]})
-        if query == "observed_prices":
+        if query == "read_stored_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18)})
-        if query == "last_rows":
+        if query == "read_last_rows":
             return pl.DataFrame(schema={"series": pl.UInt32, "last_at": pl.UInt32, "close": pl.String})
-        if query == "observed_around":
+        if query == "read_market_values":
             return NO_OBSERVATIONS
-        if query == "claim":
+        if query == "read_owner":
             return pl.DataFrame({"side": [f"{MADE_UP}simulated:1"], "source": ["simulated:1"], "made": [1]})
         return pl.DataFrame()
 

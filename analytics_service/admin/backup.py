@@ -84,7 +84,7 @@ def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
     """Have ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
     heads = read_heads(store)
     taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
-    sizes = dict(store.frame("tables").iter_rows())
+    sizes = dict(store.frame("list_tables").iter_rows())
     store.require_room(sum(sizes.values()) + SPARE)
     for part, names in saved_tables(shipped()).items():
         tables = statement_tables(names, store.database, DATABASE)
@@ -131,7 +131,7 @@ def carry_out(store: Store, statement: str, stage: tuple[str, int], reporter: Re
     store.command(f"{statement} SETTINGS id = '{own}' ASYNC", in_database=False)
     try:
         while True:
-            rows = store.frame("backup_progress", id=own)
+            rows = store.frame("read_backup_progress", id=own)
             if rows.is_empty():
                 raise StoreUnavailable("ClickHouse was restarted meanwhile.")
             status, error, copied = rows.row(0)

@@ -90,8 +90,8 @@ class ExportFile:
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Rows to write: the placeholders of the query `export_rows`, and the range [since, until) of their times (unix
-    seconds)."""
+    """Rows to write: the placeholders of the query `read_export_rows`, and the range [since, until) of their times
+    (unix seconds)."""
 
     parts: Mapping[str, str]
     bounds: Mapping[str, int]
@@ -100,7 +100,7 @@ class RowQuery:
 def find_view(store: Store, name: str) -> ExportedView:
     """The view with this name, or of the history with this slug. ExportRefused if there is none."""
     views: dict[str, dict[str, str]] = {}
-    for view, column, kind in store.frame("export_columns").iter_rows():
+    for view, column, kind in store.frame("list_export_columns").iter_rows():
         views.setdefault(view, {})[column] = kind
     histories = {history.name: history for history in HISTORIES}
     known = {view: view for view in views} | {each.slug: each.name for each in HISTORIES if each.name in views}
@@ -174,10 +174,10 @@ def _receive(store: Store, query: RowQuery, new: NewFile, form: tuple[str, bytes
     """Write what ClickHouse answers into a file. StoreUnavailable if its end is missing."""
     output, end = form
     last = b""
-    for chunk in store.stream("export_rows", query.parts, output, **query.bounds):
+    for chunk in store.stream("read_export_rows", query.parts, output, **query.bounds):
         new.file.write(chunk)
         reporter.advance(len(chunk))
         last = (last + chunk)[-len(end) :]
     new.file.flush()
     if last != end:
-        raise StoreUnavailable("ClickHouse broke off its answer (query export_rows).")
+        raise StoreUnavailable("ClickHouse broke off its answer (query read_export_rows).")

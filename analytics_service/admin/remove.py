@@ -74,7 +74,7 @@ def _take_out(store: Store, removal: Removal, folder: Path, reporter: Reporter) 
         runs = _runs(store, removal)
         removed = _counted(store, removal, runs)
         staged.require_room(sum(removed.observations.values()))
-        keys = {"keys": named_query("removed_keys", ()), "removed": staged.removed}
+        keys = {"keys": named_query("find_removed_keys", ()), "removed": staged.removed}
         store.run("stage_removed", keys, **_range(store, removal, runs))
         files = {history: _write(store, history, removed, staged, folder, reporter) for history in removed.observations}
         if removal.family == "positions" and runs:
@@ -94,12 +94,12 @@ def _runs(store: Store, removal: Removal) -> list[Run]:
             f"There are later snapshots of {family}, which are made from those before. Remove all from --start on: "
             "leave out --end."
         )
-    return runs_of(store.frame("snapshots_between", family=family, start=removal.start, end=removal.end))
+    return runs_of(store.frame("list_snapshots", family=family, start=removal.start, end=removal.end))
 
 
 def _counted(store: Store, removal: Removal, runs: Sequence[Run]) -> Removed:
     by_name = {history.name: history for history in HISTORIES}
-    rows = store.frame("count_removed", {"keys": named_query("removed_keys", ())}, **_range(store, removal, runs))
+    rows = store.frame("count_removed", {"keys": named_query("find_removed_keys", ())}, **_range(store, removal, runs))
     observations = {by_name[name]: number for name, number, _, _ in rows.iter_rows()}
     seconds = [*rows["first"], *rows["last"], *(run.at for run in runs)]
     if not seconds:
@@ -141,7 +141,7 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
     names = {"history": history.name, "value": history.value, "removed": staged.removed}
     view = ExportedView(history.name, {**_KEY, history.value: "Float64", **_EXACT}, history)
     query = RowQuery(
-        {**view.parts, "view": f"({named_query('removed_rows', names)})"},
+        {**view.parts, "view": f"({named_query('read_removed_rows', names)})"},
         {"since": removed.first, "until": removed.last + 1},
     )
     path = _free(folder, f"{history.slug}-{instant(removed.first):%Y-%m-%d}-{instant(removed.last):%Y-%m-%d}")

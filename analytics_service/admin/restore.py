@@ -77,7 +77,7 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
     """
     manifest = read_manifest(path)
     store.command(f"CREATE DATABASE IF NOT EXISTS `{store.database}`", in_database=False)
-    filled = {name for name, size in store.frame("tables").iter_rows() if size} - _ALWAYS_FILLED
+    filled = {name for name, size in store.frame("list_tables").iter_rows() if size} - _ALWAYS_FILLED
     if filled and not replace:
         raise BackupRefused("The store has data. With --replace, the backup takes the place of all of it.")
     applied = {each.number for each in manifest.migrations}

@@ -107,10 +107,10 @@ def _layout_of(client: Client, settings: Settings) -> Layout:
     """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
     if settings.clickhouse_url is None:
         return Layout()
-    engine, table_engine = _row(client, "table_engines", database=settings.clickhouse_database)
+    engine, table_engine = _row(client, "read_table_engines", database=settings.clickhouse_database)
     cluster, shards = settings.clickhouse_cluster or "", 0
     if cluster:
-        (shards,) = _row(client, "cluster_shards", cluster=cluster)
+        (shards,) = _row(client, "count_shards", cluster=cluster)
     layout = Layout(engine or "", cluster, shards)
     if cluster and not shards:
         raise SchemaError(

@@ -119,7 +119,7 @@ class SnapshotTable:
         `only` is an SQL condition on the rows, whose values are bound from the parameters.
         """
         placeholders = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
-        rows = store.frame("snapshot_rows", placeholders, table=self.name, family=self.family, at=at, **parameters)
+        rows = store.frame("read_snapshot_rows", placeholders, table=self.name, family=self.family, at=at, **parameters)
         return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
 
 
@@ -145,7 +145,9 @@ class SnapshotRange:
         return self._rows(table, placeholders).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
     def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
-        return self._store.frame("rows_between", placeholders, table=table.name, family=table.family, **self._range)
+        return self._store.frame(
+            "read_rows_between", placeholders, table=table.name, family=table.family, **self._range
+        )
 
     def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
         """The rows of the snapshot at a second, as `SnapshotTable.read` has them."""
@@ -176,7 +178,7 @@ class SnapshotList(SnapshotRange):
         only = "asset_id IN {ids:Array(String)}" if "asset_id" in table.key else "true"
         listed = self._versions[table.family]
         bound = {"seconds": list(listed), "versions": list(listed.values()), "ids": self._ids}
-        return self._store.frame("rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
+        return self._store.frame("read_rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
 
 
 # The rows of a snapshot by table: values of the domain by column.

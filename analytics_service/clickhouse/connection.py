@@ -213,7 +213,7 @@ class Store:
     def require_room(self, needed: int = 2**20) -> None:
         """DiskFull when the embedded server has no room for so many bytes, of which an INSERT reserves 1 MiB, beside
         what it keeps free for definitions. On a full disk it cuts them short without an error."""
-        if self._is_embedded and (free := self.frame("free_room")["bytes"].item()) < needed:
+        if self._is_embedded and (free := self.frame("read_free_room")["bytes"].item()) < needed:
             some, all_ = ((size + KEPT_FREE) / 2**20 for size in (free, needed))
             raise DiskFull(f"at most {some:,.0f} MiB are free, {all_:,.0f} MiB are needed")
 

@@ -1,9 +1,12 @@
 """The .sql files that ship with the package: migrations, named queries, examples for researchers."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+# Heads each query of a file in sql/queries.
+_HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 # The folder is a sibling of the package, in a checkout and in site-packages alike.
 _SQL = Path(__file__).resolve().parents[2] / "sql"
 # Limit of addresses in a parameter of a query, which may be 128 KiB long. An address has up to 90 characters.
@@ -13,7 +16,8 @@ Parts = Mapping[str, str] | Sequence[str]
 
 
 def named_query(name: str, parts: Parts) -> str:
-    """The SQL of sql/queries/<name>.sql with its placeholders filled; queries for {parts} are joined by UNION ALL."""
+    """The query with this heading in sql/queries, with its placeholders filled; queries for {parts} are joined by
+    UNION ALL."""
     if isinstance(parts, Mapping):
         return _filled(name, tuple(parts.items()))
     return _filled(name, (("parts", _union(tuple(parts))),))
@@ -21,7 +25,7 @@ def named_query(name: str, parts: Parts) -> str:
 
 @cache
 def _filled(name: str, placeholders: tuple[tuple[str, str], ...]) -> str:
-    return filled(_query(name), dict(placeholders))
+    return filled(_queries()[name], dict(placeholders))
 
 
 def filled(sql: str, placeholders: Mapping[str, str]) -> str:
@@ -33,14 +37,23 @@ def filled(sql: str, placeholders: Mapping[str, str]) -> str:
 
 @cache
 def _union(names: tuple[str, ...]) -> str:
-    return " UNION ALL ".join(map(_query, names))
+    return " UNION ALL ".join(_queries()[name] for name in names)
 
 
 @cache
-def _query(name: str) -> str:
-    """The query without comments and line breaks, because the driver scans every character."""
-    sql = (_SQL / "queries" / f"{name}.sql").read_text("utf-8")
-    return " ".join(line.strip() for line in without_comments(sql).splitlines())
+def _queries() -> Mapping[str, str]:
+    """All queries by name, without comments and line breaks, because the driver scans every character."""
+    return {
+        name: " ".join(line.strip() for line in without_comments(text).splitlines()).strip()
+        for topic in scripts("queries")
+        for name, text in query_texts(topic.read_text("utf-8"))
+    }
+
+
+def query_texts(script: str) -> list[tuple[str, str]]:
+    """The name and the text of each query of a file in sql/queries."""
+    _, *parts = _HEADING.split(script)
+    return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def without_comments(script: str) -> str:

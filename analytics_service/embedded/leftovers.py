@@ -23,7 +23,7 @@ def clear_leftovers(store: Store) -> None:
     restoring, replaced, dropped = (store.database + suffix for suffix in (RESTORING, REPLACED, DROPPED))
     # The store's own database may be missing.
     with closing(store.sibling("default")) as server:
-        present = {*server.frame("databases")["name"]}
+        present = {*server.frame("list_databases")["name"]}
     if replaced in present:
         drop_database(store, store.database)
         rename_database(store, replaced, store.database)

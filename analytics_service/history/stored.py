@@ -60,7 +60,7 @@ class PinnedHistory:
         inner = sorted({begin, *(bound for bound in bounds if begin < bound < until)})
         parts, parameters, reach = _cover(inner, until)
         rows = self.store.frame(
-            "frame_rows" if all_columns else "last_rows",
+            "summarize_buckets" if all_columns else "read_last_rows",
             parts,
             history=self.history.name,
             ids=list(ids),
@@ -83,13 +83,15 @@ class PinnedHistory:
 
         Cost: a query, which reads little more than the sort keys of so many cells.
         """
-        counted = self.store.frame("cell_count", history=self.history.name, since=since, until=until, most=most)
+        counted = self.store.frame(
+            "count_15min_rollups", history=self.history.name, since=since, until=until, most=most
+        )
         return int(counted.item())
 
     def _before(self, ids: Sequence[str], indices: Sequence[int], instant: int) -> pl.DataFrame:
         """The last observation of each series before an instant, however long ago. `indices` are those in a frame."""
         parameters: dict[str, object] = {"history": self.history.name, "ids": list(ids), "bounds": [0]}
-        rows = self.store.frame("last_rows", ["frame_before"], **parameters, **look_back(instant))
+        rows = self.store.frame("read_last_rows", ["read_last_before"], **parameters, **look_back(instant))
         return rows.with_columns(series=pl.Series(indices, dtype=pl.UInt32)[rows["series"]])
 
 
@@ -113,9 +115,9 @@ def _cover(bounds: Sequence[int], until: int) -> tuple[list[str], dict[str, obje
     edges = cut if by_cells else []
     reach = max(floor(since, DAY) - (_REACH_OF_DAYS if by_days else _REACH), 0)
     parts = [
-        *(["frame_days" if by_days else "frame_quarters"] if reach < raw_from else []),
-        *(["frame_edges"] if edges else []),
-        *(["frame_tail"] if raw_from < until else []),
+        *(["read_day_rollups" if by_days else "read_15min_rollups"] if reach < raw_from else []),
+        *(["read_edges"] if edges else []),
+        *(["read_tail"] if raw_from < until else []),
     ]
     # Long lists are sent only if they are used: binding them takes time.
     days = sorted({floor(bound, DAY) for bound in inner if bound % DAY}) if by_days else []

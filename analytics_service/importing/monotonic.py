@@ -21,7 +21,7 @@ def require_rising(store: Store | None, history: History, rows: pl.DataFrame) ->
         imported = part.select(list(_ROWS)).cast(_ROWS)  # type: ignore[arg-type]
         bounds = imported.select(start=pl.col("observed_at").min(), end=pl.col("observed_at").max()).row(0, named=True)
         bound = {"history": history.name, "asset_id": str(asset), **bounds}
-        stored = store.frame("series_around", **bound).cast(imported.schema) if store else imported.clear()
+        stored = store.frame("read_series_around", **bound).cast(imported.schema) if store else imported.clear()
         kept = stored.join(imported, on="observed_at", how="anti").with_columns(is_stored=True)
         series = pl.concat([kept, imported.with_columns(is_stored=False)]).sort("observed_at")
         both = series.with_columns(pl.all().shift(1).name.suffix("_before"))

@@ -111,7 +111,7 @@ def _run(loaded: Loaded, version: int) -> ledger.Run:
 def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:
     """The run, beginning no later than the earlier run of the same files that it replaces in the ledger: the ledger
     must cover every moment that imports have brought."""
-    began = store.frame("import_began", family=run.family, at=run.at, files=run.files)["first_observed_at"]
+    began = store.frame("find_import_start", family=run.family, at=run.at, files=run.files)["first_observed_at"]
     return replace(run, first_observed_at=min([run.first_observed_at, *began]))
 
 
@@ -190,7 +190,7 @@ def _count_stored(store: Store, history: History, batch: pl.DataFrame) -> int:
         start=pl.col("observed_at").min(),
         end=pl.col("observed_at").max() + 1,
     ).row(0, named=True)
-    stored = store.frame("instants", history=history.name, **bounds).select(
+    stored = store.frame("list_instants", history=history.name, **bounds).select(
         pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),
         pl.col("instants").alias("observed_at"),
     )

@@ -26,12 +26,12 @@ def add_in_pieces(store: Store, table: str, staged: str, version: int, at_once: 
     """Add the rows of a staging table, which are of a version. It may be repeated."""
     time, key = _ROWS[table]
     parts = {"table": table, "staged": staged, "time": time, "key": key}
-    days = store.frame("staged_by_day", {"staged": staged, "time": time}).iter_rows()
+    days = store.frame("count_staged_by_day", {"staged": staged, "time": time}).iter_rows()
     for since, until in pieces(days, at_once):
         bound = {"since": since, "until": until, "version": version}
         # To count rows takes less than to leave them out.
-        if not store.frame("is_added", parts, **bound)["is_added"].item():
-            store.run("add_staged", parts, **bound)
+        if not store.frame("check_staged_inserted", parts, **bound)["is_added"].item():
+            store.run("insert_staged", parts, **bound)
 
 
 def pieces(days: Iterable[tuple[int, int]], at_once: int) -> Iterator[tuple[int, int]]:

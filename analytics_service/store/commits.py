@@ -44,8 +44,8 @@ from analytics_service.store.rollups import close_cells
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
 
-# The queries that `run_begins` is made of, and a version greater than that of any run.
-_PARTS = ("family_state", "claim", "applied_migrations", "new_version", "left_behind")
+# The queries that `read_commit_base` is made of, and a version greater than that of any run.
+_PARTS = ("read_head", "read_owner", "read_migrations", "make_version", "count_orphans")
 _NO_VERSION = 2**64 - 1
 
 
@@ -163,7 +163,7 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     SnapshotRefused for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
-    row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
+    row = store.frame("read_commit_base", parts, start=start, end=end, **parameters).row(0, named=True)
     applied = [Applied(*fields.values()) for fields in row["migrations"]]
     require_all_applied(unapplied(applied, shipped()))
     require_shards(store)
@@ -192,7 +192,9 @@ def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) 
     is_rewrite = changes.backdated is not None or is_removing or _is_rewrite(runs, taking, beginning.present)
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
-    condition = "instants_taken" if taking.again else "instants_free" if is_rewrite else "runs_unchanged"
+    condition = (
+        "check_instants_complete" if taking.again else "check_instants_free" if is_rewrite else "check_runs_unchanged"
+    )
     writer, tables = _Writer(store, beginning, runs, condition), changes.tables()
     if taking.again != "recompute":
         claim(store, beginning.claimed, taking.origin)
@@ -333,11 +335,11 @@ class _Writer:
         """List the snapshots. `table` has their other rows, if there are any. Overtaken, with nothing shown, when
         another process was faster; OtherShards when the cluster's are not those of the store."""
         require_shards(self.store)
-        conditions = ["nothing_added", *(["not_begun_later"] if table else [])]
+        conditions = ["check_nothing_added", *(["check_no_later_run"] if table else [])]
         self._insert(LEDGER, ledger_frame(self.runs), *conditions, state=table or "")
 
     def _insert(self, table: str, rows: pl.DataFrame, *conditions: str, **bound: str) -> None:
-        parts = {"left_behind": named_query("left_behind", ())}
+        parts = {"count_orphans": named_query("count_orphans", ())}
         condition = " AND ".join(f"({named_query(name, parts)})" for name in (self._condition, *conditions))
         if not self.store.insert_if(table, rows, condition, **self._bound, **bound):
             raise self._overtaken()

@@ -27,5 +27,5 @@ class Disk:
 
 def read_disk(store: Store) -> Disk | None:
     """The disk; None if no server can tell."""
-    rows = store.frame("disk_space", store.layout.on_all_servers("disks")).rows()
+    rows = store.frame("read_disk_space", store.layout.on_all_servers("disks")).rows()
     return Disk(*rows[0]) if rows else None

@@ -72,7 +72,7 @@ def record(store: Store, runs: Sequence[JobRun]) -> None:
 
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     """The last reports of all schedulers of the last week, newest first, and the schedulers themselves."""
-    rows = list(store.frame("job_runs").iter_rows(named=True))
+    rows = list(store.frame("read_job_runs").iter_rows(named=True))
     runs = [JobRun(*(row[name] for name in _SCHEMA)) for row in rows]
     by_scheduler: dict[str, list[dict[str, int | None]]] = {}
     for row in rows:
@@ -110,5 +110,5 @@ def missing_runs(store: Store, intervals: Mapping[str, int], since: int) -> Mapp
     """
     if not intervals:
         return {}
-    rows = store.frame("missing_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
+    rows = store.frame("count_missing_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
     return dict(rows.iter_rows())

@@ -209,7 +209,7 @@ def runs_of(rows: pl.DataFrame) -> list[Run]:
 
 def new_version(store: Store) -> int:
     """A version for new rows, greater than every version in the store. Of several rows the last version wins."""
-    return int(store.frame("new_version")["version"][0])
+    return int(store.frame("make_version")["version"][0])
 
 
 def record_rewrite(store: Store, families: Sequence[str], version: int, finished: int) -> None:
@@ -220,7 +220,7 @@ def record_rewrite(store: Store, families: Sequence[str], version: int, finished
 
 def completed_before(store: Store, family: str, before: int) -> int | None:
     """The last instant before `before` with a snapshot completed by a job or a backfill, if there is any."""
-    rows = store.frame("snapshot_before", family=family, before=before)
+    rows = store.frame("find_snapshot_before", family=family, before=before)
     return int(rows["at"][0]) if rows.height else None
 
 
@@ -235,13 +235,13 @@ class Covered:
 
 def last_covered(store: Store, before: int) -> Covered | None:
     """The last snapshot of loans before a unix second, if there is any."""
-    rows = store.frame("snapshot_before", family="loans", before=before)
+    rows = store.frame("find_snapshot_before", family="loans", before=before)
     return Covered(*rows.select("at", "complete_until").row(0)) if rows.height else None
 
 
 def nth_completed(store: Store, family: str, number: int, start: int, end: int) -> int | None:
     """The nth instant, from 1, in [start, end) with a snapshot completed by a job or a backfill, if there is any."""
-    rows = store.frame("nth_snapshot", family=family, number=number, start=start, end=end)
+    rows = store.frame("find_nth_snapshot", family=family, number=number, start=start, end=end)
     return int(rows["at"][0]) if rows.height else None
 
 
@@ -249,7 +249,7 @@ def newest_at(store: Store, families: Sequence[str], seconds: Sequence[int]) -> 
     """Instant (unix second) and version of the newest complete snapshot of each family at each of some ascending
     seconds; None before the first."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
-    rows = store.frame("snapshots_at", families=list(families), starts=starts, last=seconds[-1])
+    rows = store.frame("find_snapshots_at", families=list(families), starts=starts, last=seconds[-1])
     found = {(family, start): (at, version) for family, start, at, version in rows.iter_rows()}
     newest: dict[str, list[tuple[int, int] | None]] = {}
     for family in families:
@@ -260,19 +260,19 @@ def newest_at(store: Store, families: Sequence[str], seconds: Sequence[int]) -> 
 
 def imports_of(store: Store, family: str) -> list[tuple[int, int]]:
     """The first and the last instant (unix second) of the observations that each import of a family has brought."""
-    rows = store.frame("overlapping_imports", family=family, since=0, version=2**64 - 1)
+    rows = store.frame("list_overlapping_imports", family=family, since=0, version=2**64 - 1)
     return list(rows.select("first_observed_at", "at").iter_rows())
 
 
 def versions_between(store: Store, family: str, start: int, end: int) -> Mapping[int, int]:
     """The versions of the complete snapshots in [start, end) (unix seconds), by instant."""
-    rows = store.frame("snapshots_between", family=family, start=start, end=end)
+    rows = store.frame("list_snapshots", family=family, start=start, end=end)
     return dict(rows.select("at", "version").iter_rows())
 
 
 def first_moment(store: Store, family: str) -> int | None:
     """The first moment (unix second) with a snapshot or an imported observation of a family, if there is any."""
-    rows = store.frame("first_moment", family=family)
+    rows = store.frame("find_first_moment", family=family)
     return int(rows["first"][0]) if rows.height else None
 
 
@@ -284,12 +284,12 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
     snapshot, or the moment itself if there may be imported observations in between; but no later than the newest
     observation of all.
     """
-    rows = store.frame("snapshot_before", family=head.family, before=at + 1)
+    rows = store.frame("find_snapshot_before", family=head.family, before=at + 1)
     newest, version = rows.select("at", "version").row(0) if rows.height else (NONE, 0)
     last, reaching = newest, 0
     if imported or described:
         earlier, imports = store.frame(
-            "runs_reaching", family=head.family, at=at, since=max(newest, 0), version=version, imported=int(imported)
+            "find_max_version", family=head.family, at=at, since=max(newest, 0), version=version, imported=int(imported)
         ).row(0)
         reaching, last = max(version, earlier), at if imports else newest
     # If the oracle stands still, snapshots are later than all observations.
@@ -316,7 +316,7 @@ def read_ledger(store: Store) -> Ledger:
     unfinished: dict[str, list[int]] = {}
     lost: dict[str, Sequence[Loss]] = {}
     changed: dict[str, int] = {}
-    rows = store.frame("ledger")
+    rows = store.frame("read_ledger")
     for kind, family, version, runs, at, last_observed_at, sources, _, found in rows.iter_rows():
         if kind == "loss":
             lost[family], changed[family] = tuple(Loss(*loss.values()) for loss in found), version
@@ -349,7 +349,7 @@ def present(store: Store, head: Head, now: int) -> tuple[Head, int]:
     Costs nothing if the head is not ahead."""
     if head.at <= now + MOST_AHEAD:
         return head, 0
-    at, last, first = store.frame("present", family=head.family, latest=now + MOST_AHEAD).row(0)
+    at, last, first = store.frame("read_present_head", family=head.family, latest=now + MOST_AHEAD).row(0)
     return replace(head, at=at, last_observed_at=last), first
 
 
@@ -369,7 +369,7 @@ def read_heads(store: Store) -> Mapping[str, Head]:
 
 def read_state(store: Store, family: str) -> Head | None:
     """The newest completed state of a family, without its count of rewrites."""
-    rows = store.frame("family_state", family=family)
+    rows = store.frame("read_head", family=family)
     return Head(family, *rows.row(0)) if rows.height else None
 
 
@@ -379,7 +379,7 @@ def require_unchanged(store: Store, *heads: Head) -> None:
 
     Runs that append to history change nothing that a head shows.
     """
-    rows = store.frame("rewrites", families=[head.family for head in heads])
+    rows = store.frame("count_rewrites", families=[head.family for head in heads])
     counted = {family: (announced, finished) for family, announced, finished in rows.iter_rows()}
     for head in heads:
         if counted.get(head.family, (0, 0)) != (head.rewrites, head.rewrites):
@@ -396,5 +396,5 @@ def oldest_change(store: Store, since: Head, head: Head) -> int | None:
         return 0
     if (since.runs, since.version) == (head.runs, head.version):
         return None
-    runs, oldest = store.frame("runs_since", family=head.family, after=since.version, until=head.version).row(0)
+    runs, oldest = store.frame("count_runs_since", family=head.family, after=since.version, until=head.version).row(0)
     return int(oldest) if runs == head.runs - since.runs else 0

@@ -189,7 +189,7 @@ def _found(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Losses
 def _raise_heads(store: Store) -> None:
     """Make heads of what the ledger lists; they follow from it."""
     for family in TABLES:
-        ends = named_query("family_ends", {"family": family, "newest": "max(s.last_observed_at)"})
+        ends = named_query("derive_head", {"family": family, "newest": "max(s.last_observed_at)"})
         store.execute(named_query("raise_head", {"family": family, "ends": ends}))
 
 
@@ -230,17 +230,17 @@ def _differing_rows(store: Store, width: str, **bound: object) -> list[tuple[str
     ends_at, narrower, begins_at, span = _WIDTHS[width]
     counted = {"counted": _COUNTED}
     part = (
-        named_query("narrower_cells", {**counted, "begins_at": begins_at})
+        named_query("count_narrower_rollups", {**counted, "begins_at": begins_at})
         if narrower
-        else named_query("observed_quarters", ())
+        else named_query("count_15min_observations", ())
     )
     parts = {**counted, "narrower": part, "ends_at": ends_at, "span": span}
-    return store.frame("differing_cells", parts, width=width, narrower_width=narrower, **bound).rows()
+    return store.frame("compare_rollups", parts, width=width, narrower_width=narrower, **bound).rows()
 
 
 def _months(store: Store, newest: int) -> Iterator[tuple[int, int]]:
     """The starts and ends of the UTC months of all observations and cells, unix seconds."""
-    month = month_start(store.frame("first_observed")["first"].item())
+    month = month_start(store.frame("find_first_observed")["first"].item())
     while month < newest:
         following = next_month(month)
         yield month, following
@@ -280,7 +280,7 @@ def _until_observed(store: Store, ranges: Sequence[_Range]) -> Mapping[_Range, i
             "ids": [each.asset_id for each in some],
             "untils": [each.until for each in some],
         }
-        next_at |= {row[:3]: row[3] for row in store.frame("observed_after", (), **bound).iter_rows()}
+        next_at |= {row[:3]: row[3] for row in store.frame("find_observed_after", (), **bound).iter_rows()}
     return {each: next_at.get((each.history, each.asset_id, each.until), FOREVER + 1) - 1 for each in ranges}
 
 
@@ -290,12 +290,12 @@ def _missing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
         return
     newest = max(head.at for head in ledger.heads.values())
     by_month = [name for name in _COUNTED_TABLES if name not in _NOT_BY_MONTH]
-    first = store.frame("first_counted")["first"].item()
+    first = store.frame("find_first_counted")["first"].item()
     spans = [(by_month, since, since + _AT_ONCE - 1) for since in range(first, newest + 1, _AT_ONCE)]
     found: defaultdict[str, list[int]] = defaultdict(list)
     for names, since, last in [*spans, ([*_NOT_BY_MONTH], 0, FOREVER)]:
-        queries = [named_query("missing_rows", {"table": name, "family": _COUNTED_TABLES[name]}) for name in names]
-        rows = store.frame("united", {"queries": " UNION ALL ".join(queries)}, since=since, last=last)
+        queries = [named_query("find_missing_rows", {"table": name, "family": _COUNTED_TABLES[name]}) for name in names]
+        rows = store.frame("union_queries", {"queries": " UNION ALL ".join(queries)}, since=since, last=last)
         for _, what, at in rows.iter_rows():
             found[what].append(at)
     for what, seconds in found.items():
@@ -314,7 +314,7 @@ def _broken_parts(store: Store) -> list[BrokenPart]:
     if store.layout.is_replicated:
         return []
     try:
-        rows = store.frame("broken_parts", (), database=store.database)
+        rows = store.frame("list_broken_parts", (), database=store.database)
     except StoreFailure as error:
         # What can be compared is found all the same.
         log.warning("Broken parts are not listed; grant SELECT on system.detached_parts. %s", error)
@@ -359,13 +359,13 @@ def _uncounted_observations(
     """Observations that no cell has summarized, or only cells that are lost as well, until they are written anew."""
     (since, last), before = part.span, part.began_before
     lost = {each.partition for each in broken if each.table == CELLS}
-    for family, until in store.frame("written_until", (), before=before, moment=part.found_at).iter_rows():
+    for family, until in store.frame("find_written_until", (), before=before, moment=part.found_at).iter_rows():
         first, until = max(since, _summarized_until(until + 1, part.partition, lost)), min(until, last)
         bound = {"family": family, "first": first, "last": until, "before": before}
-        if first > until or not store.frame("written_before", (), **bound).item():
+        if first > until or not store.frame("check_written_before", (), **bound).item():
             continue
         for name in names_of(family):
-            following = store.frame("observed_next", history=name, after=until).item()
+            following = store.frame("find_all_observed_after", history=name, after=until).item()
             span = (first, following - 1 if following else FOREVER)
             # Without its cells, nobody knows which series there were.
             yield family, Loss(name, *((0, FOREVER) if _quarters(part.partition) in lost else span))

@@ -82,14 +82,14 @@ def _record_shards(store: Store) -> None:
 
 def _without_corrections(store: Store) -> AbstractContextManager[object]:
     """Hold the write lock, if the database has it already. That of a writer which was killed just now is free soon."""
-    if LOCKS not in store.frame("tables")["name"]:
+    if LOCKS not in store.frame("list_tables")["name"]:
         return nullcontext()
     return correction(store, ALL, "migrate", patience=LOCK_SECONDS + PATIENCE)
 
 
 def _derive_heads(store: Store) -> None:
     """Make the heads again from the ledger, if their table is lost, or the view that fills it."""
-    present = set(store.frame("tables")["name"])
+    present = set(store.frame("list_tables")["name"])
     lost = {HEADS, HEADS_VIEW} - present
     if LEDGER in present and lost:
         for statement in (statement for migration in shipped() for statement in migration.statements):
@@ -97,7 +97,7 @@ def _derive_heads(store: Store) -> None:
                 store.execute(statement)
         # Heads that are there twice are the same heads.
         columns = "family, at, last_observed_at, version, runs, sources"
-        query = store.frame("view_query", view=HEADS_VIEW)["query"].item()
+        query = store.frame("read_view_query", view=HEADS_VIEW)["query"].item()
         store.execute(f"INSERT INTO {HEADS} ({columns}) SELECT {columns} FROM ({query})")
 
 
@@ -106,7 +106,7 @@ def _make_views(store: Store) -> None:
     statements = view_statements(store.price_max_age)
     views = Migration(VIEWS, "views", "\n".join(statements))
     is_recorded = Applied(views.number, views.name, views.checksum) in read_applied(store)
-    if is_recorded and not store.layout.cluster and set(store.frame("tables")["name"]).issuperset(view_names()):
+    if is_recorded and not store.layout.cluster and set(store.frame("list_tables")["name"]).issuperset(view_names()):
         return
     store.require_room()
     with store.together("views"):

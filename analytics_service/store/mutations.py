@@ -16,7 +16,7 @@ def delete_once(store: Store, table: str, statement: str, staged: str) -> None:
     layout = store.layout
     parts = {**layout.on_all_servers("mutations"), "servers": layout.on_all_servers("one")["from"]}
     own = filled(named(table), layout.placeholders)
-    state = store.frame("mutation_state", parts, database=store.database, table=own, reading=staged)
+    state = store.frame("read_mutation_state", parts, database=store.database, table=own, reading=staged)
     is_under_way, is_done = state.row(0)
     if is_under_way:
         raise StoreUnavailable(f"ClickHouse is still taking rows out of {table}.")

@@ -33,7 +33,7 @@ class Claim:
 
 def read_claim(store: Store) -> Claim:
     """The claim that holds."""
-    claims = store.frame("claim")
+    claims = store.frame("read_owner")
     return Claim(*claims.row(0)) if claims.height else Claim()
 
 
@@ -101,7 +101,7 @@ def _claimed(store: Store, before: Claim, origin: Origin) -> Claim:
 
 def _written(store: Store, before: Claim, origin: Origin) -> Claim:
     token = f"claim {before.made}"
-    store.run("make_claim", side=_side(origin), source=origin.spec, after=before.made, token=token)
+    store.run("insert_owner", side=_side(origin), source=origin.spec, after=before.made, token=token)
     return read_claim(store)
 
 

@@ -74,7 +74,7 @@ def make_researcher(store: Store, name: str) -> str | None:
 
     StoreFailure for a user of another origin, or when the service's user may not make users.
     """
-    found = store.frame("researcher_limits", user=name).row(0, named=True)
+    found = store.frame("read_researcher_limits", user=name).row(0, named=True)
     if found["users"] and not found["made"]:
         raise StoreFailure(
             f"ClickHouse has a user {name} that `migrate --researcher` has not made, and which stays as it is. "

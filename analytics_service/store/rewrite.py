@@ -111,7 +111,7 @@ class Staging:
 
     def announce(self, runs: Sequence[Run]) -> None:
         """Stage the changes of the ledger, and announce the rewrite if the lock is still held."""
-        changed = self._store.frame("changed_span", added=self._added, removed=self.removed).row(0, named=True)
+        changed = self._store.frame("measure_rewrite", added=self._added, removed=self.removed).row(0, named=True)
         self.insert(LEDGER, ledger_frame(self._listed(runs, changed)))
         spans = [(run.first_observed_at, run.last_observed_at) for run in [*runs, *self._forgotten]]
         spans += [(changed["first"], changed["until"])] if changed["added"] or changed["removed"] else []
@@ -138,23 +138,23 @@ class Staging:
         family's head before. May be repeated."""
         require_shards(self._store)
         staged_runs = LEDGER + self._suffix
-        runs = runs_of(self._store.frame("staged_runs", table=staged_runs))
+        runs = runs_of(self._store.frame("read_staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         start = head.last_observed_at + 1 if head else first
         # What takes the place of others is there before they go: a job may read both, but not neither.
         for table in (OBSERVATIONS, *self._events):
             self._add(table)
-        removed = self.removed if self._store.frame("row_count", table=self.removed)["rows"].item() else ""
+        removed = self.removed if self._store.frame("count_rows", table=self.removed)["rows"].item() else ""
         if removed:
-            self._delete(OBSERVATIONS, "take_out_observations", removed, removed=removed)
+            self._delete(OBSERVATIONS, "delete_observations", removed, removed=removed)
         self._add_assets()
         touched = Touched(self._added, removed, self.version)
         self._lock.require()
         compute_touched(self._store, names_of(self.family), touched, start, max(newest + 1, start))
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
-            self._delete(LEDGER, "take_out_runs", staged_runs, staged=staged_runs)
+            self._delete(LEDGER, "delete_runs", staged_runs, staged=staged_runs)
             if self._events:
-                self._delete(EVENTS, "take_out_events", staged_runs, staged=staged_runs)
+                self._delete(EVENTS, "delete_events", staged_runs, staged=staged_runs)
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
         self._lock.require()
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
@@ -184,20 +184,20 @@ class Staging:
     def _correction(self, first: int, last: int, added: int) -> Run:
         """The row of the ledger for the rewrite itself. It is of the source of the newest run that is left."""
         without = [run.version for run in self._forgotten]
-        origin = self._store.frame("newest_origin", family=self.family, without=without)
+        origin = self._store.frame("find_newest_origin", family=self.family, without=without)
         source, simulated = origin.row(0) if origin.height else ("", False)
         own = {"source": source, "simulated": simulated, "version": self.version, "files": self.version}
         return Run(self.family, VALUES_ONLY, CORRECTION, first, last, added, **own)
 
     def _imports_since(self, since: int) -> list[Run]:
         """The imports that may lose observations at or after a second."""
-        rows = self._store.frame("overlapping_imports", family=self.family, since=since, version=self.version)
+        rows = self._store.frame("list_overlapping_imports", family=self.family, since=since, version=self.version)
         return [run for run in runs_of(rows) if run not in self._forgotten]
 
     def _left_of(self, run: Run) -> Run:
         """An import as the rewrite leaves it."""
         left = self._store.frame(
-            "left_of_import",
+            "measure_import",
             family=self.family,
             histories=names_of(self.family),
             removed=self.removed,
@@ -214,7 +214,7 @@ class Staging:
 
     def is_there(self) -> bool:
         """Whether all of the tables are there."""
-        return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(self._tables)
+        return len(self._store.frame("list_staging_tables", suffix=self._suffix)) == len(self._tables)
 
     def _add_assets(self) -> None:
         """Add definitions. Definitions written since the run began stay as they are: they have greater versions, but
@@ -235,12 +235,12 @@ def make_head_anew(store: Store, family: str, version: int) -> None:
     newest = "max(s.last_observed_at)"
     if not TABLES[family]:
         newest = f"least({newest}, (SELECT max(observed_at) FROM {OBSERVATIONS} WHERE history IN ({histories})))"
-    parts = {"family": family, "ends": named_query("family_ends", {"family": family, "newest": newest})}
-    head = store.frame("head_exceeds", parts)
+    parts = {"family": family, "ends": named_query("derive_head", {"family": family, "newest": newest})}
+    head = store.frame("compare_head", parts)
     has_runs, exceeds = head.row(0) if head.height else (True, True)
     if not has_runs:
         for table in (LEDGER, HEADS):
-            store.execute(named_query("forget_family", {**parts, "table": table, "version": f"{version}"}))
+            store.execute(named_query("clear_ledger", {**parts, "table": table, "version": f"{version}"}))
     if exceeds:
         store.execute(named_query("lower_head", parts))
         store.execute(named_query("raise_head", parts))
@@ -361,7 +361,7 @@ def _complete(store: Store, lock: WriteLock) -> None:
             else:
                 staged.finish()
             log.warning("A rewrite of %s was interrupted; it is complete now.", family)
-    if names := store.frame("abandoned_staging")["name"].to_list():
+    if names := store.frame("list_abandoned_staging")["name"].to_list():
         lock.require()
         _drop(store, names)
 

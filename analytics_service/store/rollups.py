@@ -56,8 +56,8 @@ def compute_touched(store: Store, histories: Sequence[str], touched: Touched, st
     that had or have any of them. Those that had are deleted first, as they may have no observation left."""
     days = _days(store, touched)
     if touched.removed:
-        cells = named_query("cells_of_observation", ())
-        statement = named_query("drop_touched_cells", {"removed": touched.removed, "cells": cells})
+        cells = named_query("list_rollups_of_observation", ())
+        statement = named_query("delete_touched_rollups", {"removed": touched.removed, "cells": cells})
         delete_once(store, CELLS, statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, start, end, version=touched.version, removed=touched.removed)
@@ -69,7 +69,7 @@ def _compute(
     """Compute the cells that are closed, and those in `days`, by history, with observations of the version or with
     some that were taken out."""
     closing = closing_span(start, end)
-    taken_out = named_query("touched_quarters", {"removed": removed}) if removed else ""
+    taken_out = named_query("find_touched_15min", {"removed": removed}) if removed else ""
     parts = {"touched": f"(asset_id, begins_at) IN ({taken_out})" if removed else "false"}
     # No earlier computation may win over this one, also if another server's clock is ahead.
     computed = 0
@@ -78,9 +78,9 @@ def _compute(
         for span in _spans(store, history, touched, closing):
             computed = computed or new_version(store)
             bound = {"history": history, "computed": computed, **asdict(span)}
-            store.run("fill_quarters", parts, **bound, start=start, end=end, version=version)
+            store.run("compute_15min_rollups", parts, **bound, start=start, end=end, version=version)
             for width, begin in wider.items():
-                store.run("fill_wider_cells", **bound | {"width": width, "since": begin(span.since)})
+                store.run("compute_wider_rollups", **bound | {"width": width, "since": begin(span.since)})
 
 
 def look_back(before: int) -> dict[str, int]:
@@ -119,7 +119,7 @@ def _days(store: Store, touched: Touched) -> Mapping[str, Sequence[int]]:
     """The UTC days (their starts, unix s) that a rewrite touches, by history."""
     days: dict[str, list[int]] = {}
     staged = {"added": touched.added, "removed": touched.removed or touched.added}
-    for history, day in store.frame("staged_days", **staged).iter_rows():
+    for history, day in store.frame("list_staged_days", **staged).iter_rows():
         days.setdefault(history, []).append(day)
     return days
 
@@ -137,7 +137,7 @@ def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None
     if not begins:
         return
     ordered = sorted(begins)
-    counted = store.frame("rows_by_day", history=history, since=ordered[0], until=ordered[-1] + DAY)
+    counted = store.frame("count_rows_by_day", history=history, since=ordered[0], until=ordered[-1] + DAY)
     rows: Counter[int] = Counter(dict(counted.iter_rows()))
     first, total = begins[ordered[0]], 0
     for day, following in pairwise([*ordered, 0]):

@@ -110,7 +110,7 @@ def shipped() -> tuple[Migration, ...]:
 
 def read_applied(store: Store) -> list[Applied]:
     """What was applied to the database: scripts, and the views."""
-    return [Applied(*row) for row in store.frame("applied_migrations").iter_rows()]
+    return [Applied(*row) for row in store.frame("read_migrations").iter_rows()]
 
 
 def pending(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
@@ -176,7 +176,7 @@ def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
 
 def missing(store: Store) -> Mapping[str, str]:
     """Tables and views that a database of this schema lacks although they were made, each with its script's name."""
-    present = set(store.frame("tables")["name"])
+    present = set(store.frame("list_tables")["name"])
     return {name: script for name, script in made_by(shipped()).items() if name not in present}
 
 

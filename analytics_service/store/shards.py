@@ -15,7 +15,7 @@ SHARDS = 65_535
 def read_shards(store: Store) -> tuple[str, str]:
     """The shards of the cluster as they are now, each with its weight and its servers, and as they are recorded, empty
     if they are not. The large tables of the store must be split."""
-    now, recorded = store.frame("shards", cluster=store.layout.cluster, number=SHARDS).row(0)
+    now, recorded = store.frame("read_shards", cluster=store.layout.cluster, number=SHARDS).row(0)
     return now, recorded or ""
 
 

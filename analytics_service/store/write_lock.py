@@ -62,14 +62,14 @@ class WriteLock:
 
     def require(self) -> None:
         """Before each step of a correction. CorrectionStopped once the lock is lost."""
-        if not self.store.frame("lock_is_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
+        if not self.store.frame("check_lock_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
             raise _stopped()
 
     def announce(self, family: str, version: int, rows: int, span: tuple[int, int], *, finished: int = 0) -> None:
         """Record a rewrite, of so many rows from a second to another, as announced or at once as finished, unless the
         lock is lost. CorrectionStopped then."""
         own = {**self._own, "family": family, "version": version, "rows": rows, "seconds": LOCK_SECONDS}
-        held = {"held": named_query("lock_is_held", ())}
+        held = {"held": named_query("check_lock_held", ())}
         self.store.run("announce_rewrite", held, **own, first_at=span[0], last_at=span[1], finished=finished)
         self.require()
 
@@ -79,7 +79,7 @@ class WriteLock:
 
     def write(self, *, released: bool) -> None:
         """Ask for the lock, or release it for good."""
-        self.store.run("ask_for_lock", **self._own, family=self.family, released=int(released))
+        self.store.run("insert_lock", **self._own, family=self.family, released=int(released))
 
     @property
     def _own(self) -> dict[str, str]:
@@ -88,7 +88,7 @@ class WriteLock:
 
 def holders(store: Store) -> list[Holder]:
     """The live rows, oldest first: that of the correction that is at work, and of those that ask just now."""
-    return [Holder(*row) for row in store.frame("lock_holders", seconds=LOCK_SECONDS).iter_rows()]
+    return [Holder(*row) for row in store.frame("list_lock_holders", seconds=LOCK_SECONDS).iter_rows()]
 
 
 @contextmanager

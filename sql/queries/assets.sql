@@ -1,3 +1,6 @@
+-- Definitions of assets, and where their ids are stored.
+
+-- name: list_assets
 -- How was each asset defined at an instant and a version of the ledger, and which other symbols has it had? Assets that
 -- were first defined later, by instant or up to another version, have their first definition. An asset that is not listed
 -- now was listed until the latest instant that any run saw, whichever of them was written last; so view all_assets has it.
@@ -16,3 +19,57 @@ ORDER BY
     version <= {version:UInt64} DESC,
     if(version <= {version:UInt64}, bitNot(version), version)
 LIMIT 1 BY id
+
+-- name: list_definitions
+-- All definitions of each asset, in the order in which they count; of those from the same instant on, the last.
+SELECT *, emptyArrayString() AS former_symbols
+FROM asset_definition
+ORDER BY id, defined_at, version DESC
+LIMIT 1 BY id, defined_at
+
+-- name: list_asset_columns
+-- Which columns hold asset ids? Cells repeat those of their tables, and reading all positions would take long.
+SELECT table, name AS column
+FROM system.columns
+WHERE database = currentDatabase()
+  AND (name = 'asset_id' AND type = 'LowCardinality(String)' OR table = 'asset' AND name = 'id')
+  AND NOT match(table, '^cell$|_view$|_staging_|_local$')
+  AND table NOT IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View')
+ORDER BY table
+
+-- name: list_asset_ids
+-- Which asset ids does a column hold?
+SELECT DISTINCT toString({column:Identifier}) AS asset_id
+FROM {table:Identifier}
+
+-- name: show_assets
+-- Raises the version of a family's head, unless it is above those of all definitions: with a row of the ledger of its own,
+-- which brings no observations and is of the source of the newest run. It begins where the oldest import does, because
+-- imports bring such definitions; without imports, at the newest observation.
+INSERT INTO snapshot (family, at, kind, first_observed_at, last_observed_at, source, version, simulated)
+SELECT
+    family,
+    max(s.at),
+    'assets',
+    least(
+        max(s.last_observed_at),
+        ifNull((SELECT minOrNull(first_observed_at) FROM snapshot WHERE kind = 'import'), max(s.last_observed_at))
+    ),
+    max(s.last_observed_at),
+    argMax(if(s.kind = 'import', '', s.source), s.version),
+    {version:UInt64},
+    argMax(s.simulated, s.version)
+FROM snapshot AS s
+WHERE family = {family:String}
+  AND (SELECT max(version) FROM asset_definition) > (SELECT max(version) FROM snapshot_head WHERE family = {family:String})
+GROUP BY family
+
+-- name: announce_assets
+-- Announces each row of the ledger that shows definitions, and was not announced yet, as a rewrite that has finished: a past
+-- moment may have more assets now.
+INSERT INTO rewrite (family, version, finished)
+SELECT DISTINCT family, version, 1
+FROM snapshot
+WHERE family = {family:String}
+  AND kind = 'assets'
+  AND version NOT IN (SELECT version FROM rewrite WHERE family = {family:String})

@@ -1,3 +1,45 @@
+-- The write lock, and the steps of a rewrite: stage, announce, put in place.
+
+-- name: insert_lock
+-- Asks for the write lock, or releases it for good.
+INSERT INTO write_lock (holder, what, family, command, released)
+SELECT {holder:String}, {what:String}, {family:String}, {command:String}, {released:UInt8}
+
+-- name: extend_lock
+-- Sends a heartbeat of the holder of the write lock, which counts only while the lock is held.
+INSERT INTO write_lock
+SELECT * REPLACE (now64(3) AS heard_at)
+FROM write_lock AS l FINAL
+WHERE holder = {holder:String}
+  AND NOT released
+  AND l.heard_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
+
+-- name: list_lock_holders
+-- Who holds the write lock, or asks for it, oldest first? A row without a heartbeat for some seconds, or with one from the
+-- future, counts no more.
+SELECT holder, what, family, command, toUnixTimestamp(taken_at) AS taken_at
+FROM write_lock FINAL
+WHERE NOT released
+  AND heard_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
+ORDER BY write_lock.taken_at
+SETTINGS max_threads = 1
+
+-- name: check_lock_held
+-- Does a holder still have the write lock: did it release nothing, and was its last heartbeat some seconds ago at most?
+SELECT count() = 1 AS held
+FROM write_lock FINAL
+WHERE holder = {holder:String}
+  AND NOT released
+  AND heard_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
+
+-- name: announce_rewrite
+-- Announces a rewrite, or records at once that it has finished, if its writer still holds the write lock.
+INSERT INTO rewrite (family, version, what, command, rows, first_at, last_at, finished)
+SELECT {family:String}, {version:UInt64}, {what:String}, {command:String}, {rows:UInt64}, {first_at:UInt32}, {last_at:UInt32},
+    {finished:UInt8}
+WHERE ({held})
+
+-- name: count_rewrites
 -- How many rewrites of some families were announced so far, and how many of them have finished? Nothing of families without
 -- any.
 SELECT toString(family) AS name, count() AS announced, countIf(finished) AS finished
@@ -5,3 +47,188 @@ FROM rewrite FINAL
 WHERE family IN {families:Array(String)}
 GROUP BY name
 SETTINGS max_threads = 1
+
+-- name: measure_rewrite
+-- Which is the first second that a rewrite changes, and which are the last observation that it adds, and the
+-- last second that it changes? How many does it add, and
+-- take out?
+SELECT
+    toUnixTimestamp(min(observed_at)) AS first,
+    toUnixTimestamp(maxIf(observed_at, is_added)) AS last,
+    toUnixTimestamp(max(observed_at)) AS until,
+    countIf(is_added) AS added,
+    countIf(NOT is_added) AS removed
+FROM
+(
+    SELECT observed_at, true AS is_added FROM {added:Identifier}
+    UNION ALL
+    SELECT observed_at, false FROM {removed:Identifier}
+)
+
+-- name: measure_import
+-- What will a rewrite leave of an import: its own rows, and the first and last second of these and earlier rows in its span?
+SELECT
+    countIf(version = {version:UInt64}) AS rows,
+    toUnixTimestamp(min(second)) AS first_observed_at,
+    toUnixTimestamp(max(second)) AS last_observed_at
+FROM
+(
+    SELECT version, observed_at AS second
+    FROM observation
+    WHERE history IN {histories:Array(String)}
+      AND (history, asset_id, observed_at) NOT IN (SELECT history, asset_id, observed_at FROM {removed:Identifier})
+
+    UNION ALL
+
+    SELECT version, at AS second
+    FROM account_event
+    WHERE {family:String} = 'loans'
+)
+WHERE version <= {version:UInt64}
+  AND second BETWEEN toDateTime({first:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
+
+-- name: list_staging_tables
+-- Which staging tables does a rewrite have?
+SELECT name
+FROM system.tables
+WHERE database = currentDatabase()
+  AND endsWith(replaceOne(name, '_removed', ''), {suffix:String})
+
+-- name: list_abandoned_staging
+-- Which staging tables belong to no unfinished rewrite? Each is named after a table of ours.
+SELECT name
+FROM system.tables
+WHERE database = currentDatabase()
+  AND match(name, '^[a-z_]+_staging_[0-9]+(_removed)?$')
+  AND splitByString('_staging_', name)[1] IN (SELECT name FROM system.tables WHERE database = currentDatabase())
+  AND toUInt64OrZero(extract(name, '_staging_([0-9]+)')) NOT IN
+    (SELECT version FROM rewrite GROUP BY version HAVING max(finished) = 0)
+
+-- name: read_staged_runs
+-- What will a run's rows in the ledger say?
+SELECT *
+FROM {table:Identifier} FINAL
+
+-- name: list_staged_days
+-- On which UTC days (their starts) does a rewrite add or take out observations, by history?
+SELECT DISTINCT history, toUnixTimestamp(toStartOfDay(observed_at)) AS day
+FROM (SELECT history, observed_at FROM {added:Identifier} UNION ALL SELECT history, observed_at FROM {removed:Identifier})
+ORDER BY history, day
+
+-- name: count_staged_by_day
+-- How many rows does a staging table have in each UTC day (its start)?
+SELECT toUnixTimestamp(toStartOfDay({time})) AS day, count() AS rows
+FROM {staged}
+GROUP BY day
+ORDER BY day
+
+-- name: insert_staged
+-- Adds the rows of a staging table in a range of time, without those that are there already, or in a later version.
+INSERT INTO {table}
+SELECT *
+FROM {staged}
+WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+  AND ({key}) NOT IN
+    (
+        SELECT {key}
+        FROM {table}
+        WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+          AND version >= {version:UInt64}
+    )
+
+-- name: check_staged_inserted
+-- Are all rows of a staging table in a range of time in the table that they are for, none of them replaced?
+SELECT
+    (
+        SELECT count()
+        FROM {staged} FINAL
+        WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+    ) = (
+        SELECT count()
+        FROM {table} FINAL
+        WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+          AND version = {version:UInt64}
+    ) AS is_added
+
+-- name: find_removed_keys
+-- Which observations of some histories are there in a range [since, until): of all assets or some, of all runs or of a
+-- family's snapshots in [start, end)?
+SELECT DISTINCT history, asset_id, observed_at
+FROM observation
+WHERE history IN {histories:Array(String)}
+  AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND (empty({ids:Array(String)}) OR asset_id IN {ids:Array(String)})
+  AND (NOT {snapshots:Bool} OR version IN
+    (
+        SELECT version
+        FROM snapshot
+        WHERE family = {family:String}
+          AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
+          AND kind IN ('job', 'backfill')
+    ))
+
+-- name: count_removed
+-- How many observations are to be taken out, by history, and from when to when?
+SELECT
+    history,
+    count() AS observations,
+    toUnixTimestamp(min(observed_at)) AS first,
+    toUnixTimestamp(max(observed_at)) AS last
+FROM ({keys})
+GROUP BY history
+ORDER BY history
+
+-- name: stage_removed
+-- Stages observations that a rewrite takes out.
+INSERT INTO {removed} (history, asset_id, observed_at)
+{keys}
+
+-- name: read_removed_rows
+-- Which rows of a history does a rewrite take out, in a range of time? With those of the total, which have an empty asset id.
+SELECT
+    o.asset_id AS asset_id,
+    a.symbol AS symbol,
+    toDateTime64(o.observed_at, 3, 'UTC') AS observed_at,
+    toFloat64(o.value) AS {value},
+    o.value AS value_exact
+FROM observation AS o FINAL
+LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = o.asset_id
+WHERE o.history = '{history}' AND o.known
+  AND o.asset_id IN (SELECT asset_id FROM {removed} WHERE history = '{history}')
+  AND o.observed_at >= toDateTime({since:UInt32}, 'UTC') AND o.observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND (o.asset_id, o.observed_at) IN (SELECT asset_id, observed_at FROM {removed} WHERE history = '{history}')
+
+-- name: delete_observations
+-- Deletes the observations that a rewrite takes out: all rows with their keys that are older than the rewrite. A mutation
+-- makes every part of the table anew, so it is one for all months.
+DELETE FROM observation{local}{on_cluster}
+WHERE (history, asset_id, observed_at) IN (SELECT history, asset_id, observed_at FROM {removed}{local})
+  AND version < {version}
+SETTINGS lightweight_deletes_sync = 2
+
+-- name: delete_events
+-- Deletes the source's events that are later than the newest snapshot left, if a rewrite takes out snapshots: those that
+-- their runs have brought, and those that a run which died had left to them.
+DELETE FROM account_event{local}{on_cluster}
+WHERE brought_by = 'source'
+  AND version < {version}
+  AND (SELECT count() FROM {staged} WHERE kind IN ('-job', '-backfill')) > 0
+  AND at > (SELECT max(at) FROM snapshot WHERE family = 'loans' AND kind IN ('job', 'backfill'))
+SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator = 1
+
+-- name: delete_runs
+-- Deletes the rows of the ledger that a rewrite takes out, but not those that it puts in their place.
+DELETE FROM snapshot
+WHERE (family, at, concat('-', kind), files) IN (SELECT family, at, kind, files FROM {staged})
+  AND version < {version}
+  AND (family, at, kind, files, version, first_observed_at, last_observed_at, rows) NOT IN
+    (SELECT family, at, kind, files, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
+SETTINGS lightweight_deletes_sync = 2
+
+-- name: read_mutation_state
+-- Has a table a mutation that reads some other table: is one under way, and have all servers executed one?
+SELECT
+    countIf(NOT is_done) > 0 AS is_under_way,
+    uniqExactIf({server}, is_done) = (SELECT count() FROM {servers}) AS is_done_everywhere
+FROM {from}
+WHERE database = {database:String} AND table = {table:String} AND position(command, {reading:String}) > 0

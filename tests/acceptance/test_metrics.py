@@ -36,7 +36,7 @@ def test_metrics_tell_of_memory_queries_jobs_and_the_build(service: Service) -> 
     assert metrics["analytics_store_up"] == 1
     until(lambda: service.metrics()['analytics_memory_bytes{kind="history"}'] > 0)
     assert metrics['analytics_memory_bytes{kind="answers"}'] > 0
-    assert metrics['analytics_store_query_seconds_count{query="ledger"}'] > 0
+    assert metrics['analytics_store_query_seconds_count{query="read_ledger"}'] > 0
     assert metrics['analytics_history_gaps{family="prices"}'] >= 0
     assert any(name.startswith("analytics_build_info{") and 'source="recent:7"' in name for name in metrics)
     # The scheduler is another process. Its first run is that of the present minute, which `up` may have taken before.

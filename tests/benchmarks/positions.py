@@ -182,7 +182,7 @@ def _read_rows(own: Client, since: datetime) -> tuple[float, int]:
         """
         SELECT medianExact(read_rows), max(read_rows), count()
         FROM system.query_log
-        WHERE type = 'QueryFinish' AND log_comment = 'position_items' AND current_database = currentDatabase()
+        WHERE type = 'QueryFinish' AND log_comment = 'list_position_items' AND current_database = currentDatabase()
           AND event_time_microseconds >= {since:DateTime64(6, 'UTC')}
         """,
         parameters={"since": since},

@@ -30,7 +30,7 @@ def test_whoever_goes_on_adds_the_other_pieces_and_no_row_twice(settings: Settin
 
     def die(statement: Statement) -> None:
         begun.append(statement)
-        if begun.count(Statement("run", "add_staged")) == 3:
+        if begun.count(Statement("run", "insert_staged")) == 3:
             raise StoreUnavailable("ClickHouse is gone.")
 
     with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):

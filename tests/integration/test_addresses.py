@@ -97,17 +97,17 @@ def test_requests_give_up_on_a_server_that_hangs_and_others_wait(server: Setting
         relay.hangs.set()
         begun, waiting = time.monotonic(), pool.submit(store.server_version)
         with within(0.5), pytest.raises(Busy):
-            store.frame("free_room")
+            store.frame("read_free_room")
         with pytest.raises(StoreUnavailable, match="does not answer"):
             store.probe(0.5)
         with within(PATIENCE), pytest.raises(StoreUnavailable, match="does not answer"):
-            store.frame("free_room")
+            store.frame("read_free_room")
         assert time.monotonic() - begun < 2 * slack()
         assert not waiting.done()
         relay.hangs.clear()
         store.probe(PATIENCE)
         with within(PATIENCE):
-            assert store.frame("free_room").height == 1
+            assert store.frame("read_free_room").height == 1
         # What was sent while it hung is lost, and asked again once the connection ends.
         relay.drop()
         assert waiting.result(PATIENCE) == version

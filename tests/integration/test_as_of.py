@@ -404,7 +404,12 @@ def test_moments_with_the_same_snapshots_are_read_once(prices: Prices, store: St
     prices.get(NOON + 10)
     before = prices.store.queries.copy()
     prices.get(NOON + 11)
-    assert {*(prices.store.queries - before)} == {"ledger", "snapshot_before", "runs_reaching", "rewrites"}
+    assert {*(prices.store.queries - before)} == {
+        "read_ledger",
+        "find_snapshot_before",
+        "find_max_version",
+        "count_rewrites",
+    }
 
 
 def test_of_imported_history_the_newest_observation_counts(prices: Prices, store: Store, tmp_path: Path) -> None:
@@ -488,7 +493,7 @@ def test_a_moment_that_is_corrected_while_it_is_read_is_read_again(prices: Price
     corrections = [{NOON + MINUTE: "2"}]
 
     def correct(statement: Statement) -> None:
-        if statement.name == "last_rows" and corrections:
+        if statement.name == "read_last_rows" and corrections:
             backfill(JOBS["prices"], Quoting(corrections.pop()), store, [instant(NOON + MINUTE)])
 
     prices.before = correct

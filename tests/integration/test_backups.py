@@ -79,7 +79,7 @@ def prices(store: Store) -> list[tuple[str, int, Decimal]]:
 
 def databases(store: Store) -> set[str]:
     """The databases of a store, and beside it."""
-    return {name for name in store.frame("databases")["name"] if name.startswith(store.database)}
+    return {name for name in store.frame("list_databases")["name"] if name.startswith(store.database)}
 
 
 def answers(store: Store, now: int) -> dict[str, tuple[int, bytes]]:

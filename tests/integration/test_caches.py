@@ -461,7 +461,7 @@ class Scenario:
         self.seen[str(answer.status)] += 1
         again, _ = question in self.fresh, self.fresh.add(question)
         if answer.status == 200 and not again and question.is_history and b'"v":"' in answer.body:
-            from_store = any(name in ("frame_rows", "last_rows") for name in queries)
+            from_store = any(name in ("summarize_buckets", "read_last_rows") for name in queries)
             self.seen["page from store" if from_store else "page from memory"] += 1
 
 

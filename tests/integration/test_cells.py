@@ -148,7 +148,11 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
         prices = [Price(name, oracle.instant(at - lag), drawn(draw)) for name, lag in lags.items()]
         known |= {(one.asset_id, int(one.observed_at.timestamp())): one.usd for one in prices}
         last = draw.choice(
-            [Statement("run", "fill_quarters"), Statement("run", "fill_wider_cells"), Statement("insert", "snapshot")]
+            [
+                Statement("run", "compute_15min_rollups"),
+                Statement("run", "compute_wider_rollups"),
+                Statement("insert", "snapshot"),
+            ]
         )
         if draw.random() < 0.5:
             with closing(WatchedStore(settings, before=die)) as broken, suppress(StoreUnavailable):
@@ -160,7 +164,7 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
             assert stored_cells(settings) == oracle.cells(known), completed
 
 
-@pytest.mark.parametrize("last", [Statement("run", "fill_quarters"), Statement("insert", "snapshot")])
+@pytest.mark.parametrize("last", [Statement("run", "compute_15min_rollups"), Statement("insert", "snapshot")])
 def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwhile(
     settings: Settings, store: Store, last: Statement
 ) -> None:
@@ -170,7 +174,7 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     earlier, late = begin(store, "prices", start + 1020, start + 1021), []
 
     def die(statement: Statement) -> None:
-        if statement == Statement("run", "fill_quarters"):
+        if statement == Statement("run", "compute_15min_rollups"):
             raise StoreUnavailable("ClickHouse is gone.")
 
     def meanwhile(statement: Statement) -> None:

@@ -50,7 +50,9 @@ def test_every_example_on_the_page_finds_something(simulated: Simulated) -> None
 def test_the_page_reads_its_example_position_and_contract_once(simulated: Simulated) -> None:
     store = WatchedStore(simulated.settings)
     assert len(examples(client_of(simulated.settings, store))) > 40
-    assert [store.queries[name] for name in ("example_address", "position_items", "example_contract")] == [1, 1, 1]
+    assert [
+        store.queries[name] for name in ("find_example_address", "list_position_items", "find_example_contract")
+    ] == [1, 1, 1]
     store.close()
 
 

@@ -246,7 +246,7 @@ def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store
     fails = True
 
     def leave(statement: Statement) -> None:
-        watched.away = fails and statement.name == "interest_added"
+        watched.away = fails and statement.name == "read_lent_amounts"
 
     with closing(WatchedStore(settings, after=leave)) as watched:
         interest, head = InterestPaid(watched, span=2), read_heads(store)["markets"]
@@ -255,7 +255,7 @@ def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store
         fails = watched.away = False
         assert paid(watched, interest) == PAID[-1]
         # The first span; then the other two.
-        assert watched.queries["interest_added"] == 3
+        assert watched.queries["read_lent_amounts"] == 3
 
 
 def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(store: Store, draw: random.Random) -> None:
@@ -289,7 +289,7 @@ def test_nobody_waits_for_interest_as_of_a_head_before_the_one_that_is_kept(stor
     read_meanwhile, is_kept = [], False
 
     def read_newest(statement: Statement) -> None:
-        if statement.name == "interest_added" and is_kept:
+        if statement.name == "read_lent_amounts" and is_kept:
             read_meanwhile.append(pool.submit(kept.read, heads[2]).result(PATIENCE))
 
     with closing(WatchedStore(settings, before=read_newest)) as watched, ThreadPoolExecutor(1) as pool:

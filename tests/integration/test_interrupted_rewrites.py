@@ -247,7 +247,7 @@ def _page(start: int, end: int, period: str, **more: str) -> str:
 Tasks = type[Corrections] | type[Gaps] | type[Removals]
 ANNOUNCES = Moment("run announce_rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
-FILLS_CELLS = Moment("run fill_wider_cells")
+FILLS_CELLS = Moment("run compute_wider_rollups")
 LISTS_RUNS = Moment("INSERT INTO snapshot")
 FINISHES = Moment("insert rewrite", after="INSERT INTO snapshot")
 TAKES_OUT = Moment("DELETE FROM observation")

@@ -264,7 +264,7 @@ def test_an_observation_older_than_the_head_corrects_pages_candles_and_cells(set
 @pytest.mark.parametrize(
     ("last", "at"),
     [
-        (Statement("run", "fill_quarters"), 1200),
+        (Statement("run", "compute_15min_rollups"), 1200),
         (Statement("insert", "rewrite"), 1260),
         (Statement("insert", "snapshot"), 1260),
     ],

@@ -171,7 +171,7 @@ def test_what_is_known_stays_while_the_store_is_away(settings: Settings, store: 
         before = document(client)
         now, watched.away = NOON + 90, True
         found = document(client)
-        asked = watched.queries["job_runs"]
+        asked = watched.queries["read_job_runs"]
     assert (found["store"]["reachable"], found["store"]["disk"]) == (False, before["store"]["disk"])
     assert found["schedulers"] == before["schedulers"]
     assert [one["age_seconds"] for one in found["snapshots"] if one["family"] == "prices"] == [90]

@@ -137,7 +137,7 @@ class Scrambled:
         """While a backfill compares, another one takes snapshots, and while it writes, the live job."""
         minutes, others = self._some(), self._some()
         acts = {
-            Statement("query", "item_changes"): lambda: self._take(self._store, others),
+            Statement("query", "list_item_changes"): lambda: self._take(self._store, others),
             Statement("insert", "position"): self._tick,
         }
 

@@ -63,7 +63,7 @@ class Reading:
     def reads(self) -> int:
         """How often frames were read from the store so far."""
         queries = self.queries()
-        return queries["frame_rows"] + queries["last_rows"]
+        return queries["summarize_buckets"] + queries["read_last_rows"]
 
     def queries(self) -> Counter[str]:
         """How often each query was asked so far."""

@@ -231,7 +231,7 @@ def test_what_came_just_before_a_removal_goes_with_it(store: Store, settings: Se
     job, source, came = JOBS["prices"], SimulatedSource("1"), list[int]()
 
     def beside(statement: Statement) -> None:
-        if statement.name == "lock_is_held" and not came:
+        if statement.name == "check_lock_held" and not came:
             came.append(1)
             run_once(job, source, store, NOW + HOUR)
 

@@ -89,7 +89,7 @@ def test_a_mixture_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
 @pytest.mark.parametrize("words", ["", "made up by ", "made up anew by ", "made up again by "])
 def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
-    store.run("make_claim", side=f"{words}simulated:7", source="", after=0, token="")
+    store.run("insert_owner", side=f"{words}simulated:7", source="", after=0, token="")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
         choose_source(store, Settings(source=spec))
 
@@ -98,7 +98,7 @@ def test_up_refuses_an_earlier_simulation_before_it_changes_anything_or_begins_a
     store: Store, client: Client, settings: Settings
 ) -> None:
     """As the views show: an update would make the one that is missing. A server that others use is never emptied."""
-    store.run("make_claim", side="made up by simulated:7", source="simulated:7", after=0, token="")
+    store.run("insert_owner", side="made up by simulated:7", source="simulated:7", after=0, token="")
     client.command("DROP VIEW price")
     embedded = replace(settings, clickhouse_url=None)
     before = clickhouse.contents(client)
@@ -172,7 +172,7 @@ def test_of_two_that_write_first_at_the_same_time_one_is_refused(
     meeting = threading.Barrier(2, timeout=20)
 
     def meet(statement: Statement) -> None:
-        if statement == Statement("run", "make_claim"):
+        if statement == Statement("run", "insert_owner"):
             meeting.wait()
 
     def outcome(write: Write) -> str:

@@ -108,7 +108,7 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
     """They have all views with all columns, and no others."""
     for statement in statements(printed("source-views").replace("research_mine", database.name)):
         store.execute(statement, in_database=False)
-    written = store.frame("source_columns", database=database.name)
+    written = store.frame("list_source_columns", database=database.name)
     shown = {(view, column) for view, column, _ in written.iter_rows()}
     assert shown == {(view.name, column) for view in VIEWS.values() for column in view.columns}
     now = datetime.now(UTC).replace(microsecond=0)

@@ -141,7 +141,7 @@ def test_without_its_newest_snapshots_a_family_goes_on_from_those_before(store: 
     before = observations(settings)
     for hours in ((1, 2), (0,)):
         removed = [int((NOW + hour * HOUR).timestamp()) for hour in hours]
-        runs = [each for each in runs_of(store.frame("staged_runs", table="snapshot")) if each.at in removed]
+        runs = [each for each in runs_of(store.frame("read_staged_runs", table="snapshot")) if each.at in removed]
         take_out(store, [key for key in observations(settings) if key[1] > min(removed) - 3600], runs)
         heads = read_heads(store)
         assert [reach(head) for head in heads.values()] == ([] if 0 in hours else [(removed[0] - 3600,) * 2])

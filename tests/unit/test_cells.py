@@ -46,23 +46,23 @@ class FilledStore(LedgerStore):
         self.wider: list[tuple[str, Span]] = []
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        if query == "staged_days":
+        if query == "list_staged_days":
             staged = [("price", day) for day in self._staged]
             return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
-        if query == "new_version":
+        if query == "make_version":
             return pl.DataFrame({"version": [8]})
         assert parameters["history"] == "price"
         since, until = int(str(parameters["since"])), int(str(parameters["until"]))
-        assert query == "rows_by_day"
+        assert query == "count_rows_by_day"
         counts = [(day, count) for day, count in self._stored.items() if since <= day < until]
         return pl.DataFrame(counts, schema={"day": pl.UInt32, "rows": pl.UInt64}, orient="row")
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         span = Span(int(str(parameters["since"])), int(str(parameters["until"])))
-        if query == "fill_quarters":
+        if query == "compute_15min_rollups":
             self.spans.append(span)
         else:
-            assert query == "fill_wider_cells"
+            assert query == "compute_wider_rollups"
             self.wider.append((str(parameters["width"]), span))
 
 

@@ -117,8 +117,8 @@ def test_a_duration_is_a_number_and_a_unit() -> None:
         (["import", "price", "/no/such/file.csv"], "is not a file. Check the name"),
     ],
 )
-def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str], said: str) -> None:
-    result = run(*arguments)
+def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str], said: str, tmp_path: Path) -> None:
+    result = run(*arguments, ANALYTICS_DATA_DIR=str(tmp_path))
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output

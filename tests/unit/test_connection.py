@@ -52,24 +52,24 @@ def rows() -> bytes:
 
 def test_an_answer_that_lacks_its_end_is_refused() -> None:
     """Rows that are not there could not be told from rows that the server did not get to."""
-    assert Answering(rows()).frame("free_room")["bytes"].to_list() == [1, 2]
-    with pytest.raises(StoreUnavailable, match=r"broke off its answer \(query free_room\)"):
-        Answering(rows()[:-8]).frame("free_room")
+    assert Answering(rows()).frame("read_free_room")["bytes"].to_list() == [1, 2]
+    with pytest.raises(StoreUnavailable, match=r"broke off its answer \(query read_free_room\)"):
+        Answering(rows()[:-8]).frame("read_free_room")
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
     [
         # Another INSERT into the table is under way on another server.
-        (286, r"at http://a:8123 still takes another INSERT into the table \(query claim\)"),
-        (289, r"at http://a:8123 lacks what other replicas have \(query claim\)"),
+        (286, r"at http://a:8123 still takes another INSERT into the table \(query read_owner\)"),
+        (289, r"at http://a:8123 lacks what other replicas have \(query read_owner\)"),
     ],
 )
 def test_what_waits_for_other_replicas_is_tried_again_in_a_moment(code: int, message: str) -> None:
     refusal = error(code, "Quorum")
-    assert Answering(refusal, rows()).frame("free_room").height == 2
+    assert Answering(refusal, rows()).frame("read_free_room").height == 2
     with within(0.5), pytest.raises(QuorumPending, match=message):
-        Answering(refusal).frame("claim")
+        Answering(refusal).frame("read_owner")
 
 
 _TIMED_OUT = "Timeout exceeded while reading from socket"
@@ -83,18 +83,18 @@ _TIMED_OUT = "Timeout exceeded while reading from socket"
             279,
             f"All connection tries failed. Log: \n\n{_TIMED_OUT} (socket (127.0.0.1:13138), receive timeout 1000 ms)"
             "\n\n: While executing Remote.",
-            r"ClickHouse at http://a:8123 cannot reach all of its cluster \(query claim\): All conn",
+            r"ClickHouse at http://a:8123 cannot reach all of its cluster \(query read_owner\): All conn",
         ),
         (209, f"{_TIMED_OUT} (127.0.0.1:19333, receive timeout 2000 ms): While executing Remote.", "cannot answer now"),
         (341, "Mutation is not finished because some replicas are inactive right now: r2.", "cannot reach all of its"),
-        (159, "Distributed DDL task /ddl/query-1 is not finished on 1 of 3 hosts", r"now \(query claim\): Distributed"),
-        (241, "Memory limit (total) exceeded.", r"ClickHouse at http://a:8123 cannot answer now \(query claim\)"),
+        (159, "Distributed DDL task /ddl/query-1 is not finished on 1 of 3 hosts", r"now \(query read_owner\): "),
+        (241, "Memory limit (total) exceeded.", r"ClickHouse at http://a:8123 cannot answer now \(query read_owner\)"),
     ],
 )
 def test_what_fails_for_a_while_may_be_tried_again(code: int, reason: str, message: str) -> None:
     store = Answering(error(code, reason))
     with pytest.raises(StoreUnavailable, match=message) as caught:
-        store.frame("claim")
+        store.frame("read_owner")
     assert type(caught.value) is StoreUnavailable
 
 

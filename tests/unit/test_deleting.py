@@ -19,7 +19,7 @@ class Mutated(Store):
         self._state = pl.DataFrame([(is_under_way, is_done)], ["is_under_way", "is_done"], orient="row")
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        assert query == "mutation_state"
+        assert query == "read_mutation_state"
         assert parameters == {"database": "analytics", "table": "cell_local", "reading": "observation_staging_7"}
         return self._state
 

@@ -62,7 +62,7 @@ def test_heads_stay_the_same_object_until_a_look_sees_a_change(heads: Heads, sto
     assert heads.shown() is first
     heads.look()
     assert heads.shown().head("prices").version == 2
-    assert store.queries["ledger"] == 3
+    assert store.queries["read_ledger"] == 3
 
 
 def test_known_heads_hold_for_five_minutes_without_the_store(heads: Heads, store: LedgerStore, time: Time) -> None:
@@ -126,7 +126,7 @@ def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cann
         is_broken = False
 
         def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-            if self.is_broken and query == "job_runs":
+            if self.is_broken and query == "read_job_runs":
                 raise StoreUnavailable("it takes too long")
             return super().frame(query, parts, **parameters)
 
@@ -182,7 +182,7 @@ def test_every_other_time_a_ping_is_enough_while_clickhouse_answers() -> None:
     heads = Heads(store, interval=0.001)
     heads.shown()
     until(lambda: store.queries["ping"] > 100)
-    pings, looks = store.queries["ping"], store.queries["ledger"]
+    pings, looks = store.queries["ping"], store.queries["read_ledger"]
     assert abs(pings - 2 * looks) <= 2
     store.away = True
     until(lambda: "away" in heads.obstacle())

@@ -80,7 +80,7 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
     first.answered("/x", 200, 0.5, 10, "hit")
     first.memory("history")(100)
     with closing(Store(NOWHERE, first.query)) as store, pytest.raises(StoreUnavailable):
-        store.frame("ledger")
+        store.frame("read_ledger")
     second = writer(several_processes, tmp_path, "1")
     second.answered("/x", 200, 0.25, 20, "hit")
     second.answered("/x", 304, 0.25, 0, "not_modified")
@@ -93,8 +93,8 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
         assert shown["analytics_cache_answers_total,hit"] == 2
         assert shown["analytics_cache_answers_total,not_modified"] == 1
         assert shown["analytics_memory_bytes,history"] == 101
-        assert shown["analytics_store_query_errors_total,StoreUnavailable,ledger"] == 1
-        assert shown["analytics_store_query_seconds_count,ledger"] == 1
+        assert shown["analytics_store_query_errors_total,StoreUnavailable,read_ledger"] == 1
+        assert shown["analytics_store_query_seconds_count,read_ledger"] == 1
         assert [shown[f"analytics_job_runs_total,prices,{outcome}"] for outcome in ("failed", "missed")] == [1, 1]
         assert [shown[f"analytics_job_seconds_{one},prices"] for one in ("count", "sum")] == [1, 70]
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from analytics_service.clickhouse.cluster import SPLIT, Layout
-from analytics_service.clickhouse.queries import created, scripts
+from analytics_service.clickhouse.queries import created, query_texts, scripts
 from analytics_service.store.schema import shipped, tables_of
 
 ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 3)
@@ -16,9 +16,15 @@ _SAME = {"clusters", "columns", "databases", "tables"}
 def test_only_queries_about_the_asked_server_read_what_no_other_server_knows() -> None:
     """All others have the same answer from each: rows of all shards, or a copy that each has. What `{from}` stands for
     is on all servers."""
-    texts = {script.stem: script.read_text("utf-8") for script in scripts("queries")}
-    own = {name for name, text in texts.items() if {*re.findall(r"\bsystem\.(\w+)", text)} - _SAME}
-    assert own == {"backup_progress", "broken_parts", "free_room", "kill_backup", "researcher_limits"}
+    texts = [query for script in scripts("queries") for query in query_texts(script.read_text("utf-8"))]
+    own = {name for name, text in texts if {*re.findall(r"\bsystem\.(\w+)", text)} - _SAME}
+    assert own == {
+        "read_backup_progress",
+        "list_broken_parts",
+        "read_free_room",
+        "kill_backup",
+        "read_researcher_limits",
+    }
 
 
 @pytest.mark.parametrize("layout", [Layout(), Layout("Atomic"), Layout("Shared")])

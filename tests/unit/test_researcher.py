@@ -28,7 +28,7 @@ class Executed(Store):
         self._found = pl.DataFrame({**limits, "users": [users], "made": [made]})
 
     def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
-        assert (query, parameters) == ("researcher_limits", {"user": "alice"})
+        assert (query, parameters) == ("read_researcher_limits", {"user": "alice"})
         return self._found
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:

@@ -36,13 +36,13 @@ class RewrittenStore(LedgerStore):
         self.inserts: list[str] = []
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        if query == "staging_tables" and self.failure:
+        if query == "list_staging_tables" and self.failure:
             raise self.failure
-        if query == "lock_is_held":
+        if query == "check_lock_held":
             return pl.DataFrame({"held": [True]})
-        if query == "changed_span":
+        if query == "measure_rewrite":
             return pl.DataFrame({"first": [NOON], "last": [NOON], "added": [1], "removed": [0], "until": [NOON]})
-        nothing = ("staging_tables", "lock_holders", "family_state", "abandoned_staging")
+        nothing = ("list_staging_tables", "list_lock_holders", "read_head", "list_abandoned_staging")
         return pl.DataFrame({"name": []}) if query in nothing else super().frame(query, parts, **parameters)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:

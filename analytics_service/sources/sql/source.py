@@ -120,7 +120,7 @@ class SqlSource(Source):
     def _checked_columns(self) -> dict[str, dict[str, str]]:
         """The types of the columns of each view that there is."""
         columns: dict[str, dict[str, str]] = {}
-        for view, name, type_name in self._store.frame("source_columns", database=self._database).iter_rows():
+        for view, name, type_name in self._store.frame("list_source_columns", database=self._database).iter_rows():
             columns.setdefault(view, {})[name] = type_name
         if faults := list(_faults(columns)):
             raise SettingError(f"{self.spec} cannot be read: {'; '.join(faults)}. {_HELP}")
@@ -142,7 +142,7 @@ class SqlSource(Source):
         present = self._columns.get(view.name)
         if present is None:
             return
-        timed = view.query == "source_events" or "observed_at" in present
+        timed = view.query == "read_source_events" or "observed_at" in present
         if view.moves and not timed and at is not None and at < datetime.now(UTC) - _RECENT:
             raise SourceError(
                 f"{self.spec}: {view.name} has no observed_at, so its rows are those of now, and not those as of "
@@ -160,7 +160,7 @@ class SqlSource(Source):
         }
         parameters |= {"database": self._database, "view": view.name}
         try:
-            rows = self._store.frame(view.query if timed else "source_rows", placeholders, **parameters)
+            rows = self._store.frame(view.query if timed else "read_source_rows", placeholders, **parameters)
         except AnalyticsError as error:
             # What is missing is below the view, and not of the service's own schema.
             made_from = f"Look at the tables that {self._database}.{view.name} is made from."

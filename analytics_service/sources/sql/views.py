@@ -42,7 +42,7 @@ class SourceView:
     name: str
     columns: Mapping[str, Kind]
     defaults: Mapping[str, Default] = field(default_factory=dict)
-    query: str = "source_snapshot"
+    query: str = "read_source_snapshot"
     key: tuple[str, ...] = ()
     required: bool = False
     moves: bool = False
@@ -129,7 +129,7 @@ def _market_view() -> SourceView:
         "debt_shares": _same_as("debt_balance"),
         "time_last_distributed_interest": _same_as("observed_at"),
     }
-    return SourceView("source_market", columns, defaults, query="source_newest", key=("asset_id",), moves=True)
+    return SourceView("source_market", columns, defaults, query="read_source_newest", key=("asset_id",), moves=True)
 
 
 ASSET = SourceView(
@@ -149,7 +149,7 @@ ASSET = SourceView(
     required=True,
 )
 PRICE = SourceView(
-    "source_price", columns_of(Price), query="source_newest", key=("asset_id",), required=True, moves=True
+    "source_price", columns_of(Price), query="read_source_newest", key=("asset_id",), required=True, moves=True
 )
 MARKET = _market_view()
 CONFIG = SourceView(
@@ -158,10 +158,12 @@ CONFIG = SourceView(
     {name: _plain(value) for name, value in row_of(NO_CONFIG).items()},
 )
 EVENT = SourceView(
-    "source_event", columns_of(Event), {"contract": _plain(""), "tx_hash": _plain("")}, query="source_events"
+    "source_event", columns_of(Event), {"contract": _plain(""), "tx_hash": _plain("")}, query="read_source_events"
 )
 COMPLETE = SourceView(
-    "source_complete", {"complete_until": Time("Instant up to which source_event has all events")}, query="source_rows"
+    "source_complete",
+    {"complete_until": Time("Instant up to which source_event has all events")},
+    query="read_source_rows",
 )
 POSITION = SourceView(
     "source_position",

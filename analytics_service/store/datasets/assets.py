@@ -35,14 +35,14 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0, at: int
 
     Assets defined later, up to version `reaching`, are included with their first definition.
     """
-    rows = store.frame("assets", version=version, reaching=max(version, reaching), at=at)
+    rows = store.frame("list_assets", version=version, reaching=max(version, reaching), at=at)
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
 def read_definitions(store: Store) -> Mapping[str, Sequence[Definition]]:
     """All definitions of each asset, oldest first, by id."""
     definitions: defaultdict[str, list[Definition]] = defaultdict(list)
-    for row in store.frame("asset_definitions").iter_rows(named=True):
+    for row in store.frame("list_definitions").iter_rows(named=True):
         definitions[row["id"]].append((instant(row["defined_at"]), _asset(row)))
     return definitions
 
@@ -69,14 +69,14 @@ def asset_frame(definitions: Iterable[Definition]) -> pl.DataFrame:
 
 def read_spans(store: Store) -> dict[str, tuple[int, int]]:
     """The first and the last second with a value, by asset id. Reads all observations."""
-    return {asset_id: (first, last) for asset_id, first, last in store.frame("observed_spans").iter_rows()}
+    return {asset_id: (first, last) for asset_id, first, last in store.frame("list_observed_spans").iter_rows()}
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:
     """Asset ids that differ only in case (rule 3.4), in all tables except those of positions."""
     by_key: dict[str, set[str]] = {}
-    for table, column in store.frame("asset_columns").iter_rows():
-        for asset_id in store.frame("asset_ids", table=table, column=column)["asset_id"]:
+    for table, column in store.frame("list_asset_columns").iter_rows():
+        for asset_id in store.frame("list_asset_ids", table=table, column=column)["asset_id"]:
             by_key.setdefault(id_key(asset_id), set()).add(asset_id)
     return [sorted(spellings) for _, spellings in sorted(by_key.items()) if len(spellings) > 1]
 

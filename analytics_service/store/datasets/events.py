@@ -94,14 +94,14 @@ def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
         rows = _page_of_all(store, query, placeholders, {**bound, **key})
     else:
         placeholders |= {"columns": select_list(_EVENT), "whose": _WHOSE}
-        rows = store.frame("account_event_page", placeholders, limit=query.limit, **bound, **key)
+        rows = store.frame("list_address_events", placeholders, limit=query.limit, **bound, **key)
     return [Event(**decoded(row, _EVENT)) for row in rows.select(list(_EVENT)).iter_rows(named=True)]
 
 
 def count_events(store: Store, end: int, of: EventFilter) -> int:
     """How many events a filter selects before a unix second. Without an address every event is counted, in a second for
     ten million."""
-    rows = store.frame("account_event_count", {"whose": _whose(of)}, **_bound(end, of))
+    rows = store.frame("count_events", {"whose": _whose(of)}, **_bound(end, of))
     return sum(rows["count"])
 
 
@@ -117,7 +117,7 @@ def _page_of_all(
     is_filtered = bool(query.filter.actions or query.filter.asset_ids)
     limit, bound = query.limit, {**bound, **_seconds(query, bound)}
     while True:
-        rows = store.frame("event_page", filled, limit=limit, **bound)
+        rows = store.frame("list_events", filled, limit=limit, **bound)
         newest = rows.unique(_KEY, keep="first", maintain_order=True)
         if is_filtered:
             newest = _not_replaced(store, newest)
@@ -144,7 +144,7 @@ def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:
     kept = [rows.clear()]
     for batch in rows.iter_slices(_AT_ONCE):
         addresses, seconds = (batch[name].unique().to_list() for name in ("address", "at"))
-        last = store.frame("event_versions", addresses=addresses, seconds=seconds)
+        last = store.frame("read_event_versions", addresses=addresses, seconds=seconds)
         kept.append(batch.join(last, on=[*_KEY, "version"], how="semi", maintain_order="left"))
     return pl.concat(kept)
 
@@ -165,7 +165,7 @@ def _whose(of: EventFilter) -> str:
 
 def _key_of(store: Store, end: int, of: EventFilter, uuid: str) -> dict[str, object]:
     """The sort key of an event among those of its address, or of all."""
-    rows = store.frame("account_event_place", {"whose": _whose(of)}, address=of.address or "", end=end, uuid=uuid)
+    rows = store.frame("find_event", {"whose": _whose(of)}, address=of.address or "", end=end, uuid=uuid)
     if not rows.height:
         whose = "of this address" if of.address else "here"
         raise EntityNotFound(f"prev_event_uuid: {uuid} names no event {whose}.")

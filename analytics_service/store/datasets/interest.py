@@ -77,7 +77,7 @@ class InterestPaid:
     def _added(self, before: _Sums, start: int, end: int) -> _Sums:
         """The sums `before`, plus the snapshots in [start, end), unix seconds."""
         markets = dict(before)
-        rows = self._store.frame("interest_added", start=start, end=end)
+        rows = self._store.frame("read_lent_amounts", start=start, end=end)
         for asset_id, last_at, principals, receipts in rows.iter_rows():
             earned, _ = markets.get(asset_id, (Earned(), 0))
             markets[asset_id] = earned.after(zip(map(int, principals), map(int, receipts), strict=True)), last_at

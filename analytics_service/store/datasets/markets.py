@@ -257,5 +257,5 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
 
 def read_example_contract(store: Store, at: int) -> str | None:
     """A swap contract that has routes at a snapshot; None when there is none."""
-    rows = store.frame("example_contract", at=at)
+    rows = store.frame("find_example_contract", at=at)
     return None if rows.is_empty() else str(rows["contract"][0])

@@ -72,7 +72,9 @@ def _frame(history: History, rows: Iterable[tuple[str, datetime, Decimal]]) -> p
 def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
     """The observations of a `price_frame` that no completed run has written, in order: a query for every 500."""
     stored = [
-        store.frame("observed_prices", ids=batch["asset_id"].unique().to_list(), seconds=batch["observed_at"].to_list())
+        store.frame(
+            "read_stored_prices", ids=batch["asset_id"].unique().to_list(), seconds=batch["observed_at"].to_list()
+        )
         for batch in prices.iter_slices(_AT_ONCE)
     ]
     if not stored:
@@ -83,7 +85,7 @@ def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
 
 def read_series(store: Store, history: History, before: int) -> dict[str, int]:
     """The first instant (unix s) of each series with an observation before a second, in the order of ids."""
-    rows = store.frame("history_series", (), history=history.name, **look_back(before))
+    rows = store.frame("list_series", (), history=history.name, **look_back(before))
     return dict(rows.iter_rows())
 
 
@@ -93,7 +95,7 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
     observation, because cells that are not closed yet count as empty (rule 8.11). The cost grows with the history by
     one row a month only."""
     parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
-    rows = store.frame("last_rows", ["frame_before"], **parameters, **look_back(at + 1))
+    rows = store.frame("read_last_rows", ["read_last_before"], **parameters, **look_back(at + 1))
     columns = rows.sort("series").select("series", "close", "last_at").iter_rows()
     return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns if value is not None}
 
@@ -102,14 +104,14 @@ def read_around(store: Store, histories: Sequence[History], start: int, end: int
     """What complete snapshots of markets observed of some histories, from the last before [start, end) (unix seconds)
     to the first after it. `value` is null where there was a market, but no known value."""
     names = [history.name for history in histories]
-    return store.frame("observed_around", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
+    return store.frame("read_market_values", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
 
 
 def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:
     """What is observed of a family's histories at some unix seconds (ascending), as `observations_of`, and `imported`:
     whether an import has brought it."""
     start, end = seconds[0], seconds[-1] + 1
-    rows = store.frame("observed_between", family=family, histories=names_of(family), start=start, end=end)
+    rows = store.frame("read_observed_between", family=family, histories=names_of(family), start=start, end=end)
     return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})
 
 
@@ -120,7 +122,7 @@ def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
         return {}
     since = min(last.values())
     bound = {"ids": list(last), "seconds": list(last.values()), "since": since}
-    return dict(store.frame("next_observed", (), history=PRICES.name, **bound).iter_rows())
+    return dict(store.frame("find_next_observed", (), history=PRICES.name, **bound).iter_rows())
 
 
 def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -> dict[str, dict[int, Price]]:
@@ -129,7 +131,7 @@ def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -
     names, ordered = [*prices], sorted(set(seconds))
     for start, begin in product(range(0, len(ordered), SECONDS_AT_ONCE), range(0, len(names), _AT_ONCE)):
         batch, some = ordered[start : start + SECONDS_AT_ONCE], names[begin : begin + _AT_ONCE]
-        rows = store.frame("prices_at", ids=some, seconds=batch, first=batch[0], last=batch[-1])
+        rows = store.frame("read_prices_at", ids=some, seconds=batch, first=batch[0], last=batch[-1])
         for asset_id, second, observed_at, usd in rows.iter_rows():
             prices[asset_id][second] = Price(asset_id, instant(observed_at), usd)
     return prices

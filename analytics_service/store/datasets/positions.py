@@ -192,19 +192,19 @@ def _others(positions: Iterable[Position]) -> Iterator[_Item]:
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
-    rows = store.frame("position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
+    rows = store.frame("list_position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
     return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
 
 
 def read_borrowing(store: Store, at: int) -> Iterator[pl.DataFrame]:
     """The collateral, debt and stakes of all borrow accounts at a unix second, as `book_of` takes them."""
     for first, end in _address_ranges(store):
-        yield store.frame("borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at, first=first, end=end)
+        yield store.frame("list_borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at, first=first, end=end)
 
 
 def _address_ranges(store: Store) -> Iterator[tuple[str, str]]:
     """Ranges of all addresses, from one to before another, that each have some of those with a position."""
-    ends = store.frame("some_addresses", one_of=_ADDRESSES)["address"].to_list()
+    ends = store.frame("sample_addresses", one_of=_ADDRESSES)["address"].to_list()
     return pairwise(["", *ends, _LAST_ADDRESS])
 
 
@@ -232,7 +232,7 @@ def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> I
     addresses."""
     of = {"kinds": list(kinds), "start": start, "end": end}
     for first, before in _address_ranges(store):
-        rows = store.frame("item_changes", _PLACEHOLDERS, **of, first=first, before=before)
+        rows = store.frame("list_item_changes", _PLACEHOLDERS, **of, first=first, before=before)
         yield rows.with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
@@ -254,13 +254,13 @@ def digests_of(items: pl.DataFrame) -> pl.DataFrame:
 
 def read_digests(store: Store) -> pl.DataFrame:
     """The last digest of each address: address, digest and complete (whether its run was completed)."""
-    return store.frame("position_digests")
+    return store.frame("read_digests")
 
 
 def forget_digests(store: Store) -> None:
     """Let no digest count any more. Call it before snapshots are taken out: what is then the newest may be another
     state than the one before them, if it was added later."""
-    store.run("forget_digests", version=new_version(store))
+    store.run("reset_digests", version=new_version(store))
 
 
 def activity_of(items: pl.DataFrame) -> dict[str, int]:
@@ -318,7 +318,7 @@ def read_position(store: Store, address: str, at: int) -> Position:
 def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[Position]:
     """The positions of a (lower-case) address at some ascending unix seconds, each as `read_position` has it."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
-    rows = store.frame("position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
+    rows = store.frame("list_position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
     rows = rows.sort("observed_at").with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
     changes = deque(rows.select("observed_at", "closed", pl.struct(ITEM_KEY), pl.struct(POSITION_COLUMNS)).rows())
     items: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -335,7 +335,7 @@ def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[P
 
 def read_example_address(store: Store, at: int) -> str | None:
     """An address that had many kinds of items at a snapshot or before, at a bounded cost; None without positions."""
-    rows = store.frame("example_address", at=at)
+    rows = store.frame("find_example_address", at=at)
     return None if rows.is_empty() else str(rows["address"][0])
 
 

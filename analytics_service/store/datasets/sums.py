@@ -106,7 +106,7 @@ def stated_sums(totals: Totals) -> Sums:
 def read_last_sums(store: Store, at: int) -> Sums:
     """The last value of each series at or before a unix second, which may not be after the family's newest
     observation. The cost grows with the history by one row a month only."""
-    rows = store.frame("last_sums", (), histories=list(_BY_NAME), **look_back(at + 1))
+    rows = store.frame("read_last_sums", (), histories=list(_BY_NAME), **look_back(at + 1))
     return {(name, asset_id): usd for name, asset_id, usd in rows.iter_rows()}
 
 
@@ -121,7 +121,7 @@ def read_loans(store: Store, at: int) -> Loans:
     """The cumulative loans as of a unix second, at most the family's newest; assets in the order of ids."""
     values = read_last_sums(store, at)
     by_asset = {asset_id: usd for (name, asset_id), usd in values.items() if name == LOANS.name}
-    unpriced = sum(store.frame("unpriced_loans", until=at)["count"])
+    unpriced = sum(store.frame("count_unpriced_loans", until=at)["count"])
     return Loans(by_asset.pop(TOTAL, ZERO), by_asset, values.get((FLASH_LOANS.name, TOTAL), ZERO), unpriced)
 
 
@@ -147,11 +147,11 @@ def changed_sums(
     stored: dict[tuple[Series, int], Decimal] = {}
     given: dict[int, dict[Series, Decimal]] = defaultdict(dict)
     spans: dict[str, list[int]] = defaultdict(list)
-    parts = {"given_values": named_query("given_values", ())}
+    parts = {"list_given_values": named_query("list_given_values", ())}
     # What was stated at the last second before counts for the events since.
     since = max(start - 1, 0)
     for name, asset_id, second, usd, is_given, is_stated in store.frame(
-        "observed_since", parts, histories=list(_BY_NAME), since=since
+        "list_sums_since", parts, histories=list(_BY_NAME), since=since
     ).iter_rows():
         key = name, asset_id
         if is_stated:
@@ -207,7 +207,7 @@ def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
 
 def _stored(store: Store, start: int) -> Iterator[_SummedEvent]:
     """The stored events that are summed, from a unix second on."""
-    rows = store.frame("events_since", actions=list(SUMMED), start=start)
+    rows = store.frame("list_summed_events", actions=list(SUMMED), start=start)
     for uuid, action, asset_id, second, usd, of_file in rows.iter_rows():
         yield _SummedEvent(uuid, Action(action), asset_id, second, Usd.encode(usd), of_file)
 

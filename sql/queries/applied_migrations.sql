@@ -1,4 +1,0 @@
--- Which migrations were applied to this database?
-SELECT number, name, toString(checksum) AS checksum
-FROM schema_migration FINAL
-ORDER BY number

@@ -1,3 +1,0 @@
--- Which databases does the server have?
-SELECT name
-FROM system.databases

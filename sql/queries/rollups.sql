@@ -1,0 +1,151 @@
+-- Rollups of 15 minutes, a UTC day and a UTC month: how they are computed and deleted.
+
+-- name: compute_15min_rollups
+-- Computes cells of quarter hours of a history from raw rows: those that observations in [start, end) close, and those
+-- with an observation of a version, or that a rewrite has touched. The version of a cell is that of its computation,
+-- which began once the rows were in place, or a number after the greatest version of the cells that are there: whoever
+-- computes a cell last has seen all rows that others had before. After the last row of a series there is none, and
+-- `next_at` is later than any: by default it would be the first second of 1970, at which there may be an observation.
+INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
+    close, area, version)
+SELECT
+    {history:String},
+    'quarter',
+    asset_id,
+    toStartOfFifteenMinutes(observed_at) AS begins_at,
+    min(observed_at),
+    max(observed_at),
+    countIf(known),
+    countIf(NOT known),
+    argMax(known, observed_at),
+    sumIf(held_for, known),
+    argMinIf(value, observed_at, known),
+    maxIf(value, known),
+    minIf(value, known),
+    argMax(value, observed_at),
+    sumIf(held_for * toDecimal256(value, 18), known),
+    greatest({computed:UInt64}, (
+        SELECT max(version) + 1
+        FROM cell
+        WHERE history = {history:String} AND width = 'quarter'
+          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+    ))
+FROM
+(
+    SELECT
+        asset_id,
+        observed_at,
+        value,
+        known,
+        version,
+        leadInFrame(observed_at, 1, toDateTime(4294967295, 'UTC')) OVER (
+            PARTITION BY asset_id
+            ORDER BY observed_at
+            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at,
+        if(next_at < toStartOfFifteenMinutes(observed_at) + 900, next_at - observed_at, 0) AS held_for
+    FROM observation FINAL
+    WHERE history = {history:String}
+      AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+)
+GROUP BY asset_id, begins_at
+HAVING max(version = {version:UInt64})
+    OR {touched}
+    OR (begins_at + 900 > toDateTime({start:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({end:UInt32}, 'UTC'))
+-- No cell comes twice, so there is nothing to replace among them.
+SETTINGS optimize_on_insert = 0
+
+-- name: compute_wider_rollups
+-- Computes the cells of a width (day or month) of a history that begin in a range of time from those of the next smaller
+-- width. Versions are as in compute_15min_rollups. From the last observation of a cell to the first one of the next the close
+-- holds; after the last cell nothing is added, as there `next_at` is its own last observation.
+INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
+    close, area, version)
+SELECT
+    {history:String},
+    {width:String},
+    asset_id,
+    begins_at,
+    min(first_at),
+    max(last_at),
+    sum(count),
+    sum(unknown),
+    argMax(known, first_at),
+    sum(seconds + known * (next_at - last_at)),
+    argMinIf(open, first_at, count > 0),
+    maxIf(high, count > 0),
+    minIf(low, count > 0),
+    argMax(close, first_at),
+    sum(area + (next_at - last_at) * toDecimal256(close, 18)),
+    greatest({computed:UInt64}, (
+        SELECT max(version) + 1
+        FROM cell
+        WHERE history = {history:String} AND width = {width:String}
+          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+    ))
+FROM
+(
+    SELECT
+        *,
+        if({width:String} = 'day', toStartOfDay(cell), toDateTime(toStartOfMonth(cell), 'UTC')) AS begins_at,
+        leadInFrame(first_at, 1, last_at) OVER (
+            PARTITION BY asset_id, begins_at
+            ORDER BY cell
+            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
+    FROM cell FINAL
+    WHERE history = {history:String}
+      AND width = if({width:String} = 'day', 'quarter', 'day')
+      AND begins_at >= toDateTime({since:UInt32}, 'UTC') AND begins_at < toDateTime({until:UInt32}, 'UTC')
+)
+GROUP BY asset_id, begins_at
+SETTINGS optimize_on_insert = 0
+
+-- name: find_touched_15min
+-- Of which series and quarter hours does a rewrite take out observations of a history, in a range of time?
+SELECT asset_id, toStartOfFifteenMinutes(observed_at)
+FROM {removed}
+WHERE history = {history:String}
+  AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+
+-- name: list_rollups_of_observation
+-- In which cells, by width, is an observation?
+[
+    (CAST('quarter', 'Enum8(\'quarter\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfFifteenMinutes(observed_at)),
+    (CAST('day', 'Enum8(\'quarter\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfDay(observed_at)),
+    (CAST('month', 'Enum8(\'quarter\' = 1, \'day\' = 2, \'month\' = 3)'), toDateTime(toStartOfMonth(observed_at), 'UTC'))
+]
+
+-- name: delete_touched_rollups
+-- Deletes the cells of all widths that had observations which a rewrite takes out. Those with others are computed again.
+-- A mutation executes its subqueries for each part of the table, so that this one reads nothing else.
+DELETE FROM cell{local}{on_cluster}
+WHERE (history, width, asset_id, cell) IN
+    (
+        SELECT history, c.1, asset_id, c.2
+        FROM {removed}{local}
+        ARRAY JOIN {cells} AS c
+    )
+SETTINGS lightweight_deletes_sync = 2
+
+-- name: count_rows_by_day
+-- How many rows does a history have in each UTC day (its start) of a span of time? Corrected rows count until they are
+-- merged.
+SELECT toUnixTimestamp(toStartOfDay(observed_at)) AS day, count() AS rows
+FROM observation
+WHERE history = {history:String}
+  AND observed_at >= toDateTime({since:UInt32}, 'UTC')
+  AND observed_at < toDateTime({until:UInt32}, 'UTC')
+GROUP BY day
+
+-- name: count_15min_rollups
+-- How many quarter hours of a range have observations, over all series? No more than `most` are counted.
+SELECT count() AS cells
+FROM
+(
+    SELECT 1
+    FROM cell FINAL
+    WHERE history = {history:String}
+      AND width = 'quarter'
+      AND cell >= toDateTime({since:UInt32}, 'UTC')
+      AND cell < toDateTime({until:UInt32}, 'UTC')
+    LIMIT {most:UInt64}
+)

@@ -1,0 +1,321 @@
+-- Series of histories: observations and rollups of a range, last values, and prices.
+
+-- name: list_series
+-- Which series have values up to an instant, and when was each observed first, its value known or not? Few rows, whatever
+-- the length of the history: cells of months before the instant's month, of days before its day, of quarter hours before
+-- its quarter, then observations.
+SELECT asset_id, toUnixTimestamp(min(p.first_at)) AS first_at
+FROM
+(
+    SELECT asset_id, first_at, count > 0 AS has_value
+    FROM cell
+    WHERE history = {history:String}
+      AND ((width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
+        OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC') AND cell < toDateTime({day:UInt32}, 'UTC'))
+        OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
+            AND cell < toDateTime({quarter:UInt32}, 'UTC')))
+
+    UNION ALL
+
+    SELECT asset_id, observed_at AS first_at, known AS has_value
+    FROM observation
+    WHERE history = {history:String}
+      AND observed_at >= toDateTime({quarter:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')
+) AS p
+GROUP BY asset_id
+HAVING max(p.has_value)
+ORDER BY asset_id
+
+-- name: read_last_before
+-- Which cells and observations may have the last value of each series before an instant, however long ago? Few rows,
+-- whatever the length of the history: cells of months before the instant's month, of days before its day, of quarter hours
+-- before its quarter, then observations.
+SELECT asset_id, first_at, last_at, known, close
+FROM cell FINAL
+WHERE history = {history:String}
+  AND asset_id IN {ids:Array(String)}
+  AND (
+    (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
+    OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC')
+        AND cell < toDateTime({day:UInt32}, 'UTC'))
+    OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
+        AND cell < toDateTime({quarter:UInt32}, 'UTC')))
+
+UNION ALL
+
+SELECT asset_id, observed_at AS first_at, observed_at AS last_at, known, value AS close
+FROM observation FINAL
+WHERE history = {history:String}
+  AND asset_id IN {ids:Array(String)}
+  AND observed_at >= toDateTime({quarter:UInt32}, 'UTC')
+  AND observed_at < toDateTime({before:UInt32}, 'UTC')
+
+-- name: read_day_rollups
+-- Which cells cover a range of days and quarter hours? Days within which a bucket begins or ends are read in quarter
+-- hours, without those within which one begins.
+SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
+FROM cell FINAL
+WHERE history = {history:String}
+  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+  AND (
+    (width = 'day' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC')
+        AND toUnixTimestamp(cell) NOT IN {edge_days:Array(UInt32)})
+    OR (width = 'quarter' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({raw_from:UInt32}, 'UTC')
+        AND toUnixTimestamp(cell) NOT IN {edge_quarters:Array(UInt32)}
+        AND (cell >= toDateTime({days_to:UInt32}, 'UTC')
+            OR toUnixTimestamp(toStartOfDay(cell)) IN {edge_days:Array(UInt32)})))
+
+-- name: read_15min_rollups
+-- Which cells of quarter hours cover a range, but for those within which a bucket begins?
+SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
+FROM cell FINAL
+WHERE history = {history:String}
+  AND width = 'quarter'
+  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+  AND cell >= toDateTime({since:UInt32}, 'UTC')
+  AND cell < toDateTime({raw_from:UInt32}, 'UTC')
+  AND toUnixTimestamp(cell) NOT IN {edge_quarters:Array(UInt32)}
+
+-- name: read_edges
+-- Which values were observed in those quarter hours of a range within which a bucket begins? Each is a cell of its own.
+-- Of several rows for one second the newest holds. They are few; FINAL would merge all rows that are read with them.
+SELECT
+    asset_id,
+    observed_at AS first_at,
+    observed_at AS last_at,
+    toUInt32(is_known) AS count,
+    is_known AS known,
+    toUInt32(0) AS seconds,
+    newest AS open,
+    newest AS high,
+    newest AS low,
+    newest AS close,
+    toDecimal256(0, 18) AS area
+FROM
+(
+    SELECT asset_id, observed_at, argMax(value, version) AS newest, argMax(known, version) AS is_known
+    FROM observation
+    WHERE history = {history:String}
+      AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+      AND observed_at >= toDateTime({since:UInt32}, 'UTC')
+      AND observed_at < toDateTime({until:UInt32}, 'UTC')
+      AND toUnixTimestamp(toStartOfFifteenMinutes(observed_at)) IN {edge_quarters:Array(UInt32)}
+    GROUP BY asset_id, observed_at
+)
+
+-- name: read_tail
+-- Which values were observed in a range that is too short for cells, or not aligned to them? Each is a cell of its own.
+SELECT
+    asset_id,
+    observed_at AS first_at,
+    observed_at AS last_at,
+    toUInt32(known) AS count,
+    known,
+    toUInt32(0) AS seconds,
+    value AS open,
+    value AS high,
+    value AS low,
+    value AS close,
+    toDecimal256(0, 18) AS area
+FROM observation FINAL
+WHERE history = {history:String}
+  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+  AND observed_at >= toDateTime({raw_from:UInt32}, 'UTC')
+  AND observed_at < toDateTime({until:UInt32}, 'UTC')
+
+-- name: summarize_buckets
+-- What was observed of each series in each bucket? `series` is the position of the asset in ids, from 0; for any other
+-- asset it is the number of ids. `area` is the sum of each value times the seconds that it held, from the first to the
+-- last observation in the bucket, as whole units and as 10^-18 of them, and `seconds` are those that had a value.
+-- Observations without a value are not counted. Filters are on the sort key alone, so rows may be left out before FINAL.
+SELECT
+    toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
+        AS series,
+    toUnixTimestamp(min(p.first_at)) AS first_at,
+    toUnixTimestamp(max(p.last_at)) AS last_at,
+    toUInt32(sum(p.count)) AS count,
+    argMinOrNullIf(p.open, p.first_at, p.count > 0) AS open,
+    maxOrNullIf(p.high, p.count > 0) AS high,
+    minOrNullIf(p.low, p.count > 0) AS low,
+    if(argMax(p.known, p.last_at), toString(argMax(p.close, p.last_at)), NULL) AS close,
+    toUInt32(sum(p.seconds + p.seconds_until_first)) AS seconds,
+    toDecimal128(floor(sum(p.area + p.until_first) AS total), 0) AS units,
+    toUInt64((total - floor(total)) * 1000000000000000000) AS rest
+FROM
+(
+    SELECT
+        asset_id,
+        first_at,
+        last_at,
+        count,
+        known,
+        seconds,
+        open,
+        high,
+        low,
+        close,
+        area,
+        roundDown(toUnixTimestamp(first_at), {bounds:Array(UInt32)}) AS bucket,
+        (toUnixTimestamp(first_at) - toUnixTimestamp(lagInFrame(last_at, 1, first_at) OVER earlier))
+            * (lagInFrame(known) OVER earlier) AS seconds_until_first,
+        seconds_until_first * toDecimal256(lagInFrame(close) OVER earlier, 18) AS until_first
+    FROM ({parts})
+    WINDOW earlier AS (
+        PARTITION BY asset_id, bucket ORDER BY first_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+) AS p
+GROUP BY asset_id, bucket
+SETTINGS optimize_move_to_prewhere_if_final = 1
+
+-- name: read_last_rows
+-- What was the last observation of each series in each bucket? `series` is the position of the asset in ids, from 0; for
+-- any other asset it is the number of ids. `close` is null where that says that there is no value. Filters are on the sort key alone, so rows may be left out before FINAL.
+SELECT
+    toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
+        AS series,
+    toUnixTimestamp(max(p.last_at)) AS last_at,
+    if(argMax(p.known, p.last_at), toString(argMax(p.close, p.last_at)), NULL) AS close
+FROM ({parts}) AS p
+GROUP BY asset_id, roundDown(toUnixTimestamp(p.first_at), {bounds:Array(UInt32)})
+SETTINGS optimize_move_to_prewhere_if_final = 1
+
+-- name: read_series_around
+-- What is there of a series from the last observation before a second to the first one after another?
+SELECT toUnixTimestamp(observed_at) AS observed_at, value
+FROM observation FINAL
+WHERE history = {history:String}
+  AND asset_id = {asset_id:String}
+  AND observation.observed_at >=
+  (
+      SELECT max(observed_at)
+      FROM observation
+      WHERE history = {history:String}
+        AND asset_id = {asset_id:String}
+        AND observed_at < toDateTime({start:UInt32}, 'UTC')
+  )
+  AND observation.observed_at <=
+  (
+      SELECT ifNull(minOrNull(observed_at), toDateTime(4294967295, 'UTC'))
+      FROM observation
+      WHERE history = {history:String}
+        AND asset_id = {asset_id:String}
+        AND observed_at > toDateTime({end:UInt32}, 'UTC')
+  )
+ORDER BY observed_at
+
+-- name: list_instants
+-- At which instants do the assets between two ids have observations of a history, in a range [start, end)?
+-- Both ids are included.
+SELECT asset_id, groupArray(toUnixTimestamp(observed_at)) AS instants
+FROM observation
+WHERE history = {history:String}
+  AND asset_id BETWEEN {first_asset:String} AND {last_asset:String}
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
+GROUP BY asset_id
+
+-- name: read_observed_between
+-- What is observed of some histories in a range [start, end), null where there is no value, and has an import of the
+-- family brought it?
+SELECT
+    history,
+    asset_id,
+    observed_at,
+    if(known, toNullable(value), NULL) AS value,
+    toBool(version IN (SELECT version FROM snapshot WHERE family = {family:String} AND kind = 'import')) AS imported
+FROM observation FINAL
+WHERE history IN {histories:Array(String)}
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
+
+-- name: read_stored_prices
+-- Which prices of some assets, observed at some instants, did completed runs write?
+SELECT asset_id, toUnixTimestamp(observed_at) AS observed_at, argMax(o.value, o.version) AS value
+FROM observation AS o
+WHERE history = 'price'
+  AND asset_id IN {ids:Array(String)}
+  AND observed_at IN (SELECT toDateTime(arrayJoin({seconds:Array(UInt32)}), 'UTC'))
+  AND version IN
+  (
+      SELECT version
+      FROM snapshot
+      WHERE family = 'prices'
+        AND version IN
+        (
+            SELECT version
+            FROM observation
+            WHERE history = 'price'
+              AND asset_id IN {ids:Array(String)}
+              AND observed_at IN (SELECT toDateTime(arrayJoin({seconds:Array(UInt32)}), 'UTC'))
+        )
+  )
+GROUP BY asset_id, observed_at
+
+-- name: read_prices_at
+-- What was the price of some assets at some seconds, which ascend, and when was it observed? Seconds before an asset's first
+-- price are left out.
+SELECT s.asset_id AS asset_id, s.second AS second, o.second AS observed_at, o.value AS value
+FROM
+(
+    SELECT arrayJoin({ids:Array(String)}) AS asset_id, arrayJoin({seconds:Array(UInt32)}) AS second
+) AS s
+ASOF JOIN
+(
+    SELECT toString(asset_id) AS asset_id, toUnixTimestamp(observed_at) AS second, value
+    FROM observation FINAL
+    WHERE history = 'price'
+      AND asset_id IN {ids:Array(String)}
+      AND observed_at <= toDateTime({last:UInt32}, 'UTC')
+      AND (observed_at > toDateTime({first:UInt32}, 'UTC') OR (asset_id, observed_at) IN
+      (
+          SELECT asset_id, max(observed_at)
+          FROM observation
+          WHERE history = 'price'
+            AND asset_id IN {ids:Array(String)}
+            AND observed_at <= toDateTime({first:UInt32}, 'UTC')
+          GROUP BY asset_id
+      ))
+) AS o ON s.asset_id = o.asset_id AND s.second >= o.second
+
+-- name: find_next_observed
+-- Of the given assets, which have a market or are the protocol token, and when is each next observed after a second of its
+-- own? 0 if it is not.
+SELECT
+    asset_id,
+    minIf(
+        observed_at,
+        toUnixTimestamp(observed_at) > transform(asset_id, {ids:Array(String)}, {seconds:Array(UInt32)}, toUInt32(0))
+    ) AS next
+FROM observation
+WHERE history = {history:String}
+  AND asset_id IN {ids:Array(String)}
+  AND observed_at >= toDateTime({since:UInt32}, 'UTC')
+  AND asset_id IN
+  (
+      SELECT asset_id FROM market_lend
+      UNION ALL
+      SELECT asset_id FROM market_collateral
+      UNION ALL
+      SELECT asset_id FROM market_debt
+      UNION ALL
+      SELECT asset_id FROM ptoken_state
+  )
+GROUP BY asset_id
+
+-- name: list_observed_spans
+-- When was each asset first and last observed?
+SELECT
+    toString(asset_id) AS asset_id,
+    toUnixTimestamp(min(observed_at)) AS first,
+    toUnixTimestamp(max(observed_at)) AS last
+FROM observation
+WHERE asset_id != ''
+GROUP BY asset_id
+ORDER BY asset_id
+
+-- name: count_anomalies
+-- How many values from a start (unix second) to before an end may be wrong?
+SELECT count() AS anomalies FROM anomalies(start = {start:UInt32}, end = {end:UInt32}, factor = 3)
+
+-- name: list_anomalies
+-- Which values from a start (unix second) to before an end may be wrong?
+SELECT what, history, symbol, asset_id, toUnixTimestamp(observed_at) AS at, value, before
+FROM anomalies(start = {start:UInt32}, end = {end:UInt32}, factor = 3)
+ORDER BY history != 'price', observed_at, history, asset_id

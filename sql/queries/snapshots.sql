@@ -1,0 +1,143 @@
+-- Rows of snapshots, of markets and of swap contracts.
+
+-- name: read_snapshot_rows
+-- Which rows does a table have for a complete snapshot? Those of the run that the ledger lists; a run that died, or that
+-- another one has overtaken, may have left others. A batch that was sent twice has its rows twice until they are merged.
+SELECT {columns}
+FROM {table:Identifier}
+WHERE observed_at = toDateTime({at:UInt32}, 'UTC')
+  AND version =
+  (
+      SELECT max(version)
+      FROM snapshot
+      WHERE family = {family:String} AND at = toDateTime({at:UInt32}, 'UTC') AND kind IN ('job', 'backfill')
+  )
+  AND {only}
+ORDER BY {key}
+LIMIT 1 BY {key}
+
+-- name: read_rows_between
+-- Which rows does a table have for the complete snapshots of a range [start, end) and for the newest one before it? As
+-- `read_snapshot_rows` has them for one.
+SELECT observed_at, {columns}
+FROM {table:Identifier}
+WHERE (observed_at, version) IN
+(
+    SELECT at, max(version)
+    FROM snapshot
+    WHERE family = {family:String}
+      AND kind IN ('job', 'backfill')
+      AND at < toDateTime({end:UInt32}, 'UTC')
+      AND at >=
+      (
+          SELECT max(at)
+          FROM snapshot
+          WHERE family = {family:String}
+            AND kind IN ('job', 'backfill')
+            AND at <= toDateTime({start:UInt32}, 'UTC')
+      )
+    GROUP BY at
+)
+ORDER BY observed_at, {key}
+LIMIT 1 BY observed_at, {key}
+
+-- name: read_rows_of_snapshots
+-- Which rows does a table have for some complete snapshots, given by instant and version? As `read_snapshot_rows` has them for
+-- one.
+SELECT observed_at, {columns}
+FROM {table:Identifier}
+WHERE (observed_at, version) IN
+(
+    SELECT toDateTime(pair.1, 'UTC'), pair.2
+    FROM (SELECT arrayJoin(arrayZip({seconds:Array(UInt32)}, {versions:Array(UInt64)})) AS pair)
+)
+  AND {only}
+ORDER BY observed_at, {key}
+LIMIT 1 BY observed_at, {key}
+
+-- name: read_market_values
+-- What did the snapshots of markets observe of some histories, from the last before a range [start, end) to the first
+-- after it? The value is null where a snapshot has a market, but no value of it.
+WITH
+    (
+        SELECT max(at)
+        FROM snapshot
+        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at < toDateTime({start:UInt32}, 'UTC')
+    ) AS since,
+    (
+        SELECT if(count() = 0, toDateTime({end:UInt32}, 'UTC'), min(at) + 1)
+        FROM snapshot
+        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at >= toDateTime({end:UInt32}, 'UTC')
+    ) AS until
+SELECT history, asset_id, toUnixTimestamp(o.observed_at) AS observed_at, max(o.usd) AS value
+FROM
+(
+    SELECT toString(history) AS history, toString(asset_id) AS asset_id, observed_at, toUInt64(0) AS version,
+        if(known, toNullable(value), NULL) AS usd
+    FROM observation FINAL
+    WHERE history IN {histories:Array(String)} AND observed_at >= since AND observed_at < until
+
+    UNION ALL
+
+    SELECT 'deposits_usd', toString(asset_id), observed_at, version, NULL
+    FROM market_lend
+    WHERE principal != 0 AND observed_at >= since AND observed_at < until
+      AND asset_id NOT IN
+        (SELECT id FROM asset_definition GROUP BY id HAVING argMax(kind, (defined_at, version)) = 'protocol_receipt_token')
+
+    UNION ALL
+
+    SELECT 'collateral_usd', toString(asset_id), observed_at, version, NULL
+    FROM market_collateral
+    WHERE balance != 0 AND observed_at >= since AND observed_at < until
+
+    UNION ALL
+
+    SELECT 'debt_usd', toString(asset_id), observed_at, version, NULL
+    FROM market_debt
+    WHERE balance != 0 AND observed_at >= since AND observed_at < until
+) AS o
+INNER JOIN
+(
+    SELECT at, max(version) AS version
+    FROM snapshot
+    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at >= since AND at < until
+    GROUP BY at
+) AS taken ON taken.at = o.observed_at
+WHERE o.version IN (0, taken.version)
+GROUP BY history, asset_id, o.observed_at
+
+-- name: read_lent_amounts
+-- What did the lend markets owe, and how many receipts were out, at the complete snapshots in a range [start, end),
+-- oldest first?
+SELECT
+    asset_id,
+    max(observed_at) AS last_at,
+    groupArray(toString(principal)) AS principals,
+    groupArray(toString(receipt_supply)) AS receipts
+FROM
+(
+    SELECT asset_id, observed_at, principal, receipt_supply
+    FROM market_lend FINAL
+    WHERE observed_at >= toDateTime({start:UInt32}, 'UTC')
+      AND observed_at < toDateTime({end:UInt32}, 'UTC')
+      AND (observed_at, version) IN
+      (
+          SELECT at, version
+          FROM snapshot FINAL
+          WHERE family = 'markets'
+            AND kind IN ('job', 'backfill')
+            AND at >= toDateTime({start:UInt32}, 'UTC')
+            AND at < toDateTime({end:UInt32}, 'UTC')
+      )
+    ORDER BY asset_id, observed_at
+)
+GROUP BY asset_id
+ORDER BY asset_id
+
+-- name: find_example_contract
+-- Which swap contract comes first at a snapshot?
+SELECT min(contract) AS contract
+FROM swap_route
+WHERE observed_at = toDateTime({at:UInt32}, 'UTC') AND source != ''
+HAVING count() > 0

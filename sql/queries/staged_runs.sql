@@ -1,3 +1,0 @@
--- What will a run's rows in the ledger say?
-SELECT *
-FROM {table:Identifier} FINAL

@@ -1,2 +1,0 @@
--- The rows of several queries.
-{queries}
