@@ -150,7 +150,7 @@ def _snapshots(
     """The snapshots of a batch, the last of which has all sums."""
     names = (sorted({name for name, _ in values}) for values in stated.values())
     snapshots = [
-        Appended(at, ledger={"stated": of, "complete_until": complete})
+        Appended(at, ledger={"reported_histories": of, "complete_until": complete})
         for at, of in zip(batch.instants, names, strict=True)
     ]
     last = replace(snapshots[-1], observations=changed.added)

@@ -74,7 +74,7 @@ def _newest(batch: Batch, at: datetime) -> Appended:
         changed = _changed(items, known)
         now = items.join(changed, on="address", how="semi")
         was = read(changed.filter("stored")["address"])
-        making.add(items, position_digest=changed.select("address", "digest"), position=_differences(was, now))
+        making.add(items, position_digest=changed.select("address", "digest"), position_change=_differences(was, now))
     return making.snapshot()
 
 
@@ -103,7 +103,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
         kept.append(rows.with_columns(version=pl.lit(versions[ends[index]], pl.UInt64)))
         if room <= 0:
             break
-    return Commit(snapshots, backdated=Backdated(first, last + 1, versions, {"position": pl.concat(kept)}))
+    return Commit(snapshots, backdated=Backdated(first, last + 1, versions, {"position_change": pl.concat(kept)}))
 
 
 def _fill(
@@ -120,7 +120,7 @@ def _fill(
     for at in instants:
         was, now = now, pl.concat([*_Stated(batch, at).items(partial(_of, now))])
         making = _Making(batch, at)
-        making.add(now, position=_differences(was, now))
+        making.add(now, position_change=_differences(was, now))
         snapshots.append(making.snapshot())
         room -= now.height
         if room <= 0:

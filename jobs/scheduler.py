@@ -152,7 +152,7 @@ class ScheduledJob:
         seconds, outcome = time.monotonic() - begun, outcome.lower()
         self.measure(name, outcome, seconds)
         took = round(seconds * MILLISECONDS)
-        self.report = replace(self.report, ran_at=unix_second(at), outcome=outcome, took_ms=took)
+        self.report = replace(self.report, ran_at=unix_second(at), outcome=outcome, duration_ms=took)
         self.is_unreported = True
 
     def _log_gap(self, at: datetime) -> None:

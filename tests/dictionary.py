@@ -21,8 +21,8 @@ DICTIONARY = Path(__file__).parents[1] / "sql" / "DICTIONARY.md"
 # Bookkeeping of the service, without columns in the dictionary: researchers do not need them.
 _BOOKKEEPING = frozenset(
     {
-        "claim",
         "job_run",
+        "owner",
         "position_digest",
         "rewrite",
         "schema_migration",

@@ -191,7 +191,7 @@ class LedgerStore(Store):
         if query == "read_shards":
             return pl.DataFrame([self.shards], schema=["shards", "recorded"], orient="row")
         assert query == "read_job_runs", query
-        return pl.DataFrame([{**asdict(run), "every": run.interval, "age": 0} for run in self.job_runs])
+        return pl.DataFrame([{**asdict(run), "interval_seconds": run.interval, "age": 0} for run in self.job_runs])
 
     def _ledger(self) -> pl.DataFrame:
         heads = [
@@ -245,7 +245,7 @@ class FakeStore(Store):
             row = {
                 "completed": sorted(self.completed),
                 "heads": heads,
-                "claims": [{"1": f"{MADE_UP}simulated:1", "2": "simulated:1", "3": 1}],
+                "owners": [{"1": f"{MADE_UP}simulated:1", "2": "simulated:1", "3": 1}],
             }
             row |= {"left": {"1": None, "2": 0}, "restoring": False}
             return pl.DataFrame([{**row, "migrations": applied, "version": version, "now": 2**31}])
@@ -258,7 +258,7 @@ class FakeStore(Store):
         if query == "read_market_values":
             return NO_OBSERVATIONS
         if query == "read_owner":
-            return pl.DataFrame({"side": [f"{MADE_UP}simulated:1"], "source": ["simulated:1"], "made": [1]})
+            return pl.DataFrame({"name": [f"{MADE_UP}simulated:1"], "source": ["simulated:1"], "claimed_at": [1]})
         return pl.DataFrame()
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
@@ -275,7 +275,7 @@ class FakeStore(Store):
         self.inserts.append((table, rows))
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        """Cells are not computed here."""
+        """Rollups are not computed here."""
 
 
 class FirstHeads(Heads):

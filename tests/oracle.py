@@ -124,26 +124,26 @@ def instant(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)
 
 
-def cells(rows: Mapping[tuple[str, int], Decimal | None]) -> set[tuple[object, ...]]:
-    """What the observations in each cell that has ended come to, found by walking all of them in order of time: width,
-    asset, begin, instants of the first and the last one, count of those with a value and of those without, whether the
+def rollups(rows: Mapping[tuple[str, int], Decimal | None]) -> set[tuple[object, ...]]:
+    """What the observations in each ended rollup come to, found by walking all of them in order of time: width, asset,
+    start, instants of the first and the last one, count of those with a value and of those without, whether the
     last one has a value, seconds with a value, open, high, low, close, and area as text."""
     inside: dict[tuple[str, str, datetime, datetime], list[tuple[int, Decimal | None]]] = {}
     for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
         at = instant(second)
-        quarter, day = instant(second - second % 900), at.replace(hour=0, minute=0, second=0)
+        quarter_hour, day = instant(second - second % 900), at.replace(hour=0, minute=0, second=0)
         month = day.replace(day=1)
         for width, begin, end in (
-            ("quarter", quarter, quarter + timedelta(minutes=15)),
+            ("15min", quarter_hour, quarter_hour + timedelta(minutes=15)),
             ("day", day, day + timedelta(days=1)),
             ("month", month, month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)),
         ):
             inside.setdefault((width, asset, begin, end), []).append((second, price))
     closed = instant(max(second for _, second in rows) + 1)
-    return {_cell(*key[:3], seen) for key, seen in inside.items() if key[3] <= closed}
+    return {_rollup(*key[:3], seen) for key, seen in inside.items() if key[3] <= closed}
 
 
-def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal | None]]) -> tuple[object, ...]:
+def _rollup(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal | None]]) -> tuple[object, ...]:
     prices, close = [price for _, price in seen if price is not None], seen[-1][1]
     spans = [(price, after - at) for (at, price), (after, _) in pairwise(seen) if price is not None]
     with localcontext(prec=80):

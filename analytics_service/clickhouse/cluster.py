@@ -20,10 +20,10 @@ from analytics_service.clickhouse.queries import created, filled
 # The tables that are split, by the column that decides on the shard: all rows for a value of it are on the same one.
 SPLIT = {
     "observation": "asset_id",
-    "cell": "asset_id",
-    "position": "address",
+    "rollup": "asset_id",
+    "position_change": "address",
     "position_digest": "address",
-    "account_event": "address",
+    "event_version": "address",
 }
 # Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"

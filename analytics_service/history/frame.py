@@ -45,7 +45,7 @@ _SUMMED = {
 class Frame:
     """The rows of some series in [begin, until), unix seconds, and each series' last row before `begin`.
 
-    A row is a cell that is not empty, or a single observation. Its columns are `key` (index of the series in `ids`, and
+    A row is a rollup or a single observation. Its columns are `key` (index of the series in `ids`, and
     time of the last observation), `first_at`, `count` of the observations with a value, their `open`, `high` and `low`,
     null if there are none; `close` is a decimal string, as most pages show nothing else, null if the last observation
     has no value; `units` and `rest` are the area (value times seconds) from the previous row to this row's

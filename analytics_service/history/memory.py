@@ -15,7 +15,7 @@ from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import month_start, next_month
-from analytics_service.store.rollups import QUARTER, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor
 
 log = logging.getLogger(__name__)
 
@@ -164,15 +164,17 @@ class Memory:
                     self._pause(load.key)
 
     def _load(self, load: _Load) -> None:
-        """Keep the cells of a month's complete quarters of an hour. If they are too many, they are not even read."""
+        """Keep a month's closed rollups of 15 minutes. If they are too many, they are not even read."""
         pinned, month = load.pinned, load.month
-        until = max(month, min(next_month(month), floor(pinned.newest + 1, QUARTER)))
+        until = max(month, min(next_month(month), floor(pinned.newest + 1, FIFTEEN_MINUTES)))
         most = self.limit // ROW_BYTES
-        if pinned.cells(month, until, most + 1) > most:
+        if pinned.count_rollups(month, until, most + 1) > most:
             with self._lock:
                 self._refuse(load.key)
         else:
-            self.put(pinned, month, pinned.frame(pinned.ids, range(month, max(until, month + 1), QUARTER), until))
+            self.put(
+                pinned, month, pinned.frame(pinned.ids, range(month, max(until, month + 1), FIFTEEN_MINUTES), until)
+            )
 
     def _next(self) -> "_Load | None":
         with self._lock:

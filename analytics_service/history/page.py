@@ -17,7 +17,7 @@ from analytics_service.history.reader import HistoryReader
 from analytics_service.market.assets import as_stored
 from analytics_service.market.sums import TOTAL
 from analytics_service.store.ledger import Head
-from analytics_service.store.rollups import QUARTER, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor
 
 MAX_POINTS = 100_000
 # Values that a page may sum: they are read, but not encoded.
@@ -119,10 +119,10 @@ def read_page(
     require_few(query, len(ids) + query.others, MAX_POINTS)
     require_few(query, len(rest), MAX_SUMMED)
     begins, until = query.begins, min(query.end, pinned.newest) + 1
-    # Of a page after the newest observation, the quarter of an hour that has it.
-    since = floor(pinned.newest, QUARTER)
+    # Of a page after the newest observation, the 15 minutes that have it.
+    since = floor(pinned.newest, FIFTEEN_MINUTES)
     is_carried = query.fill is Fill.LAST and begins and begins[0] >= until
-    read = [since, since + QUARTER] if is_carried else begins
+    read = [since, since + FIFTEEN_MINUTES] if is_carried else begins
     parts = reader.parts(pinned, [*ids, *rest], read, until, all_columns=query.agg not in OF_LAST)
     cumulative = reader.history.cumulative
     values, newest = points(query.agg, parts, ids, begins, until, fill=query.fill, ended=ended, cumulative=cumulative)

@@ -13,9 +13,9 @@ from analytics_service.market.instants import DAY, month_start, next_month
 from analytics_service.store.datasets.histories import History
 from analytics_service.store.datasets.observations import read_series
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
-from analytics_service.store.rollups import QUARTER, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor
 
-# Buckets with a greater mean width are read from the store, which has cells of days.
+# Buckets with a greater mean width are read from the store, which has rollups of days.
 _WIDEST = 2 * DAY
 # A month is loaded again when its frame is older than this.
 _MOST_RECENT = DAY
@@ -61,9 +61,9 @@ class HistoryReader:
         """The parts for the buckets of these series between `begins` (unix s, ascending), up to `until`: with all
         columns, or else with last values at least.
 
-        From memory without a query, unless the page ends within a quarter of an hour that is over, or is the first page
+        From memory without a query, unless the page ends within 15 minutes that are over, or is the first page
         after a snapshot. One query, with a cost proportional to the buckets, if memory lacks a month, which is then
-        loaded in the background, or if buckets are shorter than quarters of an hour or longer than days. Superseded
+        loaded in the background, or if buckets are shorter than 15 minutes or longer than days. Superseded
         when the history was rewritten since its head.
         """
         if not begins or until <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
@@ -77,7 +77,7 @@ class HistoryReader:
             self._memory.load(pinned, [month for month in months if month not in frames], len(frames))
             return [FrameRange(frame, frame.begin, until)]
         parts = self._joined(pinned, frames, until)
-        since = floor(until, QUARTER)
+        since = floor(until, FIFTEEN_MINUTES)
         if since < until and parts[-1].frame.cuts(until):
             frame = pinned.frame(pinned.ids, [since], until)
             parts = [replace(part, until=min(part.until, since)) for part in parts if part.since < since]
@@ -89,8 +89,8 @@ class HistoryReader:
         errors are those of a page with a single bucket."""
         if second >= pinned.newest:
             return pinned.newest
-        begin = floor(second, QUARTER)
-        parts = self.parts(pinned, pinned.ids, [begin, begin + QUARTER], second + 1, all_columns=False)
+        begin = floor(second, FIFTEEN_MINUTES)
+        parts = self.parts(pinned, pinned.ids, [begin, begin + FIFTEEN_MINUTES], second + 1, all_columns=False)
         newest = last(parts, pinned.ids, [second + 1])["second"].max()
         return newest if isinstance(newest, int) and newest >= 0 else None
 
@@ -107,15 +107,15 @@ class HistoryReader:
         return parts
 
     def _recent(self, pinned: PinnedHistory, since: int, until: int) -> Frame:
-        """A frame from the start of a quarter of an hour on: cells, and observations that no cell covers yet."""
+        """A frame from the start of 15 minutes on: rollups, and observations that no rollup covers yet."""
         recent = self._memory.find(pinned, [RECENT]).get(RECENT)
         if recent is None or recent.begin > since or recent.until < until:
             recent = self._recents.get((pinned.head, since), lambda: self._read_recent(pinned, since))
         return recent
 
     def _read_recent(self, pinned: PinnedHistory, since: int) -> Frame:
-        tail, until = floor(pinned.newest + 1, QUARTER), pinned.newest + 1
-        recent = pinned.frame(pinned.ids, [*range(since, tail, QUARTER), *range(tail, until)], until)
+        tail, until = floor(pinned.newest + 1, FIFTEEN_MINUTES), pinned.newest + 1
+        recent = pinned.frame(pinned.ids, [*range(since, tail, FIFTEEN_MINUTES), *range(tail, until)], until)
         self._memory.put(pinned, RECENT, recent)
         return recent
 
@@ -129,9 +129,9 @@ def _months(since: int, until: int) -> list[int]:
 
 
 def _suits(begins: Sequence[int]) -> bool:
-    """Whether cells of quarters of an hour make up the buckets, and these are narrow enough for memory."""
+    """Whether rollups of 15 minutes make up the buckets, and these are narrow enough for memory."""
     if begins[-1] - begins[0] > _WIDEST * (len(begins) - 1):
         return False
     if isinstance(begins, range):
-        return not (begins.start % QUARTER or begins.step % QUARTER)
-    return not any(begin % QUARTER for begin in begins)
+        return not (begins.start % FIFTEEN_MINUTES or begins.step % FIFTEEN_MINUTES)
+    return not any(begin % FIFTEEN_MINUTES for begin in begins)

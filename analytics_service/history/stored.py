@@ -1,4 +1,4 @@
-"""Frames from the store: the widest cells that no bucket boundary cuts, and single observations at the cuts."""
+"""Frames from the store: the widest rollups that no bucket boundary cuts, and single observations at the cuts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from analytics_service.history.frame import Frame
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.datasets.histories import History
 from analytics_service.store.ledger import Head, require_unchanged
-from analytics_service.store.rollups import QUARTER, floor, look_back
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor, look_back
 
-# Buckets of at least this mean width are read from day cells; local days may have 23 hours.
+# Buckets of at least this mean width are read from day rollups; local days may have 23 hours.
 _DAILY = 20 * HOUR
 # Up to this mean width, reading all observations is as fast as selecting those at the cuts.
-_DENSE = 2 * QUARTER
+_DENSE = 2 * FIFTEEN_MINUTES
 # How long before the first bucket reading begins. The last value before the bucket is nearly always there.
 _REACH, _REACH_OF_DAYS = DAY, 31 * DAY
 
@@ -52,7 +52,7 @@ class PinnedHistory:
         each range between two bounds in which it was observed. Without `all_columns` it has last values only, which
         takes half as long.
 
-        Cost: a query, which reads the cells that cover the range, and single observations where a bound cuts a cell;
+        Cost: a query, which reads the rollups that cover the range, and single observations where a bound cuts one;
         and a second query if a series has no recent value before the range. Superseded when the history was rewritten
         since.
         """
@@ -78,10 +78,10 @@ class PinnedHistory:
         require_unchanged(self.store, self.head)
         return Frame.of(ids, begin, until, rows)
 
-    def cells(self, since: int, until: int, most: int) -> int:
-        """How many quarters of an hour between two unix seconds have observations, over all series, but at most `most`.
+    def count_rollups(self, since: int, until: int, most: int) -> int:
+        """The number of rollups of 15 minutes between two unix seconds, over all series, but at most `most`.
 
-        Cost: a query, which reads little more than the sort keys of so many cells.
+        Cost: a query, which reads little more than the sort keys of so many rollups.
         """
         counted = self.store.frame(
             "count_15min_rollups", history=self.history.name, since=since, until=until, most=most
@@ -99,20 +99,20 @@ def _cover(bounds: Sequence[int], until: int) -> tuple[list[str], dict[str, obje
     """The queries whose rows cover a range without overlapping, their parameters, and the second at which they begin:
     so long before the first bound that the last rows before it are probably included. No bound cuts a row.
 
-    Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets of hours and more begin
-    where quarters of an hour do. Where bounds lie elsewhere, single observations are read: those of the quarters that
-    bounds cut, or all of them if bounds are close together. The quarter in which the range ends is always read that
-    way. Days that a bound cuts are read in quarters.
+    Rollups are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets of hours and more begin
+    where rollups of 15 minutes do. Where bounds lie elsewhere, single observations are read: those of the 15 minutes
+    that a bound cuts, or all of them if bounds are close together. The last 15 minutes of the range are always read
+    that way. Days that a bound cuts are read in 15 minutes.
     """
-    since = floor(bounds[0], QUARTER)
-    tail = max(floor(until, QUARTER), since)
+    since = floor(bounds[0], FIFTEEN_MINUTES)
+    tail = max(floor(until, FIFTEEN_MINUTES), since)
     inner = [bound for bound in bounds if bound < tail]
-    cut = sorted({floor(bound, QUARTER) for bound in inner if bound % QUARTER})
+    cut = sorted({floor(bound, FIFTEEN_MINUTES) for bound in inner if bound % FIFTEEN_MINUTES})
     width = (tail - since) / max(len(inner), 1)
-    by_cells = not cut or width > _DENSE
-    by_days = by_cells and width >= _DAILY
-    raw_from = tail if by_cells else since
-    edges = cut if by_cells else []
+    by_rollups = not cut or width > _DENSE
+    by_days = by_rollups and width >= _DAILY
+    raw_from = tail if by_rollups else since
+    edges = cut if by_rollups else []
     reach = max(floor(since, DAY) - (_REACH_OF_DAYS if by_days else _REACH), 0)
     parts = [
         *(["read_day_rollups" if by_days else "read_15min_rollups"] if reach < raw_from else []),
@@ -127,6 +127,6 @@ def _cover(bounds: Sequence[int], until: int) -> tuple[list[str], dict[str, obje
         "days_to": floor(raw_from, DAY),
         "raw_from": raw_from,
         "edge_days": days,
-        "edge_quarters": edges,
+        "edge_starts": edges,
     }
     return parts, parameters, reach

@@ -14,7 +14,7 @@ from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, as_s
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.store.datasets.assets import changed_assets, read_assets
 from analytics_service.store.ledger import IMPORTED
-from analytics_service.store.ownership import claim, read_claim, require_admitted
+from analytics_service.store.ownership import read_owner, require_admitted, take_ownership
 from analytics_service.store.rewrite import define
 
 _MAX_DECIMALS = 77
@@ -37,7 +37,7 @@ def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
     assets = [_with_stored(asset, registered[asset.id]) if asset.id in registered else asset for asset in listed]
     changed = changed_assets(store, assets)
     if changed.height:
-        claim(store, read_claim(store), IMPORTED)
+        take_ownership(store, read_owner(store), IMPORTED)
         define(store, changed, "import")
     described = [asset for asset in assets if asset.id in registered and registered[asset.id].is_described]
     return changed.height, [

@@ -40,7 +40,7 @@ from analytics_service.store.datasets.events import EVENTS, changes_frame, read_
 from analytics_service.store.datasets.observations import OBSERVATIONS, read_last_prices
 from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, summed_seconds, unsettled_from
 from analytics_service.store.ledger import Run, new_version, read_state
-from analytics_service.store.ownership import claim, read_claim
+from analytics_service.store.ownership import read_owner, take_ownership
 from analytics_service.store.rewrite import staging
 
 FAMILY = "loans"
@@ -176,7 +176,7 @@ def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | 
     """Write events, with everything that follows from them, and new assets: all at once, or nothing."""
     retry, events, files = retries(wait), loaded.events, loaded.files
     version = retry(lambda: new_version(store))
-    retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
+    retry(lambda: take_ownership(store, read_owner(store), ledger.IMPORTED))
     with staging(store, FAMILY, version, retry, what="import", expected=len(events)) as staged:
         seconds = [unix_second(event.at) for event in events]
         head = retry(lambda: read_state(store, FAMILY))
@@ -184,7 +184,7 @@ def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | 
         changes = compare_events(events, retry(lambda: read_stored_events(store, events)), EventOrigin.FILE)
         sums = retry(lambda: _sums(store, changes, first))
         definitions = retry(lambda: changed_assets(store, loaded.new))
-        run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
+        run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files_id=number_of(files))
         for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes_frame(changes), ASSETS: definitions}.items():
             retry(lambda table=table, rows=rows: staged.insert(table, versioned(rows, version)))  # type: ignore[misc]
         retry(lambda: staged.remove(sums.removed))

@@ -28,7 +28,7 @@ from analytics_service.store import ledger, rewrite
 from analytics_service.store.datasets.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.datasets.histories import History
 from analytics_service.store.datasets.observations import OBSERVATIONS
-from analytics_service.store.ownership import claim, read_claim
+from analytics_service.store.ownership import read_owner, take_ownership
 from analytics_service.store.rewrite import Staging, staging
 from analytics_service.store.schema import TABLES
 
@@ -84,7 +84,7 @@ def publish(
     retry, history = retries(wait), loaded.request.history
     version = retry(lambda: ledger.new_version(store))
     definitions = versioned(retry(lambda: changed_assets(store, loaded.new)), version)
-    retry(lambda: claim(store, read_claim(store), ledger.IMPORTED))
+    retry(lambda: take_ownership(store, read_owner(store), ledger.IMPORTED))
     with staging(store, history.family, version, retry, what="import", expected=loaded.rows.height) as staged:
         already_stored = BatchWriter(store, history, staged, version, retry).write(loaded.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
@@ -105,13 +105,13 @@ def _run(loaded: Loaded, version: int) -> ledger.Run:
     # By the version of their run, values of a cumulative history are told from sums of events: its row must stay.
     files = version if history.cumulative else number_of(paths)
     count = loaded.rows.height
-    return ledger.Run(history.family, at, "import", first, last, count, names_of(paths), version, files=files)
+    return ledger.Run(history.family, at, "import", first, last, count, names_of(paths), version, files_id=files)
 
 
 def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:
     """The run, beginning no later than the earlier run of the same files that it replaces in the ledger: the ledger
     must cover every moment that imports have brought."""
-    began = store.frame("find_import_start", family=run.family, at=run.at, files=run.files)["first_observed_at"]
+    began = store.frame("find_import_start", family=run.family, at=run.at, files_id=run.files_id)["first_observed_at"]
     return replace(run, first_observed_at=min([run.first_observed_at, *began]))
 
 

@@ -61,10 +61,10 @@ class Event:
     """
 
     id: Annotated[str, Text("Id of the event at its source")]
-    action: Annotated[Action, Word("What the address did, such as borrow, deposit_collateral or send")]
+    action: Annotated[Action, Word("Action of the address, such as borrow, deposit_collateral or send")]
     asset_id: Annotated[str, AssetId("Asset id")]
     address: Annotated[str, Address("Address that acted, or that was liquidated, in lower case")]
-    at: Annotated[datetime, Time("Instant of the event, whole seconds")]
+    at: Annotated[datetime, Time("Instant of the event, in whole seconds")]
     amount: Annotated[int | None, Amount("Amount in denom units of the asset; null for an action that moves nothing")]
     usd: Annotated[Decimal | None, Usd("USD value of the amount at the time of the event; null where unknown")] = None
     price: Annotated[
@@ -78,10 +78,13 @@ class Event:
         ),
     ] = None
     contract: Annotated[str, Text("Address of the contract that carried the action out")] = ""
-    destination: Annotated[str | None, Text("Address that a send went to; else null")] = None
-    tx_hash: Annotated[str, Text("Hash of the transaction; both legs of a liquidation have the same")] = ""
+    destination: Annotated[str | None, Text("Recipient of a send. Null for other actions")] = None
+    tx_hash: Annotated[str, Text("Hash of the transaction. Both legs of a liquidation have the same hash")] = ""
     leg: Annotated[
-        Leg | None, Word("Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty")
+        Leg | None,
+        Word(
+            "Leg of a liquidation: debt (the debt repaid) or collateral (the collateral taken). Empty for other actions"
+        ),
     ] = None
 
     @property

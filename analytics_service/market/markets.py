@@ -7,8 +7,8 @@ from typing import Annotated
 
 from analytics_service.market.kinds import Amount, AssetId, Count, Flag, Number, Rate, Ratio, Time, Usd
 
-_PAUSED = Flag("Whether nothing can be done in the market for now; null if the source does not state it")
-_FROZEN = Flag("Whether what is there can only be taken out or paid back; null if the source does not state it")
+_PAUSED = Flag("Whether the market is paused: nobody can act in it. Null if the source does not say")
+_FROZEN = Flag("Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,7 @@ class LendConfig:
 
     supply_cap: Annotated[
         int | None,
-        Amount(
-            "Largest total that may be lent, in denom units; null means no limit, or that the source does not state it"
-        ),
+        Amount("Largest total that may be lent, in denom units. Null if there is no limit, or the source does not say"),
     ] = None
     paused: Annotated[bool | None, _PAUSED] = None
     frozen: Annotated[bool | None, _FROZEN] = None
@@ -40,9 +38,7 @@ class LendMarket:
     ]
     interest_paid: Annotated[
         int | None,
-        Amount(
-            "Interest paid to lenders so far by the source, in denom units; null if it is estimated from the snapshots"
-        ),
+        Amount("Interest paid to lenders so far, as the source reports it, in denom units. Null if it is estimated"),
     ] = None
     config: LendConfig = LendConfig()
 
@@ -57,7 +53,7 @@ class CollateralConfig:
     ]
     liquidation_ltv: Annotated[Decimal, Ratio("Loan-to-value ratio from which collateral is liquidated, a fraction")]
     collateral_cap: Annotated[
-        int | None, Amount("Largest total that may be posted, in denom units; null means no limit")
+        int | None, Amount("Largest total that may be posted, in denom units. Null if there is no limit")
     ]
     min_discount: Annotated[Decimal, Ratio("Smallest discount of a liquidation, a fraction")]
     max_discount: Annotated[Decimal, Ratio("Largest discount of a liquidation, a fraction")]
@@ -79,7 +75,9 @@ class DebtConfig:
     """Rules for borrowing an asset."""
 
     enabled: Annotated[bool, Flag("Whether the asset can be borrowed")]
-    borrow_cap: Annotated[int | None, Amount("Largest total that may be borrowed, in denom units; null means no limit")]
+    borrow_cap: Annotated[
+        int | None, Amount("Largest total that may be borrowed, in denom units. Null if there is no limit")
+    ]
     borrow_halt_utilization: Annotated[
         Decimal, Ratio("Highest utilization at which new loans can be opened, a fraction")
     ]

@@ -16,11 +16,11 @@ class Holding:
     shares: Annotated[int, Amount("Shares of the balance of the market")]
     allowable_ltv: Annotated[
         Decimal | None,
-        Ratio("Own loan-to-value ratio of collateral for withdrawals and borrows, a fraction; null: the market has it"),
+        Ratio("Loan-to-value ratio of this collateral for withdrawals and borrows, a fraction. Null: as in the market"),
     ] = None
     liquidation_ltv: Annotated[
         Decimal | None,
-        Ratio("Own loan-to-value ratio of collateral for liquidations, a fraction; null: the market has it"),
+        Ratio("Loan-to-value ratio of this collateral for liquidations, a fraction. Null: as in the market"),
     ] = None
 
 

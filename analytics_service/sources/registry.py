@@ -19,7 +19,7 @@ from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.sql.source import SqlSource
 from analytics_service.sources.upstream.files import read_addresses
 from analytics_service.store.ledger import Origin
-from analytics_service.store.ownership import is_same, read_claim, remembered, require_admitted
+from analytics_service.store.ownership import is_same, read_owner, remembered, require_admitted
 
 NONE = "none"
 SQL = "sql"
@@ -113,16 +113,16 @@ def choose_source(
     SourceRefused when the store must not have data of that source,
     SettingError when it cannot be opened.
     """
-    claimed = read_claim(store)
-    named = settings.source or remembered(claimed) or (empty if claimed.side is None else None)
+    owner = read_owner(store)
+    named = settings.source or remembered(owner) or (empty if owner.name is None else None)
     if named is None:
-        return Choice(None, NONE, _EMPTY if claimed.side is None else _IMPORTED_ONLY)
+        return Choice(None, NONE, _EMPTY if owner.name is None else _IMPORTED_ONLY)
     source = open_source(named, settings, store)
     if source is None:
         return Choice(None, NONE, _NAMED_NONE)
     try:
-        # The store's own source need not answer now: its first run asks whether its data is still of the same side.
-        if replace_source or not is_same(source.spec, remembered(claimed)):
+        # The store's own source need not answer now: its first run asks whether its owner is still the same.
+        if replace_source or not is_same(source.spec, remembered(owner)):
             require_admitted(store, origin_of(source), replace=replace_source)
     except BaseException:
         source.close()

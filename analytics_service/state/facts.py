@@ -41,7 +41,7 @@ class Rewriting:
     what: Annotated[str, Text("What it does, such as import, backfill or remove")]
     family: Annotated[str, Text("The family whose history it changes")]
     began: Annotated[datetime, Time("When it began")]
-    command: Annotated[str, Text("The command line that it came from")]
+    command: Annotated[str, Text("Command line of the writer")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
         intervals=intervals,
         gaps=missing_runs(store, intervals, since),
         corrections=[
-            Rewriting(each.what, each.family, instant(each.taken_at), each.command) for each in holders(store)
+            Rewriting(each.operation, each.family, instant(each.requested_at), each.command) for each in holders(store)
         ],
     )
 

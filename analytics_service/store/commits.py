@@ -39,8 +39,8 @@ from analytics_service.store.ledger import (
     record_rewrite,
     versions_between,
 )
-from analytics_service.store.ownership import Claim, claim
-from analytics_service.store.rollups import close_cells
+from analytics_service.store.ownership import Owner, take_ownership
+from analytics_service.store.rollups import close_rollups
 from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.shards import require_shards
 
@@ -145,13 +145,13 @@ class Beginning:
 
     `present` is that state without snapshots from the future (rule 8.16). `left` is the oldest observation that a
     commit which died has left in the day before that state, None if there is none. `left_count` counts these
-    observations. Cells do not include them yet.
+    observations. Rollups do not include them yet.
     """
 
     family: str
     completed: frozenset[int]
     head: Head | None
-    claimed: Claim
+    owner: Owner
     version: int
     present: Head | None
     left: int | None = None
@@ -173,10 +173,10 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
             f"{shown(instant(row['now']))}. Set right the clock that is wrong."
         )
     heads = [Head(family, *fields.values()) for fields in row["heads"]]
-    claimed = Claim(*row["claims"][0].values()) if row["claims"] else Claim()
+    owner = Owner(*row["owners"][0].values()) if row["owners"] else Owner()
     head = heads[0] if heads else None
     current = present(store, head, row["now"])[0] if head else None
-    return Beginning(family, frozenset(row["completed"]), head, claimed, row["version"], current, *row["left"].values())
+    return Beginning(family, frozenset(row["completed"]), head, owner, row["version"], current, *row["left"].values())
 
 
 def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) -> None:
@@ -197,7 +197,7 @@ def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) 
     )
     writer, tables = _Writer(store, beginning, runs, condition), changes.tables()
     if taking.again != "recompute":
-        claim(store, beginning.claimed, taking.origin)
+        take_ownership(store, beginning.owner, taking.origin)
     if is_rewrite:
         _rewrite(writer, changes, tables, taking)
     else:
@@ -217,7 +217,7 @@ def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     """Write in place, the ledger last.
 
     Observations may be older than what readers have seen, if the oracle lags or if a commit that died has left them.
-    Then the cells since are computed again, and the commit counts as a finished rewrite.
+    Then the rollups since are computed again, and the commit counts as a finished rewrite.
     """
     store, family = writer.store, writer.beginning.family
     first = min(run.first_observed_at for run in writer.runs)
@@ -227,7 +227,7 @@ def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     with store.together(f"a commit of {family}"):
         # Before all else: what is left of a commit that dies is known by its observations.
         writer.insert(OBSERVATIONS, with_known(changes.observations))
-        close_cells(store, names_of(family), min(shown_until, first), end)
+        close_rollups(store, names_of(family), min(shown_until, first), end)
         for table, rows in tables:
             writer.insert(table, rows)
         if first < shown_until or changes.replaced.changes_past:

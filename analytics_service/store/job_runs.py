@@ -14,13 +14,13 @@ JOB_RUNS = "job_run"
 _SCHEMA = {
     "family": pl.String,
     "scheduler": pl.String,
-    "every": pl.UInt32,
+    "interval_seconds": pl.UInt32,
     "next_at": pl.UInt32,
     "failed_at": pl.UInt32,
     "error": pl.String,
     "ran_at": pl.UInt32,
     "outcome": pl.String,
-    "took_ms": pl.UInt32,
+    "duration_ms": pl.UInt32,
 }
 # Seconds that a scheduler's report may be late before it counts as gone.
 _LATE = 60
@@ -34,7 +34,7 @@ class JobRun:
 
     `interval` is the time between snapshots in seconds. `next_at` is None once the scheduler has stopped. `failed_at`
     is the instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the
-    last run's snapshot, `outcome` a word for its result, and `took_ms` its duration in milliseconds.
+    last run's snapshot, `outcome` a word for its result, and `duration_ms` its duration in milliseconds.
     """
 
     family: str
@@ -45,7 +45,7 @@ class JobRun:
     error: str = ""
     ran_at: int | None = None
     outcome: str = ""
-    took_ms: int | None = None
+    duration_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
     """A scheduler is alive if it has a next run, and its last report is not older than two intervals of its most
     frequent job plus _LATE."""
     age = min(row["age"] or 0 for row in reports)
-    shortest_interval = min(row["every"] or 0 for row in reports)
+    shortest_interval = min(row["interval_seconds"] or 0 for row in reports)
     is_stopped = all(row["next_at"] is None for row in reports)
     return Scheduler(name, age, not is_stopped and age <= 2 * shortest_interval + _LATE)
 

@@ -33,8 +33,8 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "source": pl.String,
     "version": pl.UInt64,
     "simulated": pl.Boolean,
-    "files": pl.UInt64,
-    "stated": pl.List(pl.String),
+    "files_id": pl.UInt64,
+    "reported_histories": pl.List(pl.String),
     "complete_until": pl.UInt32,
     "tables": pl.List(pl.String),
     "table_rows": pl.List(pl.UInt64),
@@ -67,10 +67,10 @@ class Run:
 
     `at` is that of the snapshot; of an import its newest observation, or VALUES_ONLY. `source` is the spec of a source,
     or the names of imported files. `version` is the start of the run, in unix nanoseconds by the clock of ClickHouse.
-    `simulated` says whether the rows are made up. `files` identifies the files
-    of an import: a later import of the same files that ends at the same instant replaces the row. `stated` are the
-    histories of loans whose values its source stated, and `complete_until` is up to when it has all events, 0 if it
-    does not say so. `tables` of snapshots have `table_rows` of the run.
+    `simulated` says whether the rows are made up. `files_id` identifies the files of an import: a later import of the
+    same files that ends at the same instant replaces the row. `reported_histories` are those of loans whose values the
+    source reported. It has all events up to `complete_until`, which is 0 if it does not say so. `tables` of snapshots
+    have `table_rows` of the run.
     """
 
     family: str
@@ -82,8 +82,8 @@ class Run:
     source: str
     version: int
     simulated: bool = False
-    files: int = 0
-    stated: Sequence[str] = ()
+    files_id: int = 0
+    reported_histories: Sequence[str] = ()
     complete_until: int = 0
     tables: Sequence[str] = ()
     table_rows: Sequence[int] = ()

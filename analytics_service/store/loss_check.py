@@ -1,7 +1,7 @@
 """Finds out what the store has lost (rule 8.19).
 
-Truth is a comparison of rows: observations with quarters, quarters with days, days with months, and snapshots with the
-ledger. A part that ClickHouse has found broken counts only where rows cannot be compared.
+Truth is a comparison of rows: observations with rollups of 15 minutes, these with days, days with months, and
+snapshots with the ledger. A part that ClickHouse has found broken counts only where rows cannot be compared.
 """
 
 import logging
@@ -32,37 +32,37 @@ from analytics_service.store.ledger import (
     require_unchanged,
 )
 from analytics_service.store.losses import LOSSES, Loss, told_losses
-from analytics_service.store.rollups import CELLS, QUARTER, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, ROLLUPS, floor
 from analytics_service.store.schema import TABLES
 
 log = logging.getLogger(__name__)
 
-# All observations of a row of `cell`, those included that say that there is no value.
+# All observations of a row of `rollup`, those included that say that there is no value.
 _COUNTED = "count + unknown"
-# By width: the end of a cell, the next smaller width, the start of the cell that has one of those, and the spans whose
-# differing cells are told as one.
+# By width: the end of a rollup, the next smaller width, the start of the rollup that holds one of that width, and the
+# spans whose differing rollups are told as one.
 _WIDTHS = {
-    "quarter": ("begins_at + 900", "", "", "toStartOfDay"),
-    "day": ("begins_at + 86400", "quarter", "toStartOfDay(cell)", "toStartOfMonth"),
-    "month": ("addMonths(begins_at, 1)", "day", "toDateTime(toStartOfMonth(cell), 'UTC')", "toStartOfYear"),
+    "15min": ("begins_at + 900", "", "", "toStartOfDay"),
+    "day": ("begins_at + 86400", "15min", "toStartOfDay(start)", "toStartOfMonth"),
+    "month": ("addMonths(begins_at, 1)", "day", "toDateTime(toStartOfMonth(start), 'UTC')", "toStartOfYear"),
 }
 # Tables with rows for each snapshot, which the ledger counts; and those of them that are not stored by month.
 _UNCOUNTED = (EVENTS, "position_digest")
 _COUNTED_TABLES = {name: family for family, names in TABLES.items() for name in names if name not in _UNCOUNTED}
-_NOT_BY_MONTH = ("position",)
+_NOT_BY_MONTH = ("position_change",)
 # Tables of which no answer lacks rows: what they are for is made again, or is about the past of the service itself.
 _SILENT = (
     "position_digest",
     "snapshot_head",
     "rewrite",
-    "claim",
+    "owner",
     "schema_migration",
     "job_run",
     "write_lock",
 )
-# The partitions of the cells of days and months.
+# The partitions of the rollups of days and months.
 _DAYS, _MONTHS = "2-0", "3-0"
-_LOSS = {"what": pl.String, "first_at": pl.UInt32, "last_at": pl.UInt32, "part": pl.String}
+_LOSS = {"name": pl.String, "first_at": pl.UInt32, "last_at": pl.UInt32, "part": pl.String}
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "family": pl.String,
     "losses": pl.List(pl.Struct(_LOSS)),
@@ -79,7 +79,7 @@ Losses = dict[str, list[Loss]]
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Where cells of a series differ, unix seconds: from `first` to before `until`."""
+    """Where rollups of a series differ, unix seconds: from `first` to before `until`."""
 
     history: str
     asset_id: str
@@ -199,7 +199,7 @@ def _start_of(month: str) -> int:
 
 
 def _differing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
-    """Where closed cells have other numbers of observations than what they are made from."""
+    """Where closed rollups have other numbers of observations than what they are made from."""
     heads = ledger.heads
     closed = {h.name: heads[h.family].last_observed_at + 1 for h in HISTORIES if h.family in heads}
     if not closed:
@@ -208,19 +208,19 @@ def _differing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
     until = _until_observed(store, ranges)
     for history in HISTORIES:
         own = [each for each in ranges if each.history == history.name]
-        # A series without any cell is in no page.
+        # A series without any rollup is in no page.
         listed = read_series(store, history, heads[history.family].last_observed_at + 1) if own else {}
         spans = [(each.first if each.asset_id in listed else 0, until[each]) for each in own]
         yield from ((history.family, Loss(history.name, *span)) for span in _union(spans))
 
 
 def _ranges(store: Store, closed: Mapping[str, int]) -> list[_Range]:
-    """Where cells of series differ from the next smaller width."""
+    """Where rollups of series differ from the next smaller width."""
     bound: dict[str, object] = {"histories": [*closed], "ends": [*closed.values()]}
     newest = max(closed.values())
     rows = []
     for since, until in _months(store, newest):
-        rows += _differing_rows(store, "quarter", since=since, until=until, **bound)
+        rows += _differing_rows(store, "15min", since=since, until=until, **bound)
     for width in ("day", "month"):
         rows += _differing_rows(store, width, since=0, until=newest, **bound)
     return [_Range(*row) for row in rows]
@@ -239,7 +239,7 @@ def _differing_rows(store: Store, width: str, **bound: object) -> list[tuple[str
 
 
 def _months(store: Store, newest: int) -> Iterator[tuple[int, int]]:
-    """The starts and ends of the UTC months of all observations and cells, unix seconds."""
+    """The starts and ends of the UTC months of all observations and rollups, unix seconds."""
     month = month_start(store.frame("find_first_observed")["first"].item())
     while month < newest:
         following = next_month(month)
@@ -338,7 +338,7 @@ def _uncounted(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> It
     for part in broken:
         if part.table == OBSERVATIONS:
             yield from _uncounted_observations(store, ledger, part, broken)
-        elif part.table != CELLS and (part.table not in _COUNTED_TABLES or part.table in _NOT_BY_MONTH):
+        elif part.table != ROLLUPS and (part.table not in _COUNTED_TABLES or part.table in _NOT_BY_MONTH):
             since, last = part.span
             for family in _families_of(part.table, ledger):
                 # Of a table without months, nothing can be missing from before the first snapshot.
@@ -356,9 +356,9 @@ def _families_of(table: str, ledger: Ledger) -> Sequence[str]:
 def _uncounted_observations(
     store: Store, ledger: Ledger, part: BrokenPart, broken: Sequence[BrokenPart]
 ) -> Iterator[tuple[str, Loss]]:
-    """Observations that no cell has summarized, or only cells that are lost as well, until they are written anew."""
+    """Observations that no rollup summarizes, or only lost ones, until they are written anew."""
     (since, last), before = part.span, part.began_before
-    lost = {each.partition for each in broken if each.table == CELLS}
+    lost = {each.partition for each in broken if each.table == ROLLUPS}
     for family, until in store.frame("find_written_until", (), before=before, moment=part.found_at).iter_rows():
         first, until = max(since, _summarized_until(until + 1, part.partition, lost)), min(until, last)
         bound = {"family": family, "first": first, "last": until, "before": before}
@@ -367,19 +367,19 @@ def _uncounted_observations(
         for name in names_of(family):
             following = store.frame("find_all_observed_after", history=name, after=until).item()
             span = (first, following - 1 if following else FOREVER)
-            # Without its cells, nobody knows which series there were.
-            yield family, Loss(name, *((0, FOREVER) if _quarters(part.partition) in lost else span))
+            # Without its rollups, nobody knows which series there were.
+            yield family, Loss(name, *((0, FOREVER) if _fifteen_minutes(part.partition) in lost else span))
 
 
 def _summarized_until(end: int, month: str, lost: set[str]) -> int:
-    """The second before which cells summarize a month when the newest observation is before `end`."""
-    if _quarters(month) not in lost:
-        return floor(end, QUARTER)
+    """The second before which rollups summarize a month when the newest observation is before `end`."""
+    if _fifteen_minutes(month) not in lost:
+        return floor(end, FIFTEEN_MINUTES)
     if _DAYS not in lost:
         return floor(end, DAY)
     return month_start(end) if _MONTHS not in lost else 0
 
 
-def _quarters(month: str) -> str:
-    """The partition of the quarters of a month."""
+def _fifteen_minutes(month: str) -> str:
+    """The partition of the rollups of 15 minutes of a month."""
     return f"1-{month}"

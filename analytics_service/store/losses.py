@@ -12,7 +12,7 @@ from analytics_service.store.datasets.events import EVENTS
 
 LOSSES = "loss"
 # Tables whose rows come back only with all since: they are stored as changes, or made from events.
-_CHANGES = ("position", "position_summary", EVENTS)
+_CHANGES = ("position_change", "position_summary", EVENTS)
 # Families whose histories follow from tables of theirs.
 _COMPUTED = ("positions", "loans")
 

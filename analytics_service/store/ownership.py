@@ -1,8 +1,9 @@
 """Decides which data may join a store (rule 8.7): simulated data is never mixed with any other, and all snapshots are
 of one source until another replaces it.
 
-All data that is not simulated forms one side; each simulated source is a side of its own. The first run claims the
-store for its side, and the first of a source for that source, before it writes a row; runs of others are refused.
+All data that is not simulated has one owner; each simulated source is an owner of its own. The first run makes its
+owner that of the store, and the first of a source makes the source the store's, before it writes a row; runs of others
+are refused.
 """
 
 import re
@@ -16,50 +17,51 @@ from analytics_service.store.ledger import IMPORTED, Origin
 
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
-"""The side of all data that is not simulated."""
-MADE_UP = "made up once more by "
-"""The side of simulated data is this and the spec. The simulations before wrote other words, or the spec alone."""
+"""The name of the owner of a store without simulated data."""
+MADE_UP = "simulated by "
+"""The name of the owner of simulated data is this and the spec. Earlier simulations have other words, or none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """Whose data a store takes: that of a side, None before the first run, and of the source with a spec, empty before
-    its first run. `made` is the instant of the claim, unix microseconds."""
+class Owner:
+    """Whose data a store takes: its name is that of a simulated source or _REAL, None before the first run. `source` is
+    the spec of the source of its jobs, empty before their first run. `claimed_at` is in unix microseconds."""
 
-    side: str | None = None
+    name: str | None = None
     source: str = ""
-    made: int = 0
+    claimed_at: int = 0
 
 
-def read_claim(store: Store) -> Claim:
-    """The claim that holds."""
-    claims = store.frame("read_owner")
-    return Claim(*claims.row(0)) if claims.height else Claim()
+def read_owner(store: Store) -> Owner:
+    """The owner of the store."""
+    owners = store.frame("read_owner")
+    return Owner(*owners.row(0)) if owners.height else Owner()
 
 
-def simulated_spec(side: str | None) -> str | None:
-    """The simulated source of a side, if any. SourceRefused for an earlier simulation, which cannot be continued."""
-    if side is None or side == _REAL:
+def simulated_spec(name: str | None) -> str | None:
+    """The simulated source of an owner with this name, if any. SourceRefused for an earlier simulation, which cannot be
+    continued."""
+    if name is None or name == _REAL:
         return None
-    if not side.startswith(MADE_UP):
+    if not name.startswith(MADE_UP):
         raise SourceRefused(
-            f"This store holds {side.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
+            f"This store holds {name.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
             f"continued. Nothing was changed. To begin anew, {_ANOTHER}. With an embedded ClickHouse, "
             "`up --replace-source` deletes the old data and begins anew, too."
         )
-    return side.removeprefix(MADE_UP)
+    return name.removeprefix(MADE_UP)
 
 
 def require_continued(store: Store) -> None:
     """SourceRefused if the store holds data of an earlier simulation. Works before its schema is brought up to date."""
     # Without the table there is no data of a simulation.
     with suppress(SchemaError):
-        simulated_spec(read_claim(store).side)
+        simulated_spec(read_owner(store).name)
 
 
-def remembered(claimed: Claim) -> str | None:
+def remembered(owner: Owner) -> str | None:
     """The spec of the store's source, if it has one."""
-    return claimed.source or simulated_spec(claimed.side)
+    return owner.source or simulated_spec(owner.name)
 
 
 def is_same(spec: str, other: str | None) -> bool:
@@ -69,44 +71,45 @@ def is_same(spec: str, other: str | None) -> bool:
 
 def require_admitted(store: Store, origin: Origin, *, replace: bool = False) -> None:
     """SourceRefused when data of an origin must not join the store. With `replace`, its source is the store's own from
-    now on, if the side allows it."""
-    claimed = read_claim(store)
-    if claimed.side is not None:
-        _require(claimed, origin, replace=replace)
+    now on, if the owner allows it."""
+    owner = read_owner(store)
+    if owner.name is not None:
+        _require(owner, origin, replace=replace)
         if replace:
-            _claimed(store, claimed, origin)
+            _claimed(store, owner, origin)
 
 
-def claim(store: Store, claimed: Claim, origin: Origin) -> None:
-    """Claim the store for the side and the source of an origin, unless it is claimed; `claimed` is the claim that was
-    read. Call it before the first row is written. SourceRefused when another has the store. A side is never given up.
+def take_ownership(store: Store, owner: Owner, origin: Origin) -> None:
+    """Make the source of an origin the owner of the store, unless it has one; `owner` is the one that was read. Call it
+    before the first row is written. SourceRefused when another owns the store. Simulated and other data never change
+    places.
     """
-    if claimed.side is not None:
-        _require(claimed, origin)
-    if claimed.side is None or (origin.spec and not claimed.source):
-        _require(_claimed(store, claimed, origin), origin)
+    if owner.name is not None:
+        _require(owner, origin)
+    if owner.name is None or (origin.spec and not owner.source):
+        _require(_claimed(store, owner, origin), origin)
 
 
-def _claimed(store: Store, before: Claim, origin: Origin) -> Claim:
-    """The claim that holds once one was made in place of another. Of simultaneous ones, ClickHouse keeps the first.
+def _claimed(store: Store, before: Owner, origin: Origin) -> Owner:
+    """The owner once a claim was made in place of another. Of simultaneous claims, ClickHouse keeps the first.
 
-    It may still know of one that it has lost on a full disk, and drop all others. Without a window it forgets that."""
-    claim = _written(store, before, origin)
-    if claim == before:
+    It may still know of a claim that it lost on a full disk, and drop all others. Without a window it forgets that."""
+    owner = _written(store, before, origin)
+    if owner == before:
         for window in (0, 100):
-            store.execute(f"ALTER TABLE claim MODIFY SETTING non_replicated_deduplication_window = {window}")
-        claim = _written(store, before, origin)
-    return claim
+            store.execute(f"ALTER TABLE owner MODIFY SETTING non_replicated_deduplication_window = {window}")
+        owner = _written(store, before, origin)
+    return owner
 
 
-def _written(store: Store, before: Claim, origin: Origin) -> Claim:
-    token = f"claim {before.made}"
-    store.run("insert_owner", side=_side(origin), source=origin.spec, after=before.made, token=token)
-    return read_claim(store)
+def _written(store: Store, before: Owner, origin: Origin) -> Owner:
+    token = f"claim {before.claimed_at}"
+    store.run("insert_owner", name=_name(origin), source=origin.spec, after=before.claimed_at, token=token)
+    return read_owner(store)
 
 
-def _require(claimed: Claim, origin: Origin, *, replace: bool = False) -> None:
-    source, own = remembered(claimed), simulated_spec(claimed.side)
+def _require(owner: Owner, origin: Origin, *, replace: bool = False) -> None:
+    source, own = remembered(owner), simulated_spec(owner.name)
     held, named = _shown(source or "imported history"), _shown(str(origin))
     if origin.simulated != (own is not None) or (own and not is_same(origin.spec, own)):
         reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
@@ -124,7 +127,7 @@ def _require(claimed: Claim, origin: Origin, *, replace: bool = False) -> None:
         )
 
 
-def _side(origin: Origin) -> str:
+def _name(origin: Origin) -> str:
     return f"{MADE_UP}{origin.spec}" if origin.simulated else _REAL
 
 

@@ -9,7 +9,7 @@ the lock next completes what a writer that died has left; every step may be repe
 | staging tables | announcement | stage of a rewrite without its writer | next step                           |
 |----------------|--------------|---------------------------------------|-------------------------------------|
 | there          | none         | it was being staged                   | drop                                |
-| there          | open         | it was being put in place             | attach, cells, ledger, finish, drop |
+| there          | open         | it was being put in place             | attach, rollups, ledger, finish, drop |
 | there          | finished     | in place                              | drop                                |
 | gone           | finished     | done                                  | none                                |
 """
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
 # The kind of a run that is taken out begins with this in the staging table of the ledger.
 _TAKEN_OUT = "-"
-# Disk that a staged row needs, with its copy in the table, cells and merges.
+# Disk that a staged row needs, with its copy in the table, rollups and merges.
 _BYTES_OF_ROW = 64
 # Seconds between looks for rewrites whose writers have died, of a scheduler or of a service without a source.
 LOOK_SECONDS = 15.0
@@ -134,7 +134,7 @@ class Staging:
         return [*listed, *(replace(run, kind=_TAKEN_OUT + run.kind) for run in taken_out)]
 
     def put_in_place(self, head: Head | None) -> None:
-        """Attach the observations, compute the cells that they touch or close, and list the runs. `head` is the
+        """Attach the observations, compute the rollups that they touch or close, and list the runs. `head` is the
         family's head before. May be repeated."""
         require_shards(self._store)
         staged_runs = LEDGER + self._suffix
@@ -186,7 +186,7 @@ class Staging:
         without = [run.version for run in self._forgotten]
         origin = self._store.frame("find_newest_origin", family=self.family, without=without)
         source, simulated = origin.row(0) if origin.height else ("", False)
-        own = {"source": source, "simulated": simulated, "version": self.version, "files": self.version}
+        own = {"source": source, "simulated": simulated, "version": self.version, "files_id": self.version}
         return Run(self.family, VALUES_ONLY, CORRECTION, first, last, added, **own)
 
     def _imports_since(self, since: int) -> list[Run]:

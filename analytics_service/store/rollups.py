@@ -1,9 +1,9 @@
-"""Cells: summaries of the observations in 15 minutes, in a UTC day and in a UTC month (rule 8.11).
+"""Rollups: summaries of the observations in 15 minutes, in a UTC day and in a UTC month (rule 8.11).
 
-The run that closes a cell computes it, and each run that changes observations in it computes it again: once the run's
-rows are in place, and before the ledger lists the run. Quarters are computed from raw rows, days from quarters, and
-months from days, so closing a month reads some thirty cells of each series. The family's newest observation in the
-ledger is the watermark of its cells. After a run that died, the next run starts at that watermark.
+The run that closes a rollup computes it, and each run that changes observations in it computes it again: once the run's
+rows are in place, and before the ledger lists the run. Rollups of 15 minutes are computed from raw rows, days from
+these, and months from days, so closing a month reads some thirty rollups of each series. The family's newest
+observation in the ledger is the watermark of its rollups. After a run that died, the next run starts at that watermark.
 """
 
 from collections import Counter
@@ -17,11 +17,11 @@ from analytics_service.market.instants import DAY, month_start
 from analytics_service.store.ledger import new_version
 from analytics_service.store.mutations import delete_once
 
-CELLS = "cell"
-QUARTER = 900
-# Limits of a statement that computes cells: rows, so that it does not take long; and seconds from its first to its last
-# day, because an insert may write to at most 100 partitions, and each month is a partition. It also reads days that
-# need not be computed, if they have so few rows that this takes no longer than another statement.
+ROLLUPS = "rollup"
+FIFTEEN_MINUTES = 900
+# Limits of a statement that computes rollups: rows, so that it does not take long; and seconds from its first to its
+# last day, because an insert may write to at most 100 partitions, and each month is a partition. It also reads days
+# that need not be computed, if they have so few rows that this takes no longer than another statement.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
 _ROWS_BETWEEN = 100_000
@@ -35,8 +35,8 @@ class Span:
     until: int
 
 
-def close_cells(store: Store, histories: Sequence[str], start: int, end: int) -> None:
-    """Compute the cells that observations in [start, end) (unix seconds) close: all before are closed as of `start`,
+def close_rollups(store: Store, histories: Sequence[str], start: int, end: int) -> None:
+    """Compute the rollups that observations in [start, end) (unix seconds) close: all before are closed as of `start`,
     and the newest of all is just before `end`. Call it once the rows are in place. It may be repeated."""
     _compute(store, dict.fromkeys(histories, ()), start, end, version=0, removed="")
 
@@ -52,13 +52,13 @@ class Touched:
 
 
 def compute_touched(store: Store, histories: Sequence[str], touched: Touched, start: int, end: int) -> None:
-    """Like `close_cells`, once a rewrite's observations are in place and others are taken out; and compute all cells
-    that had or have any of them. Those that had are deleted first, as they may have no observation left."""
+    """Like `close_rollups`, once a rewrite's observations are in place and others are taken out; and compute all
+    rollups that had or have any of them. Those that had are deleted first, as they may have no observation left."""
     days = _days(store, touched)
     if touched.removed:
-        cells = named_query("list_rollups_of_observation", ())
-        statement = named_query("delete_touched_rollups", {"removed": touched.removed, "cells": cells})
-        delete_once(store, CELLS, statement, touched.removed)
+        rollups = named_query("list_rollups_of_observation", ())
+        statement = named_query("delete_touched_rollups", {"removed": touched.removed, "rollups": rollups})
+        delete_once(store, ROLLUPS, statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, start, end, version=touched.version, removed=touched.removed)
 
@@ -66,7 +66,7 @@ def compute_touched(store: Store, histories: Sequence[str], touched: Touched, st
 def _compute(
     store: Store, days: Mapping[str, Sequence[int]], start: int, end: int, *, version: int, removed: str
 ) -> None:
-    """Compute the cells that are closed, and those in `days`, by history, with observations of the version or with
+    """Compute the rollups that are closed, and those in `days`, by history, with observations of the version or with
     some that were taken out."""
     closing = closing_span(start, end)
     taken_out = named_query("find_touched_15min", {"removed": removed}) if removed else ""
@@ -84,12 +84,12 @@ def _compute(
 
 
 def look_back(before: int) -> dict[str, int]:
-    """Parameters of queries before an instant (unix second): the starts of its month, day and quarter hour."""
+    """Parameters of queries before an instant (unix second): the starts of its month, day and 15 minutes."""
     return {
         "before": before,
         "month": month_start(before),
         "day": floor(before, DAY),
-        "quarter": floor(before, QUARTER),
+        "fifteen_minutes": floor(before, FIFTEEN_MINUTES),
     }
 
 
@@ -102,17 +102,17 @@ def _day_start(second: int) -> int:
     return floor(second, DAY)
 
 
-# Widths beyond a quarter, each computed from the one before, with the start of the cell that holds a second.
+# Widths beyond 15 minutes, each computed from the one before, with the start of the rollup that holds a second.
 _WIDER: Mapping[str, Callable[[int], int]] = {"day": _day_start, "month": month_start}
 
 
 def closing_span(start: int, end: int) -> Span | None:
-    """The span from the start of the first quarter that observations in [start, end) close; None when they close none.
+    """The span from the start of the first 15 minutes that observations in [start, end) close; None if there are none.
 
-    A cell is closed when the newest observation is at its last second, or later: no further observation falls into it.
+    A rollup is closed when the newest observation is at its last second, or later: no more observations fall into it.
     """
-    since = floor(start, QUARTER)
-    return Span(since, end) if since != floor(end, QUARTER) else None
+    since = floor(start, FIFTEEN_MINUTES)
+    return Span(since, end) if since != floor(end, FIFTEEN_MINUTES) else None
 
 
 def _days(store: Store, touched: Touched) -> Mapping[str, Sequence[int]]:

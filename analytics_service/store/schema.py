@@ -31,18 +31,18 @@ TABLES: Mapping[str, Sequence[str]] = {
     "markets": ("market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
     "loans": (EVENTS,),
     "ptoken": ("ptoken_state", "ptoken_pool", "unlock_arrangement"),
-    "positions": ("position", "position_digest", "position_summary"),
+    "positions": ("position_change", "position_digest", "position_summary"),
     "routes": ("swap_route",),
 }
 # Scripts of these are parts of views.
 _SHARED = "00_"
-# What means and candles are made of: an hour of quarters, a day of itself.
+# What means and candles are made of: an hour of rollups of 15 minutes, a day of itself.
 _HOURLY = {
-    "suffix": "hourly", "unit": "hour", "width": "quarter", "begin": "toStartOfHour(cell)", "seconds": "3600",
-    "type": "DateTime64(3, 'UTC')", "label": "toDateTime64(second, 3, 'UTC')", "meaning": "Begin of the UTC hour",
+    "suffix": "hourly", "unit": "hour", "width": "15min", "begin": "toStartOfHour(start)", "seconds": "3600",
+    "type": "DateTime64(3, 'UTC')", "label": "toDateTime64(second, 3, 'UTC')", "meaning": "Start of the UTC hour",
 }  # fmt: skip
 _DAILY = {
-    "suffix": "daily", "unit": "day", "width": "day", "begin": "cell", "seconds": "86400",
+    "suffix": "daily", "unit": "day", "width": "day", "begin": "start", "seconds": "86400",
     "type": "Date32", "label": "toDate32(toDateTime(second, 'UTC'))", "meaning": "The UTC day",
 }  # fmt: skip
 

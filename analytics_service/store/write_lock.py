@@ -41,13 +41,13 @@ class Holder:
     second)."""
 
     holder: str
-    what: str
+    operation: str
     family: str
     command: str
-    taken_at: int
+    requested_at: int
 
     def __str__(self) -> str:
-        what = self.what if self.family == ALL else f"{self.what} of {self.family}"
+        what = self.operation if self.family == ALL else f"{self.operation} of {self.family}"
         return f"{what}{f' by `{self.command}`' if self.command else ''}"
 
 
@@ -56,7 +56,7 @@ class WriteLock:
     """The lock in the hands of its holder, known by a random token."""
 
     store: Store
-    what: str
+    operation: str
     family: str
     holder: str
 
@@ -83,7 +83,7 @@ class WriteLock:
 
     @property
     def _own(self) -> dict[str, str]:
-        return {"holder": self.holder, "what": self.what, "command": self.store.author}
+        return {"holder": self.holder, "operation": self.operation, "command": self.store.author}
 
 
 def holders(store: Store) -> list[Holder]:
@@ -93,11 +93,11 @@ def holders(store: Store) -> list[Holder]:
 
 @contextmanager
 def write_lock(
-    store: Store, family: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
+    store: Store, family: str, operation: str, retry: Retries = ONCE, *, patience: float = PATIENCE
 ) -> Iterator[WriteLock]:
     """Hold the lock during the block. CorrectionRefused, which names the other's command, if another still holds it
-    after `patience` seconds. `what` is done to a family is shown to people."""
-    lock = _taken(store, family, what, retry, patience)
+    after `patience` seconds. `operation` is done to a family is shown to people."""
+    lock = _taken(store, family, operation, retry, patience)
     try:
         with beside("heartbeat", partial(_keep_live, lock)):
             yield lock
@@ -107,10 +107,10 @@ def write_lock(
             lock.write(released=True)
 
 
-def _taken(store: Store, family: str, what: str, retry: Retries, patience: float) -> WriteLock:
+def _taken(store: Store, family: str, operation: str, retry: Retries, patience: float) -> WriteLock:
     ends = time.monotonic() + patience
     while True:
-        lock = WriteLock(store, what, family, secrets.token_hex(8))
+        lock = WriteLock(store, operation, family, secrets.token_hex(8))
         if not (others := retry(lock.others)):
             retry(partial(lock.write, released=False))
             if not (others := retry(lock.others)):
@@ -118,7 +118,7 @@ def _taken(store: Store, family: str, what: str, retry: Retries, patience: float
             retry(partial(lock.write, released=True))
         if time.monotonic() >= ends:
             raise CorrectionRefused(
-                f"One correction runs at a time. Since {shown(instant(others[0].taken_at))} it is {others[0]}. Try "
+                f"One correction runs at a time. Since {shown(instant(others[0].requested_at))} it is {others[0]}. Try "
                 f"again when that has ended; if it was killed, in {LOCK_SECONDS} s."
             )
         time.sleep(random.uniform(0, _LONGEST_PAUSE))

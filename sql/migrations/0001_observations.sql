@@ -3,12 +3,12 @@
 
 CREATE TABLE IF NOT EXISTS observation{local}{on_cluster}
 (
-    history LowCardinality(String) COMMENT 'Name of the history, such as price; there is a view of the same name',
-    asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
-    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the observation, whole seconds',
-    value Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value, in the unit of the history; 0 where known is false',
-    known Bool DEFAULT true COMMENT 'Whether there is a value; false says that there is none from this instant to the next observation, and value is 0',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one history, asset and instant, the greatest version wins',
+    history LowCardinality(String) COMMENT 'Name of the history, such as price. A view of the same name shows it',
+    asset_id LowCardinality(String) COMMENT 'Asset id. The empty string stands for the total over all assets',
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the observation, in whole seconds',
+    value Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value, in the unit of the history. 0 if known is false',
+    known Bool DEFAULT true COMMENT 'Whether the value is known. If false, the history has no value from this instant to the next observation',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The greatest version wins among rows with the same history, asset and instant',
     INDEX version_range version TYPE minmax GRANULARITY 1
 )
 ENGINE = {replicated}ReplacingMergeTree(version)
@@ -16,26 +16,26 @@ PARTITION BY toYYYYMM(observed_at)
 ORDER BY (history, asset_id, observed_at)
 COMMENT 'Every observation of every history; query with FINAL to see corrections applied';
 
-CREATE TABLE IF NOT EXISTS cell{local}{on_cluster}
+CREATE TABLE IF NOT EXISTS rollup{local}{on_cluster}
 (
     history LowCardinality(String) COMMENT 'Name of the history',
-    width Enum8('quarter' = 1, 'day' = 2, 'month' = 3) COMMENT 'Width of the cell: 15 minutes, a UTC day, or a UTC month',
-    asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
-    cell DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant at which the cell begins',
-    first_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the first observation in the cell',
-    last_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the last observation in the cell',
-    count UInt32 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the cell that have a value',
-    unknown UInt32 DEFAULT 0 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the cell that say that there is no value; the columns from count to area leave them out',
-    open Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the first observation in the cell',
-    high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
-    low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
-    close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    known Bool DEFAULT true COMMENT 'Whether there is a value at last_at; else close is 0',
-    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at',
-    seconds UInt32 DEFAULT last_at - first_at CODEC(T64, ZSTD(1)) COMMENT 'Seconds with a value from first_at to last_at, 0 if it has one observation. Values also hold before and after: the views by the hour and day have means',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'When the cell was computed, in unix nanoseconds by the clock of ClickHouse; of several rows for one cell, the greatest version wins'
+    width Enum8('15min' = 1, 'day' = 2, 'month' = 3) COMMENT 'Width of the rollup: 15 minutes, a UTC day, or a UTC month',
+    asset_id LowCardinality(String) COMMENT 'Asset id. The empty string stands for the total over all assets',
+    start DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'First second of the rollup',
+    first_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the first observation in the rollup',
+    last_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the last observation in the rollup',
+    count UInt32 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the rollup with a known value',
+    unknown UInt32 DEFAULT 0 CODEC(T64, ZSTD(1)) COMMENT 'Number of observations in the rollup without a known value. The columns count, open, high, low and area ignore them',
+    open Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'First known value in the rollup',
+    high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Greatest value in the rollup',
+    low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Least value in the rollup',
+    close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Value of the last observation in the rollup. 0 if known is false',
+    known Bool DEFAULT true COMMENT 'Whether the last observation has a known value',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds for which it held, from first_at to last_at',
+    seconds UInt32 DEFAULT last_at - first_at CODEC(T64, ZSTD(1)) COMMENT 'Seconds with a known value from first_at to last_at. 0 if the rollup has one observation. Values also hold before and after these: for means, read the views by the hour and day',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Time of the computation, in unix nanoseconds by the clock of ClickHouse. The greatest version wins among rows for the same rollup'
 )
 ENGINE = {replicated}ReplacingMergeTree(version)
-PARTITION BY (width, if(width = 'quarter', toYYYYMM(cell), 0))
-ORDER BY (history, width, asset_id, cell)
-COMMENT 'Open, high, low and close of every history in cells of 15 minutes, a UTC day and a UTC month; leave out the period that has not ended, and query with FINAL';
+PARTITION BY (width, if(width = '15min', toYYYYMM(start), 0))
+ORDER BY (history, width, asset_id, start)
+COMMENT 'Open, high, low and close of every history for each 15 minutes, UTC day and UTC month. Ignore the period that has not ended; query with FINAL';

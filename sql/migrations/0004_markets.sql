@@ -7,11 +7,11 @@ CREATE TABLE IF NOT EXISTS market_lend{on_cluster}
     apr Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Yearly rate that lenders earn, without compounding, as a fraction',
     principal UInt256 CODEC(ZSTD(1)) COMMENT 'Amount owed to lenders, in denom units of the asset',
     receipt_supply UInt256 CODEC(ZSTD(1)) COMMENT 'Receipt tokens outstanding, in denom units; principal / receipt_supply, both in standard units, is the redemption ratio',
-    interest_paid Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Interest paid to lenders so far by the source, in denom units; null if it is estimated from the snapshots',
-    supply_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be lent, in denom units; null means no limit, or that the source does not state it',
-    paused Nullable(Bool) COMMENT 'Whether nothing can be done in the market for now; null if the source does not state it',
-    frozen Nullable(Bool) COMMENT 'Whether what is there can only be taken out or paid back; null if the source does not state it',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    interest_paid Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Interest paid to lenders so far, as the source reports it, in denom units. Null if it is estimated',
+    supply_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be lent, in denom units. Null if there is no limit, or the source does not say',
+    paused Nullable(Bool) COMMENT 'Whether the market is paused: nobody can act in it. Null if the source does not say',
+    frozen Nullable(Bool) COMMENT 'Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -26,14 +26,14 @@ CREATE TABLE IF NOT EXISTS market_collateral{on_cluster}
     enabled Bool COMMENT 'Whether the asset counts as collateral',
     allowable_ltv Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
     liquidation_ltv Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
-    collateral_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be posted, in denom units; null means no limit',
+    collateral_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be posted, in denom units. Null if there is no limit',
     min_discount Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Smallest discount of a liquidation, a fraction',
     max_discount Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Largest discount of a liquidation, a fraction',
     balance UInt256 CODEC(ZSTD(1)) COMMENT 'Collateral posted, in denom units',
     shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the balance that accounts hold, in denom units',
-    paused Nullable(Bool) COMMENT 'Whether nothing can be done in the market for now; null if the source does not state it',
-    frozen Nullable(Bool) COMMENT 'Whether what is there can only be taken out or paid back; null if the source does not state it',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    paused Nullable(Bool) COMMENT 'Whether the market is paused: nobody can act in it. Null if the source does not say',
+    frozen Nullable(Bool) COMMENT 'Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS market_debt{on_cluster}
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
     enabled Bool COMMENT 'Whether the asset can be borrowed',
-    borrow_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be borrowed, in denom units; null means no limit',
+    borrow_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be borrowed, in denom units. Null if there is no limit',
     borrow_halt_utilization Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Highest utilization at which new loans can be opened, a fraction',
     interest_fee Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Part of the interest that the protocol keeps, a fraction',
     apr Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Yearly rate that borrowers owe, without compounding, as a fraction',
@@ -54,9 +54,9 @@ CREATE TABLE IF NOT EXISTS market_debt{on_cluster}
     shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the debt that accounts owe; each is a debt of balance / shares denom units',
     time_last_distributed_interest DateTime('UTC') COMMENT 'Instant at which interest was last added to the balance',
     utilization_accumulator Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Tracker of the utilization of the asset over time',
-    paused Nullable(Bool) COMMENT 'Whether nothing can be done in the market for now; null if the source does not state it',
-    frozen Nullable(Bool) COMMENT 'Whether what is there can only be taken out or paid back; null if the source does not state it',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    paused Nullable(Bool) COMMENT 'Whether the market is paused: nobody can act in it. Null if the source does not say',
+    frozen Nullable(Bool) COMMENT 'Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -79,7 +79,7 @@ CREATE TABLE IF NOT EXISTS market_config{on_cluster}
     dynamic_discount_width Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'How far health must fall below 1 for the largest discount, a fraction',
     hnative LowCardinality(String) COMMENT 'Asset id of an asset that the protocol designates',
     ptoken LowCardinality(String) COMMENT 'Asset id of the protocol token',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -91,11 +91,11 @@ CREATE TABLE IF NOT EXISTS market_price{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
-    price Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'USD per standard unit, as the oracle stated it last by then',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    price Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'USD per standard unit: the last oracle price at the snapshot',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, asset_id, version)
 SETTINGS index_granularity = 1024
-COMMENT 'Oracle prices of assets with a market at each snapshot of markets; those of receipt tokens that the oracle does not quote follow from them';
+COMMENT 'Oracle prices of assets with a market at each snapshot of markets. Prices of receipt tokens without an oracle price follow from them';

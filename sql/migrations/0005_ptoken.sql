@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS ptoken_state{on_cluster}
     total_supply UInt256 CODEC(ZSTD(1)) COMMENT 'Total supply in denom units, including locked and unissued ones',
     rewards_last_distributed DateTime('UTC') COMMENT 'Instant at which staking rewards were last distributed',
     stake_acc Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Emission rate divided by total reward weight, accumulated over time',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS ptoken_pool{on_cluster}
     health_weight Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Multiplier of the stake for the health of borrow accounts',
     flash_loan_weight Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Multiplier of the stake for flash loans',
     total_bonded UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units staked to the pool',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS unlock_arrangement{on_cluster}
     reclaimed_at Nullable(DateTime('UTC')) COMMENT 'Instant at which the admin reclaimed; null means never',
     staked UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units that the beneficiary stakes at the snapshot',
     held UInt256 CODEC(ZSTD(1)) COMMENT 'Denom units that the beneficiary holds at the snapshot',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)

@@ -3,28 +3,28 @@
 -- Not partitioned by time: a page of one address must not visit every month. The index keeps at and uuid where nearly
 -- every mark begins another address, too: an address with many events needs them.
 
-CREATE TABLE IF NOT EXISTS account_event{local}{on_cluster}
+CREATE TABLE IF NOT EXISTS event_version{local}{on_cluster}
 (
     address String CODEC(ZSTD(1)) COMMENT 'Address that acted, or that was liquidated, in lower case',
-    at DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant of the event, whole seconds',
+    at DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant of the event, in whole seconds',
     uuid String CODEC(ZSTD(1)) COMMENT 'Version 5 UUID of the identity of the event',
     id String CODEC(ZSTD(1)) COMMENT 'Id of the event at its source',
-    action LowCardinality(String) COMMENT 'What the address did, such as borrow, deposit_collateral or send',
-    leg LowCardinality(String) COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty',
+    action LowCardinality(String) COMMENT 'Action of the address, such as borrow, deposit_collateral or send',
+    leg LowCardinality(String) COMMENT 'Leg of a liquidation: debt (the debt repaid) or collateral (the collateral taken). Empty for other actions',
     asset_id LowCardinality(String) COMMENT 'Asset id',
     amount Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Amount in denom units of the asset; null for an action that moves nothing',
     price Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'USD per standard unit of the asset at the time of the event; null where unknown',
     usd Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'USD value of the amount at the time of the event; null where unknown',
     account_index Nullable(UInt32) CODEC(ZSTD(1)) COMMENT 'Index of the borrow account of a borrow, return, deposit_collateral, withdraw_collateral, liquidate, bond or unbond; else null',
     contract LowCardinality(String) COMMENT 'Address of the contract that carried the action out',
-    destination Nullable(String) CODEC(ZSTD(1)) COMMENT 'Address that a send went to; else null',
-    tx_hash String CODEC(ZSTD(1)) COMMENT 'Hash of the transaction; both legs of a liquidation have the same',
-    brought_by LowCardinality(String) DEFAULT 'source' COMMENT 'Who has brought the event: source, file or both; what a file has brought stays when the source lists it no more',
-    gone Bool COMMENT 'Whether this version takes the event out: its source lists it no more, or at another instant',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one event, the greatest version wins',
+    destination Nullable(String) CODEC(ZSTD(1)) COMMENT 'Recipient of a send. Null for other actions',
+    tx_hash String CODEC(ZSTD(1)) COMMENT 'Hash of the transaction. Both legs of a liquidation have the same hash',
+    origin LowCardinality(String) DEFAULT 'source' COMMENT 'Origin of the event: source, file or both. An event from a file stays when the source no longer lists it',
+    removed Bool COMMENT 'Whether this version removes the event: the source no longer lists it, or lists it at another instant',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The greatest version wins among rows for the same event',
     INDEX uuid_bloom uuid TYPE bloom_filter(0.001) GRANULARITY 1
 )
 ENGINE = {replicated}ReplacingMergeTree(version)
 ORDER BY (address, at, uuid)
 SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1
-COMMENT 'Every event of every address up to the newest snapshot of loans, one row each; query with FINAL, because a repeated run writes its events again';
+COMMENT 'Versions of every event of every address, up to the newest snapshot of loans. Read the view events instead; query with FINAL';

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS swap_route{on_cluster}
     contract String COMMENT 'Address of the swap contract',
     source String COMMENT 'Denom to swap from; empty in the only row of a contract without routes',
     targets Array(String) CODEC(ZSTD(1)) COMMENT 'Denoms that it can be swapped to',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)

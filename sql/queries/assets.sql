@@ -28,12 +28,12 @@ ORDER BY id, defined_at, version DESC
 LIMIT 1 BY id, defined_at
 
 -- name: list_asset_columns
--- Which columns hold asset ids? Cells repeat those of their tables, and reading all positions would take long.
+-- Which columns hold asset ids? Rollups repeat those of their tables, and reading all positions would take long.
 SELECT table, name AS column
 FROM system.columns
 WHERE database = currentDatabase()
   AND (name = 'asset_id' AND type = 'LowCardinality(String)' OR table = 'asset' AND name = 'id')
-  AND NOT match(table, '^cell$|_view$|_staging_|_local$')
+  AND NOT match(table, '^rollup$|_view$|_staging_|_local$')
   AND table NOT IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View')
 ORDER BY table
 

@@ -18,7 +18,7 @@ SELECT
         SELECT groupArray((toUnixTimestamp(at), toUnixTimestamp(last_observed_at), version, runs))
         FROM ({read_head})
     ) AS heads,
-    (SELECT groupArray((side, source, made)) FROM ({read_owner})) AS claims,
+    (SELECT groupArray((name, source, claimed_at)) FROM ({read_owner})) AS owners,
     (SELECT groupArray((number, name, checksum)) FROM ({read_migrations})) AS migrations,
     ({make_version}) AS version,
     (SELECT (oldest, rows) FROM ({count_orphans})) AS left,
@@ -66,6 +66,6 @@ WHERE observed_at IN (SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UT
   AND version > {version:UInt64}
 
 -- name: check_nothing_added
--- Has no earlier run written observations before the head since one began? If it has died, cells would lack them.
+-- Has no earlier run written observations before the head since one began? If it has died, rollups would lack them.
 SELECT rows <= {left:UInt64}
 FROM ({count_orphans})

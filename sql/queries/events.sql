@@ -4,8 +4,8 @@
 -- Which events of all addresses come next, before an instant? Every row for an event that matches, the greatest version
 -- first. The sort key begins with the address, so the columns that select are read whole: a few bytes of each event. The
 -- page ends with the second of its last row, and all other columns are read of the rows up to there.
-SELECT {columns}, version, gone
-FROM account_event
+SELECT {columns}, version, removed
+FROM event_version
 PREWHERE at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
   AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
@@ -14,7 +14,7 @@ PREWHERE at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32
       FROM
       (
           SELECT at
-          FROM account_event
+          FROM event_version
           PREWHERE at >= toDateTime({after_start:UInt32}, 'UTC') AND at < toDateTime({after_end:UInt32}, 'UTC')
             AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
             AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
@@ -34,14 +34,14 @@ SELECT {columns}
 FROM
 (
     SELECT *
-    FROM account_event
+    FROM event_version
     WHERE {whose}
       AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
       AND {after}
     ORDER BY address {order}, at {order}, uuid {order}, version DESC
     LIMIT 1 BY at, uuid
 )
-WHERE NOT gone
+WHERE NOT removed
   AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
 LIMIT {limit:UInt32}
@@ -51,42 +51,42 @@ SETTINGS max_threads = 1, max_block_size = 256, optimize_read_in_order = 1, read
 -- When was an event, of an address or of any? The index on uuid leaves few rows to read. One that has gone has the place
 -- where it was, so that a list goes on after it.
 SELECT at
-FROM account_event
+FROM event_version
 WHERE {whose}
   AND at < toDateTime({end:UInt32}, 'UTC')
   AND uuid = {uuid:String}
-ORDER BY gone, version DESC
+ORDER BY removed, version DESC
 LIMIT 1
 SETTINGS max_threads = 1, max_block_size = 256
 
 -- name: count_events
 -- How many events were there before an instant, of an address or of all?
 SELECT count() AS count
-FROM account_event FINAL
+FROM event_version FINAL
 WHERE {whose}
   AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
-  AND NOT gone
+  AND NOT removed
   AND (empty({actions:Array(String)}) OR action IN {actions:Array(String)})
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
 
 -- name: find_stored_events
 -- Which events are stored, of a range of time or with some names, and who has brought each? Of several rows for one event
 -- at an instant, the one with the greatest version, unless that takes it out.
-SELECT {columns}, brought_by
+SELECT {columns}, origin
 FROM
 (
     SELECT *
-    FROM account_event
+    FROM event_version
     WHERE {which}
     ORDER BY version DESC
     LIMIT 1 BY address, at, uuid
 )
-WHERE NOT gone
+WHERE NOT removed
 
 -- name: read_event_versions
 -- Which row is the last of each event of some addresses at some seconds?
 SELECT address, at, uuid, max(version) AS version
-FROM account_event
+FROM event_version
 WHERE address IN {addresses:Array(String)}
   AND toUnixTimestamp(at) IN {seconds:Array(UInt32)}
 GROUP BY address, at, uuid
@@ -100,50 +100,50 @@ SELECT
     asset_id,
     toUnixTimestamp(at) AS second,
     ifNull(usd, 0) AS usd,
-    toBool(brought_by != 'source') AS of_file
-FROM account_event FINAL
+    toBool(origin != 'source') AS of_file
+FROM event_version FINAL
 PREWHERE at >= toDateTime({start:UInt32}, 'UTC')
 WHERE action IN {actions:Array(String)}
   AND leg != 'collateral'
-  AND NOT gone
+  AND NOT removed
 ORDER BY at, uuid
 
 -- name: count_unpriced_loans
 -- How many loans by a unix second have no value? FINAL reads no more than the events that have had none in some version.
 SELECT count() AS count
-FROM account_event FINAL
+FROM event_version FINAL
 WHERE (address, at, uuid) IN
     (
         SELECT address, at, uuid
-        FROM account_event
+        FROM event_version
         WHERE action = 'borrow' AND usd IS NULL AND at <= toDateTime({until:UInt32}, 'UTC')
     )
   AND action = 'borrow'
   AND usd IS NULL
   AND amount != 0
-  AND NOT gone
+  AND NOT removed
 
 -- name: read_last_sums
 -- What is the last value of each series of some cumulative histories before an instant, however long ago? Few rows,
--- whatever the length of the history: cells of months before the instant's month, of days before its day, of quarter hours
--- before its quarter, then observations.
+-- whatever the length of the history: rollups of months before the instant's month, of days before its day, of 15 minutes
+-- before its 15 minutes, then observations.
 SELECT history, asset_id, argMax(p.close, p.last_at) AS value
 FROM
 (
     SELECT history, asset_id, last_at, close
-    FROM cell FINAL
+    FROM rollup FINAL
     WHERE history IN {histories:Array(String)}
-      AND ((width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
-        OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC') AND cell < toDateTime({day:UInt32}, 'UTC'))
-        OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
-            AND cell < toDateTime({quarter:UInt32}, 'UTC')))
+      AND ((width = 'month' AND start < toDateTime({month:UInt32}, 'UTC'))
+        OR (width = 'day' AND start >= toDateTime({month:UInt32}, 'UTC') AND start < toDateTime({day:UInt32}, 'UTC'))
+        OR (width = '15min' AND start >= toDateTime({day:UInt32}, 'UTC')
+            AND start < toDateTime({fifteen_minutes:UInt32}, 'UTC')))
 
     UNION ALL
 
     SELECT history, asset_id, observed_at AS last_at, value AS close
     FROM observation FINAL
     WHERE history IN {histories:Array(String)}
-      AND observed_at >= toDateTime({quarter:UInt32}, 'UTC')
+      AND observed_at >= toDateTime({fifteen_minutes:UInt32}, 'UTC')
       AND observed_at < toDateTime({before:UInt32}, 'UTC')
 ) AS p
 GROUP BY history, asset_id
@@ -160,7 +160,7 @@ SELECT
     toBool((version, history) IN ({list_given_values})) AS is_given,
     toBool((version, history, observed_at) IN
     (
-        SELECT version, arrayJoin(stated), at
+        SELECT version, arrayJoin(reported_histories), at
         FROM snapshot
         WHERE family = 'loans' AND at >= toDateTime({since:UInt32}, 'UTC')
     )) AS is_stated
@@ -171,7 +171,7 @@ WHERE history IN {histories:Array(String)}
 -- name: list_given_values
 -- Which versions of loans have values of which histories that were imported as such, or stated by a source? All others are
 -- sums of events.
-SELECT version, arrayJoin(if(kind = 'import', ['loans_originated', 'liquidations', 'flash_loans'], stated)) AS history
+SELECT version, arrayJoin(if(kind = 'import', ['loans_originated', 'liquidations', 'flash_loans'], reported_histories)) AS history
 FROM snapshot
 WHERE family = 'loans'
-  AND ((kind = 'import' AND at = toDateTime(0, 'UTC')) OR notEmpty(stated))
+  AND ((kind = 'import' AND at = toDateTime(0, 'UTC')) OR notEmpty(reported_histories))

@@ -14,7 +14,7 @@ SELECT
     toDateTime(0, 'UTC') AS last_observed_at,
     [] AS sources,
     toUInt32(now()) AS now,
-    CAST([], 'Array(Tuple(what String, first_at DateTime(\'UTC\'), last_at DateTime(\'UTC\'), part String))') AS losses
+    CAST([], 'Array(Tuple(name String, first_at DateTime(\'UTC\'), last_at DateTime(\'UTC\'), part String))') AS losses
 FROM rewrite AS r FINAL
 GROUP BY family, version
 
@@ -128,17 +128,17 @@ SETTINGS max_threads = 1
 
 -- name: read_owner
 -- Whose data does the store take, and which source is its own? Nothing before the first run.
-SELECT side, source, toUnixTimestamp64Micro(claimed_at) AS made
-FROM claim
-ORDER BY claimed_at DESC
+SELECT name, source, toUnixTimestamp64Micro(claimed_at) AS claimed_at
+FROM owner AS o
+ORDER BY o.claimed_at DESC
 LIMIT 1
 
 -- name: insert_owner
--- Claims the store for a side and a source, in place of the claim that was made at an instant. Of all claims in its place
+-- Claims the store for an owner and a source, in place of the claim that was made at an instant. Of all such claims
 -- only the first is written.
-INSERT INTO claim (side, source, claimed_at)
+INSERT INTO owner (name, source, claimed_at)
 SETTINGS insert_deduplicate = 1, insert_deduplication_token = {token:String}
-VALUES ({side:String}, {source:String}, greatest(now64(6), fromUnixTimestamp64Micro({after:Int64} + 1)))
+VALUES ({name:String}, {source:String}, greatest(now64(6), fromUnixTimestamp64Micro({after:Int64} + 1)))
 
 -- name: find_newest_origin
 -- Where did the newest run of a family take its rows from, apart from some versions? The empty text stands for files.
@@ -272,7 +272,7 @@ SETTINGS max_threads = 1
 -- How many runs of a family have versions after one and up to another, and what is their oldest observation? Rows that show
 -- definitions bring none.
 SELECT
-    uniqExact(at, kind, files, version) AS runs,
+    uniqExact(at, kind, files_id, version) AS runs,
     min(if(kind = 'assets', last_observed_at, first_observed_at)) AS first_observed_at
 FROM snapshot
 WHERE family = {family:String}
@@ -286,7 +286,7 @@ FROM snapshot
 WHERE family = {family:String}
   AND at = toDateTime({at:UInt32}, 'UTC')
   AND kind = 'import'
-  AND files = {files:UInt64}
+  AND files_id = {files_id:UInt64}
 HAVING count() > 0
 
 -- name: list_overlapping_imports
@@ -300,9 +300,9 @@ WHERE family = {family:String}
 
 -- name: read_job_runs
 -- What did each scheduler record last about each family, and how many seconds ago?
-SELECT family, scheduler, toInt64(now() - heard_at) AS age, every, next_at, failed_at, error, ran_at, outcome, took_ms
+SELECT family, scheduler, toInt64(now() - reported_at) AS age, interval_seconds, next_at, failed_at, error, ran_at, outcome, duration_ms
 FROM job_run FINAL
-ORDER BY heard_at DESC, scheduler, family
+ORDER BY reported_at DESC, scheduler, family
 
 -- name: count_missing_runs
 -- How many scheduled instants since one, up to the newest, have no snapshot of each family? A snapshot at any second

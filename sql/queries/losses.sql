@@ -33,14 +33,14 @@ WHERE present < expected
 {queries}
 
 -- name: find_first_observed
--- From when is the oldest observation or cell? The end of time if there is none.
+-- From when is the oldest observation or rollup? The end of time if there is none.
 SELECT least(
     (SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(observed_at))) FROM observation),
-    (SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(cell))) FROM cell WHERE width = 'quarter')
+    (SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(start))) FROM rollup WHERE width = '15min')
 ) AS first
 
 -- name: compare_rollups
--- Which cells of a width have another number of observations than what the next smaller width has of them? Those that begin
+-- Which rollups of a width have another number of observations than what the next smaller width has of them? Those that begin
 -- in a range of time and are closed, as ranges: one for each series and {span}.
 SELECT
     toString(history) AS what,
@@ -56,10 +56,10 @@ FROM
 
         UNION ALL
 
-        SELECT history, asset_id, cell AS begins_at, -toInt64({counted}) AS observations
-        FROM cell FINAL
+        SELECT history, asset_id, start AS begins_at, -toInt64({counted}) AS observations
+        FROM rollup FINAL
         WHERE width = {width:String}
-          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+          AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
     )
     GROUP BY history, asset_id, begins_at
     HAVING sum(observations) != 0
@@ -69,14 +69,14 @@ GROUP BY history, asset_id, {span}(begins_at)
 SETTINGS do_not_merge_across_partitions_select_final = 1
 
 -- name: count_narrower_rollups
--- How many observations do the cells of a width have, by the start of the next wider one? A part of compare_rollups.
+-- How many observations do the rollups of a width have, by the start of the next wider one? A part of compare_rollups.
 SELECT history, asset_id, {begins_at} AS begins_at, toInt64({counted}) AS observations
-FROM cell FINAL
+FROM rollup FINAL
 WHERE width = {narrower_width:String}
-  AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+  AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
 
 -- name: count_15min_observations
--- Which observations does each quarter hour of a range have? A part of compare_rollups.
+-- How many observations does each rollup of 15 minutes in a range have? A part of compare_rollups.
 SELECT history, asset_id, toStartOfFifteenMinutes(observed_at) AS begins_at, toInt64(1) AS observations
 FROM observation FINAL
 WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')

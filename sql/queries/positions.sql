@@ -6,7 +6,7 @@ SELECT *
 FROM
 (
     SELECT {columns}, closed
-    FROM position
+    FROM position_change
     WHERE address IN {addresses:Array(String)}
       AND observed_at <= toDateTime({at:UInt32}, 'UTC')
       AND (observed_at, version) IN
@@ -17,7 +17,7 @@ FROM
             AND at IN
             (
                 SELECT observed_at
-                FROM position
+                FROM position_change
                 WHERE address IN {addresses:Array(String)} AND observed_at <= toDateTime({at:UInt32}, 'UTC')
             )
       )
@@ -33,7 +33,7 @@ SELECT address, kind, account_index, asset_id, pool, toString(amount) AS amount,
 FROM
 (
     SELECT {key}, amount, liquidation_ltv, closed
-    FROM position
+    FROM position_change
     WHERE kind IN {kinds:Array(String)}
       AND address >= {first:String}
       AND address < {end:String}
@@ -48,7 +48,7 @@ WHERE NOT closed
 -- Which items of some kinds, of a range of addresses, were there at the start of a range [start, end), or before, and
 -- which of them changed in it? Rows count once the ledger lists their run.
 SELECT {columns}, observed_at, closed
-FROM position
+FROM position_change
 WHERE kind IN {kinds:Array(String)}
   AND address >= {first:String}
   AND address < {before:String}
@@ -61,7 +61,7 @@ LIMIT 1 BY {key}, greatest(observed_at, toDateTime({start:UInt32}, 'UTC'))
 -- Which items did an address have at the end of each part of a range, where they changed in it? Parts begin at `starts`,
 -- which ascend from 0, and the last one ends at `last`. Rows count once the ledger lists their run.
 SELECT {columns}, closed, observed_at
-FROM position
+FROM position_change
 WHERE address = {address:String}
   AND observed_at <= toDateTime({last:UInt32}, 'UTC')
   AND (observed_at, version) IN
@@ -72,7 +72,7 @@ WHERE address = {address:String}
         AND at IN
         (
             SELECT observed_at
-            FROM position
+            FROM position_change
             WHERE address = {address:String} AND observed_at <= toDateTime({last:UInt32}, 'UTC')
         )
   )
@@ -88,7 +88,7 @@ FROM position_digest FINAL
 -- Makes a job of positions compare all items of all addresses again: these digests are of no run.
 INSERT INTO position_digest (address, observed_at, digest, version)
 SELECT DISTINCT address, toDateTime(0, 'UTC'), 0, {version:UInt64}
-FROM position
+FROM position_change
 
 -- name: sample_addresses
 -- Which addresses divide all that have had a position into ranges of about so many?
@@ -100,7 +100,7 @@ ORDER BY address
 -- name: find_example_address
 -- Which address, of those that come first, has the most kinds of items? Documentation shows requests for it.
 SELECT address
-FROM (SELECT address, kind FROM position WHERE observed_at <= toDateTime({at:UInt32}, 'UTC') LIMIT 50000)
+FROM (SELECT address, kind FROM position_change WHERE observed_at <= toDateTime({at:UInt32}, 'UTC') LIMIT 50000)
 GROUP BY address
 ORDER BY uniqExact(kind) DESC, address
 LIMIT 1

@@ -2,26 +2,26 @@
 
 -- name: insert_lock
 -- Asks for the write lock, or releases it for good.
-INSERT INTO write_lock (holder, what, family, command, released)
-SELECT {holder:String}, {what:String}, {family:String}, {command:String}, {released:UInt8}
+INSERT INTO write_lock (holder, operation, family, command, released)
+SELECT {holder:String}, {operation:String}, {family:String}, {command:String}, {released:UInt8}
 
 -- name: extend_lock
 -- Sends a heartbeat of the holder of the write lock, which counts only while the lock is held.
 INSERT INTO write_lock
-SELECT * REPLACE (now64(3) AS heard_at)
+SELECT * REPLACE (now64(3) AS heartbeat_at)
 FROM write_lock AS l FINAL
 WHERE holder = {holder:String}
   AND NOT released
-  AND l.heard_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
+  AND l.heartbeat_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
 
 -- name: list_lock_holders
 -- Who holds the write lock, or asks for it, oldest first? A row without a heartbeat for some seconds, or with one from the
 -- future, counts no more.
-SELECT holder, what, family, command, toUnixTimestamp(taken_at) AS taken_at
+SELECT holder, operation, family, command, toUnixTimestamp(requested_at) AS requested_at
 FROM write_lock FINAL
 WHERE NOT released
-  AND heard_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
-ORDER BY write_lock.taken_at
+  AND heartbeat_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
+ORDER BY write_lock.requested_at
 SETTINGS max_threads = 1
 
 -- name: check_lock_held
@@ -30,12 +30,12 @@ SELECT count() = 1 AS held
 FROM write_lock FINAL
 WHERE holder = {holder:String}
   AND NOT released
-  AND heard_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
+  AND heartbeat_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
 
 -- name: announce_rewrite
 -- Announces a rewrite, or records at once that it has finished, if its writer still holds the write lock.
-INSERT INTO rewrite (family, version, what, command, rows, first_at, last_at, finished)
-SELECT {family:String}, {version:UInt64}, {what:String}, {command:String}, {rows:UInt64}, {first_at:UInt32}, {last_at:UInt32},
+INSERT INTO rewrite (family, version, operation, command, rows, first_at, last_at, finished)
+SELECT {family:String}, {version:UInt64}, {operation:String}, {command:String}, {rows:UInt64}, {first_at:UInt32}, {last_at:UInt32},
     {finished:UInt8}
 WHERE ({held})
 
@@ -81,7 +81,7 @@ FROM
     UNION ALL
 
     SELECT version, at AS second
-    FROM account_event
+    FROM event_version
     WHERE {family:String} = 'loans'
 )
 WHERE version <= {version:UInt64}
@@ -209,8 +209,8 @@ SETTINGS lightweight_deletes_sync = 2
 -- name: delete_events
 -- Deletes the source's events that are later than the newest snapshot left, if a rewrite takes out snapshots: those that
 -- their runs have brought, and those that a run which died had left to them.
-DELETE FROM account_event{local}{on_cluster}
-WHERE brought_by = 'source'
+DELETE FROM event_version{local}{on_cluster}
+WHERE origin = 'source'
   AND version < {version}
   AND (SELECT count() FROM {staged} WHERE kind IN ('-job', '-backfill')) > 0
   AND at > (SELECT max(at) FROM snapshot WHERE family = 'loans' AND kind IN ('job', 'backfill'))
@@ -219,10 +219,10 @@ SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator
 -- name: delete_runs
 -- Deletes the rows of the ledger that a rewrite takes out, but not those that it puts in their place.
 DELETE FROM snapshot
-WHERE (family, at, concat('-', kind), files) IN (SELECT family, at, kind, files FROM {staged})
+WHERE (family, at, concat('-', kind), files_id) IN (SELECT family, at, kind, files_id FROM {staged})
   AND version < {version}
-  AND (family, at, kind, files, version, first_observed_at, last_observed_at, rows) NOT IN
-    (SELECT family, at, kind, files, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
+  AND (family, at, kind, files_id, version, first_observed_at, last_observed_at, rows) NOT IN
+    (SELECT family, at, kind, files_id, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
 SETTINGS lightweight_deletes_sync = 2
 
 -- name: read_mutation_state

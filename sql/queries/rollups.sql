@@ -1,16 +1,16 @@
 -- Rollups of 15 minutes, a UTC day and a UTC month: how they are computed and deleted.
 
 -- name: compute_15min_rollups
--- Computes cells of quarter hours of a history from raw rows: those that observations in [start, end) close, and those
--- with an observation of a version, or that a rewrite has touched. The version of a cell is that of its computation,
--- which began once the rows were in place, or a number after the greatest version of the cells that are there: whoever
--- computes a cell last has seen all rows that others had before. After the last row of a series there is none, and
+-- Computes rollups of 15 minutes of a history from raw rows: those that observations in [start, end) close, and those
+-- with an observation of a version, or that a rewrite has touched. The version of a rollup is that of its computation,
+-- which began once the rows were in place, or a number after the greatest version of the rollups that are there: whoever
+-- computes a rollup last has seen all rows that others had before. After the last row of a series there is none, and
 -- `next_at` is later than any: by default it would be the first second of 1970, at which there may be an observation.
-INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
+INSERT INTO rollup (history, width, asset_id, start, first_at, last_at, count, unknown, known, seconds, open, high, low,
     close, area, version)
 SELECT
     {history:String},
-    'quarter',
+    '15min',
     asset_id,
     toStartOfFifteenMinutes(observed_at) AS begins_at,
     min(observed_at),
@@ -26,9 +26,9 @@ SELECT
     sumIf(held_for * toDecimal256(value, 18), known),
     greatest({computed:UInt64}, (
         SELECT max(version) + 1
-        FROM cell
-        WHERE history = {history:String} AND width = 'quarter'
-          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+        FROM rollup
+        WHERE history = {history:String} AND width = '15min'
+          AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
     ))
 FROM
 (
@@ -51,14 +51,14 @@ GROUP BY asset_id, begins_at
 HAVING max(version = {version:UInt64})
     OR {touched}
     OR (begins_at + 900 > toDateTime({start:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({end:UInt32}, 'UTC'))
--- No cell comes twice, so there is nothing to replace among them.
+-- No rollup comes twice, so there is nothing to replace among them.
 SETTINGS optimize_on_insert = 0
 
 -- name: compute_wider_rollups
--- Computes the cells of a width (day or month) of a history that begin in a range of time from those of the next smaller
--- width. Versions are as in compute_15min_rollups. From the last observation of a cell to the first one of the next the close
--- holds; after the last cell nothing is added, as there `next_at` is its own last observation.
-INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low,
+-- Computes the rollups of a width (day or month) of a history that begin in a range of time from those of the next smaller
+-- width. Versions are as in compute_15min_rollups. From the last observation of a rollup to the first one of the next the close
+-- holds; after the last rollup nothing is added, as there `next_at` is its own last observation.
+INSERT INTO rollup (history, width, asset_id, start, first_at, last_at, count, unknown, known, seconds, open, high, low,
     close, area, version)
 SELECT
     {history:String},
@@ -78,51 +78,51 @@ SELECT
     sum(area + (next_at - last_at) * toDecimal256(close, 18)),
     greatest({computed:UInt64}, (
         SELECT max(version) + 1
-        FROM cell
+        FROM rollup
         WHERE history = {history:String} AND width = {width:String}
-          AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({until:UInt32}, 'UTC')
+          AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
     ))
 FROM
 (
     SELECT
         *,
-        if({width:String} = 'day', toStartOfDay(cell), toDateTime(toStartOfMonth(cell), 'UTC')) AS begins_at,
+        if({width:String} = 'day', toStartOfDay(start), toDateTime(toStartOfMonth(start), 'UTC')) AS begins_at,
         leadInFrame(first_at, 1, last_at) OVER (
             PARTITION BY asset_id, begins_at
-            ORDER BY cell
+            ORDER BY start
             ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
-    FROM cell FINAL
+    FROM rollup FINAL
     WHERE history = {history:String}
-      AND width = if({width:String} = 'day', 'quarter', 'day')
+      AND width = if({width:String} = 'day', '15min', 'day')
       AND begins_at >= toDateTime({since:UInt32}, 'UTC') AND begins_at < toDateTime({until:UInt32}, 'UTC')
 )
 GROUP BY asset_id, begins_at
 SETTINGS optimize_on_insert = 0
 
 -- name: find_touched_15min
--- Of which series and quarter hours does a rewrite take out observations of a history, in a range of time?
+-- Of which series and rollups of 15 minutes does a rewrite take out observations of a history, in a range of time?
 SELECT asset_id, toStartOfFifteenMinutes(observed_at)
 FROM {removed}
 WHERE history = {history:String}
   AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
 
 -- name: list_rollups_of_observation
--- In which cells, by width, is an observation?
+-- In which rollups, by width, is an observation?
 [
-    (CAST('quarter', 'Enum8(\'quarter\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfFifteenMinutes(observed_at)),
-    (CAST('day', 'Enum8(\'quarter\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfDay(observed_at)),
-    (CAST('month', 'Enum8(\'quarter\' = 1, \'day\' = 2, \'month\' = 3)'), toDateTime(toStartOfMonth(observed_at), 'UTC'))
+    (CAST('15min', 'Enum8(\'15min\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfFifteenMinutes(observed_at)),
+    (CAST('day', 'Enum8(\'15min\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfDay(observed_at)),
+    (CAST('month', 'Enum8(\'15min\' = 1, \'day\' = 2, \'month\' = 3)'), toDateTime(toStartOfMonth(observed_at), 'UTC'))
 ]
 
 -- name: delete_touched_rollups
--- Deletes the cells of all widths that had observations which a rewrite takes out. Those with others are computed again.
+-- Deletes the rollups of all widths that had observations which a rewrite takes out. Those with others are computed again.
 -- A mutation executes its subqueries for each part of the table, so that this one reads nothing else.
-DELETE FROM cell{local}{on_cluster}
-WHERE (history, width, asset_id, cell) IN
+DELETE FROM rollup{local}{on_cluster}
+WHERE (history, width, asset_id, start) IN
     (
         SELECT history, c.1, asset_id, c.2
         FROM {removed}{local}
-        ARRAY JOIN {cells} AS c
+        ARRAY JOIN {rollups} AS c
     )
 SETTINGS lightweight_deletes_sync = 2
 
@@ -137,15 +137,15 @@ WHERE history = {history:String}
 GROUP BY day
 
 -- name: count_15min_rollups
--- How many quarter hours of a range have observations, over all series? No more than `most` are counted.
-SELECT count() AS cells
+-- How many rollups of 15 minutes in a range have observations, over all series? No more than `most` are counted.
+SELECT count() AS rollups
 FROM
 (
     SELECT 1
-    FROM cell FINAL
+    FROM rollup FINAL
     WHERE history = {history:String}
-      AND width = 'quarter'
-      AND cell >= toDateTime({since:UInt32}, 'UTC')
-      AND cell < toDateTime({until:UInt32}, 'UTC')
+      AND width = '15min'
+      AND start >= toDateTime({since:UInt32}, 'UTC')
+      AND start < toDateTime({until:UInt32}, 'UTC')
     LIMIT {most:UInt64}
 )

@@ -2,44 +2,44 @@
 
 -- name: list_series
 -- Which series have values up to an instant, and when was each observed first, its value known or not? Few rows, whatever
--- the length of the history: cells of months before the instant's month, of days before its day, of quarter hours before
--- its quarter, then observations.
+-- the length of the history: rollups of months before the instant's month, of days before its day, of 15 minutes before
+-- its 15 minutes, then observations.
 SELECT asset_id, toUnixTimestamp(min(p.first_at)) AS first_at
 FROM
 (
     SELECT asset_id, first_at, count > 0 AS has_value
-    FROM cell
+    FROM rollup
     WHERE history = {history:String}
-      AND ((width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
-        OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC') AND cell < toDateTime({day:UInt32}, 'UTC'))
-        OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
-            AND cell < toDateTime({quarter:UInt32}, 'UTC')))
+      AND ((width = 'month' AND start < toDateTime({month:UInt32}, 'UTC'))
+        OR (width = 'day' AND start >= toDateTime({month:UInt32}, 'UTC') AND start < toDateTime({day:UInt32}, 'UTC'))
+        OR (width = '15min' AND start >= toDateTime({day:UInt32}, 'UTC')
+            AND start < toDateTime({fifteen_minutes:UInt32}, 'UTC')))
 
     UNION ALL
 
     SELECT asset_id, observed_at AS first_at, known AS has_value
     FROM observation
     WHERE history = {history:String}
-      AND observed_at >= toDateTime({quarter:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')
+      AND observed_at >= toDateTime({fifteen_minutes:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')
 ) AS p
 GROUP BY asset_id
 HAVING max(p.has_value)
 ORDER BY asset_id
 
 -- name: read_last_before
--- Which cells and observations may have the last value of each series before an instant, however long ago? Few rows,
--- whatever the length of the history: cells of months before the instant's month, of days before its day, of quarter hours
--- before its quarter, then observations.
+-- Which rollups and observations may have the last value of each series before an instant, however long ago? Few rows,
+-- whatever the length of the history: rollups of months before the instant's month, of days before its day, of 15 minutes
+-- before its 15 minutes, then observations.
 SELECT asset_id, first_at, last_at, known, close
-FROM cell FINAL
+FROM rollup FINAL
 WHERE history = {history:String}
   AND asset_id IN {ids:Array(String)}
   AND (
-    (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
-    OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC')
-        AND cell < toDateTime({day:UInt32}, 'UTC'))
-    OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
-        AND cell < toDateTime({quarter:UInt32}, 'UTC')))
+    (width = 'month' AND start < toDateTime({month:UInt32}, 'UTC'))
+    OR (width = 'day' AND start >= toDateTime({month:UInt32}, 'UTC')
+        AND start < toDateTime({day:UInt32}, 'UTC'))
+    OR (width = '15min' AND start >= toDateTime({day:UInt32}, 'UTC')
+        AND start < toDateTime({fifteen_minutes:UInt32}, 'UTC')))
 
 UNION ALL
 
@@ -47,37 +47,37 @@ SELECT asset_id, observed_at AS first_at, observed_at AS last_at, known, value A
 FROM observation FINAL
 WHERE history = {history:String}
   AND asset_id IN {ids:Array(String)}
-  AND observed_at >= toDateTime({quarter:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({fifteen_minutes:UInt32}, 'UTC')
   AND observed_at < toDateTime({before:UInt32}, 'UTC')
 
 -- name: read_day_rollups
--- Which cells cover a range of days and quarter hours? Days within which a bucket begins or ends are read in quarter
--- hours, without those within which one begins.
+-- Which rollups of days and of 15 minutes cover a range? Days within which a bucket begins or ends are read in 15 minutes,
+-- without those within which one begins.
 SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
-FROM cell FINAL
+FROM rollup FINAL
 WHERE history = {history:String}
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND (
-    (width = 'day' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC')
-        AND toUnixTimestamp(cell) NOT IN {edge_days:Array(UInt32)})
-    OR (width = 'quarter' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({raw_from:UInt32}, 'UTC')
-        AND toUnixTimestamp(cell) NOT IN {edge_quarters:Array(UInt32)}
-        AND (cell >= toDateTime({days_to:UInt32}, 'UTC')
-            OR toUnixTimestamp(toStartOfDay(cell)) IN {edge_days:Array(UInt32)})))
+    (width = 'day' AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({days_to:UInt32}, 'UTC')
+        AND toUnixTimestamp(start) NOT IN {edge_days:Array(UInt32)})
+    OR (width = '15min' AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({raw_from:UInt32}, 'UTC')
+        AND toUnixTimestamp(start) NOT IN {edge_starts:Array(UInt32)}
+        AND (start >= toDateTime({days_to:UInt32}, 'UTC')
+            OR toUnixTimestamp(toStartOfDay(start)) IN {edge_days:Array(UInt32)})))
 
 -- name: read_15min_rollups
--- Which cells of quarter hours cover a range, but for those within which a bucket begins?
+-- Which rollups of 15 minutes cover a range, but for those within which a bucket begins?
 SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
-FROM cell FINAL
+FROM rollup FINAL
 WHERE history = {history:String}
-  AND width = 'quarter'
+  AND width = '15min'
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
-  AND cell >= toDateTime({since:UInt32}, 'UTC')
-  AND cell < toDateTime({raw_from:UInt32}, 'UTC')
-  AND toUnixTimestamp(cell) NOT IN {edge_quarters:Array(UInt32)}
+  AND start >= toDateTime({since:UInt32}, 'UTC')
+  AND start < toDateTime({raw_from:UInt32}, 'UTC')
+  AND toUnixTimestamp(start) NOT IN {edge_starts:Array(UInt32)}
 
 -- name: read_edges
--- Which values were observed in those quarter hours of a range within which a bucket begins? Each is a cell of its own.
+-- Which values were observed in those 15 minutes of a range within which a bucket begins? Each is a rollup of its own.
 -- Of several rows for one second the newest holds. They are few; FINAL would merge all rows that are read with them.
 SELECT
     asset_id,
@@ -99,12 +99,12 @@ FROM
       AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
       AND observed_at >= toDateTime({since:UInt32}, 'UTC')
       AND observed_at < toDateTime({until:UInt32}, 'UTC')
-      AND toUnixTimestamp(toStartOfFifteenMinutes(observed_at)) IN {edge_quarters:Array(UInt32)}
+      AND toUnixTimestamp(toStartOfFifteenMinutes(observed_at)) IN {edge_starts:Array(UInt32)}
     GROUP BY asset_id, observed_at
 )
 
 -- name: read_tail
--- Which values were observed in a range that is too short for cells, or not aligned to them? Each is a cell of its own.
+-- Which values were observed in a range that is too short for rollups, or not aligned to them? Each is a rollup of its own.
 SELECT
     asset_id,
     observed_at AS first_at,
@@ -316,6 +316,6 @@ SELECT count() AS anomalies FROM anomalies(start = {start:UInt32}, end = {end:UI
 
 -- name: list_anomalies
 -- Which values from a start (unix second) to before an end may be wrong?
-SELECT what, history, symbol, asset_id, toUnixTimestamp(observed_at) AS at, value, before
+SELECT kind, history, symbol, asset_id, toUnixTimestamp(observed_at) AS at, value, before
 FROM anomalies(start = {start:UInt32}, end = {end:UInt32}, factor = 3)
 ORDER BY history != 'price', observed_at, history, asset_id

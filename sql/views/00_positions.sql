@@ -33,7 +33,7 @@ items AS
         if(asset_id = '' AND kind != 'account', ptoken_id, asset_id) AS asset_id,
         pool,
         argMax((amount, until, closed, p.observed_at, allowable_ltv, liquidation_ltv), p.observed_at) AS last
-    FROM position AS p
+    FROM position_change AS p
     WHERE p.observed_at <= known
       AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
     GROUP BY address, kind, account_index, p.asset_id, pool, item

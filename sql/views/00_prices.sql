@@ -1,5 +1,5 @@
 -- The price of each asset as of an instant, in place of {prices}, after {functions}, {instant} and the alias markets.
--- Later observations are of runs that have not ended, and cells after this one are not closed.
+-- Later observations are of runs that have not ended, and rollups after this one are not closed.
 (
     SELECT toDateTime(least(instant, max(last_observed_at)), 'UTC')
     FROM snapshot
@@ -20,11 +20,11 @@ quoted AS
     FROM
     (
         SELECT asset_id, last_at, close AS value
-        FROM cell FINAL
+        FROM rollup FINAL
         WHERE history = 'price'
-          AND (width = 'month' AND cell < toStartOfMonth(moment)
-            OR width = 'day' AND cell >= toStartOfMonth(moment) AND cell < toStartOfDay(moment)
-            OR width = 'quarter' AND cell >= toStartOfDay(moment) AND cell < toStartOfFifteenMinutes(moment))
+          AND (width = 'month' AND start < toStartOfMonth(moment)
+            OR width = 'day' AND start >= toStartOfMonth(moment) AND start < toStartOfDay(moment)
+            OR width = '15min' AND start >= toStartOfDay(moment) AND start < toStartOfFifteenMinutes(moment))
 
         UNION ALL
 

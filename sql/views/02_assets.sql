@@ -7,10 +7,10 @@ CREATE OR REPLACE VIEW all_assets{on_cluster}
     name String COMMENT 'Full name',
     kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
     decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
-    origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents; else empty',
-    receipt_id String COMMENT 'Id of the receipt token of the asset; empty if it has none',
-    receipt_decimals UInt8 COMMENT 'Decimal places of the receipt token; those of the asset if nobody has described it',
-    ended_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant after which the asset has no values any more; null while it goes on'
+    origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents. Empty for other assets',
+    receipt_id String COMMENT 'Id of the receipt token of the asset. Empty if it has none',
+    receipt_decimals UInt8 COMMENT 'Decimal places of the receipt token. Those of the asset if the token is not defined',
+    ended_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last instant at which the asset has values. Null while it has not ended'
 )
 AS WITH defined AS
 (
@@ -50,7 +50,7 @@ SELECT
     transform(receipt_id, described.1, described.2, a.4) AS receipt_decimals,
     CAST(if(a.7 = a.9, last_listed, a.7), 'Nullable(DateTime64(3, \'UTC\'))') AS ended_at
 FROM defined
-COMMENT 'Every asset that there is or was, as it is defined now';
+COMMENT 'Every asset, ended ones included, as it is defined now';
 
 CREATE OR REPLACE VIEW assets{on_cluster}
 (
@@ -59,8 +59,8 @@ CREATE OR REPLACE VIEW assets{on_cluster}
     name String COMMENT 'Full name',
     kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
     decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
-    origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents; else empty',
-    receipt_id String COMMENT 'Id of the receipt token of the asset; empty if it has none'
+    origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents. Empty for other assets',
+    receipt_id String COMMENT 'Id of the receipt token of the asset. Empty if it has none'
 )
 AS SELECT * EXCEPT (receipt_decimals, ended_at)
 FROM all_assets
@@ -71,8 +71,8 @@ CREATE OR REPLACE VIEW asset_line{on_cluster}
 (
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    step UInt8 COMMENT '1 for the asset itself, 2 for what it redeems if it is a receipt token, and so on up to 5',
-    origin_id String COMMENT 'Id of the asset of that step'
+    step UInt8 COMMENT '1 for the asset itself, 2 for the asset that it redeems if it is a receipt token, and so on up to 5',
+    origin_id String COMMENT 'Id of the asset at that step'
 )
 AS WITH
 (
@@ -94,7 +94,7 @@ FROM
     FROM all_assets
 )
 ARRAY JOIN arrayEnumerate(line) AS number
-COMMENT 'Every asset, and what receipt tokens redeem in the end, step by step';
+COMMENT 'Every asset and, step by step, the assets that receipt tokens redeem';
 
 CREATE OR REPLACE VIEW price_at{on_cluster}
 AS WITH
@@ -114,10 +114,10 @@ CREATE OR REPLACE VIEW price_now{on_cluster}
 (
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    price Nullable(Float64) COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote; null if the asset lost its price, because that is too old',
-    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one',
-    follows Bool COMMENT 'Whether the price follows from that of the origin of a receipt token',
-    priced_by String COMMENT 'Id of the asset whose price it is or follows, which is what a receipt token of a receipt token redeems in the end',
+    price Nullable(Float64) COMMENT 'USD per standard unit: the last oracle price, or the price that follows for a receipt token without one. Null if the price is too old',
+    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the oracle price',
+    follows Bool COMMENT 'Whether the price follows from the price of another asset, which the receipt token redeems',
+    priced_by String COMMENT 'Id of the asset with the oracle price: the asset itself, or the one that a receipt token redeems in the end',
     {snapshot_columns}
 )
 AS SELECT *

@@ -3,15 +3,15 @@
 CREATE OR REPLACE VIEW account_item_at{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    account_index UInt32 COMMENT 'Index of the account among those of the address',
+    account_index UInt32 COMMENT 'Index of the account among the accounts of the address',
     kind String COMMENT 'Kind of item: collateral, debt, account (with neither) or stake',
-    asset_id String COMMENT 'Asset id, of a stake that of the protocol token',
+    asset_id String COMMENT 'Asset id. For a stake, the protocol token',
     unpriced UInt8 COMMENT 'Whether its value is unknown',
-    weight Float64 COMMENT 'Liquidation LTV of collateral, or the part of a stake that counts',
-    largest_boost Float64 COMMENT 'The most that stakes add to health',
-    value Float64 COMMENT 'USD value: 0 if it never had a price, not a number if that is lost',
+    weight Float64 COMMENT 'Liquidation LTV of collateral, or the share of a stake that counts',
+    largest_boost Float64 COMMENT 'Largest amount that stakes can add to health',
+    value Float64 COMMENT 'USD value. 0 if the asset never had a price, NaN if the price is lost',
     weighted Float64 COMMENT 'The value times the weight',
-    stake_ratio Float64 COMMENT 'The part of the collateral that weighted stakes must be worth for the largest boost',
+    stake_ratio Float64 COMMENT 'Ratio of weighted stakes to collateral at which the boost is largest',
     positions_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
     {snapshot_columns}
 )
@@ -44,7 +44,7 @@ LEFT JOIN (SELECT * FROM ptoken_pool FINAL WHERE observed_at = ptoken.1 AND vers
     ON s.pool = i.pool
 WHERE i.kind IN ('collateral', 'debt', 'account', 'stake')
 SETTINGS join_use_nulls = 1
-COMMENT 'What makes up the health of accounts at an instant; account_at sums it up';
+COMMENT 'The items that make up the health of accounts at an instant. account_at sums them up';
 
 CREATE OR REPLACE VIEW account_at{on_cluster}
 AS WITH
@@ -65,24 +65,24 @@ COMMENT 'Every borrow account at an instant, with the columns of account: FROM a
 CREATE OR REPLACE VIEW account{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    account_index UInt32 COMMENT 'Index of the account among those of the address',
+    account_index UInt32 COMMENT 'Index of the account among the accounts of the address',
     {account_columns},
     positions_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
     {snapshot_columns}
 )
 AS SELECT *
 FROM account_at(time = toUnixTimestamp(now() + INTERVAL 60 SECOND))
-COMMENT 'Every borrow account now; account_at has the same columns';
+COMMENT 'Every borrow account now. account_at has the same columns';
 
 CREATE OR REPLACE VIEW borrower{on_cluster}
 (
-    rank UInt64 COMMENT 'Place among borrowers by debt, from 1',
+    rank UInt64 COMMENT 'Rank among borrowers by debt, from 1',
     address String COMMENT 'Address of the borrower, in lower case',
     accounts UInt64 COMMENT 'Number of borrow accounts with a debt',
     collateral_usd Float64 COMMENT 'USD value of the collateral of these accounts',
     debt_usd Float64 COMMENT 'USD value of the debt, with interest',
-    ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction; null without collateral',
-    health Nullable(Float64) COMMENT 'The least health of these accounts; if round(health, 12) < 1 that account can be liquidated'
+    ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction. Null without collateral',
+    health Nullable(Float64) COMMENT 'Least health of these accounts. The account can be liquidated if round(health, 12) < 1'
 )
 AS SELECT
     row_number() OVER (ORDER BY debt_usd DESC, address) AS rank,
@@ -95,18 +95,18 @@ AS SELECT
 FROM account AS a
 WHERE a.health IS NOT NULL
 GROUP BY address
-COMMENT 'Every address that owes a debt now, by its accounts of known health; in a follower, of the followed addresses only';
+COMMENT 'Every address that owes a debt now, with its accounts of known health. A follower shows followed addresses only';
 
 CREATE OR REPLACE VIEW account_value{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    wallet_usd Nullable(Float64) COMMENT 'USD value of the wallet, without receipt tokens that have not ended, which lent_usd has; null if a price in it is lost, as are the others',
-    lent_usd Nullable(Float64) COMMENT 'USD value of what receipt tokens redeem that are not collateral',
-    collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral, with the receipt tokens among it',
-    staked_usd Nullable(Float64) COMMENT 'USD value of protocol token that is staked, unbonding, or to be claimed',
-    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest; null if a debt has no price',
-    net_usd Nullable(Float64) COMMENT 'The sum of the others less the debt',
-    unpriced UInt64 COMMENT 'Number of items of unknown value; those other than debts that never had a price count as nothing'
+    wallet_usd Nullable(Float64) COMMENT 'USD value of the wallet. Receipt tokens that have not ended are in lent_usd instead. This and the other values are null if a price in them is lost',
+    lent_usd Nullable(Float64) COMMENT 'USD value that receipt tokens redeem, other than collateral',
+    collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral, including receipt tokens',
+    staked_usd Nullable(Float64) COMMENT 'USD value of protocol tokens that are staked, unbonding or claimable',
+    debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest. Null if a debt has no price',
+    net_usd Nullable(Float64) COMMENT 'Sum of the other values less the debt',
+    unpriced UInt64 COMMENT 'Number of items of unknown value. Items other than debts that never had a price count as worth 0'
 )
 AS WITH
 {functions}
@@ -130,4 +130,4 @@ FROM
           AND asset_id NOT IN (SELECT asset_id FROM all_assets WHERE ended_at IS NOT NULL))
 ) AS p
 GROUP BY address
-COMMENT 'What every address has and owes now, each item once';
+COMMENT 'Value of all that each address has and owes now. Each item counts once';

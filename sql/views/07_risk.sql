@@ -3,13 +3,13 @@
 CREATE OR REPLACE VIEW account_risk{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    account_index UInt32 COMMENT 'Index of the account among those of the address',
+    account_index UInt32 COMMENT 'Index of the account among the accounts of the address',
     collateral_usd Float64 COMMENT 'USD value of the collateral',
     debt_usd Float64 COMMENT 'USD value of the debt, with interest',
-    bad_debt_usd Float64 COMMENT 'USD value by which the debt exceeds the collateral; 0 if it does not',
-    ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction; null without collateral',
-    health Float64 COMMENT 'Health: if round(health, 12) is below 1 the account can be liquidated, below 1.1 it is at risk',
-    health_from Float64 COMMENT 'Where the range of health begins in which the histogram of the HTTP service counts the account'
+    bad_debt_usd Float64 COMMENT 'USD value by which the debt exceeds the collateral. 0 if it does not',
+    ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction. Null without collateral',
+    health Float64 COMMENT 'Health of the account. If round(health, 12) is below 1, it can be liquidated; below 1.1, it is at risk',
+    health_from Float64 COMMENT 'Start of the bin of health that holds the account in the histogram of the HTTP service'
 )
 AS SELECT
     address,
@@ -23,12 +23,12 @@ AS SELECT
         AS health_from
 FROM account AS a
 WHERE a.health IS NOT NULL
-COMMENT 'Every borrow account that owes debt now and whose health is known; in a follower, of the followed addresses only';
+COMMENT 'Every borrow account that owes debt now and has a known health. A follower shows followed addresses only';
 
 CREATE OR REPLACE VIEW risk_ladder{on_cluster}
 (
-    change Float64 COMMENT 'Change of the price as a fraction, from -0.95 to 1 in steps of 0.05; 0 is the price as it was',
-    price Float64 COMMENT 'USD per standard unit, after the change, of the asset, or of what it redeems if it follows that',
+    change Float64 COMMENT 'Change of the price as a fraction, from -0.95 to 1 in steps of 0.05. 0 is the actual price',
+    price Float64 COMMENT 'USD per standard unit after the change: of the asset, or of the asset that it redeems if its price follows',
     accounts UInt64 COMMENT 'Number of accounts that can be liquidated at this price',
     collateral_usd Float64 COMMENT 'USD value of the collateral of these accounts at this price',
     debt_usd Float64 COMMENT 'USD value of the debt of these accounts at this price, with interest',
@@ -108,4 +108,4 @@ FROM stressed AS s
 GROUP BY s.percent
 ORDER BY change
 SETTINGS join_use_nulls = 0
-COMMENT 'What could be liquidated at prices of an asset, or of what a receipt token redeems, from 95 % below to 100 % above that of an instant; in a follower, of the followed addresses only: FROM risk_ladder(asset_id = \'native;ahel\', time = toUnixTimestamp(now()))';
+COMMENT 'What could be liquidated if the price of an asset, or of the asset that a receipt token redeems, changed by -95 % to +100 %. A follower counts followed addresses only: FROM risk_ladder(asset_id = \'native;ahel\', time = toUnixTimestamp(now()))';

@@ -3,28 +3,28 @@
 CREATE OR REPLACE VIEW corrections{on_cluster}
 (
     began DateTime64(3, 'UTC') COMMENT 'When it began',
-    ended Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was complete; null before',
-    what LowCardinality(String) COMMENT 'What it does: import, backfill, remove, ...',
+    ended Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was complete. Null before',
+    operation LowCardinality(String) COMMENT 'What the correction does: import, backfill, remove, ...',
     family LowCardinality(String) COMMENT 'Family whose history it changes, such as prices',
-    outcome LowCardinality(String) COMMENT 'done; or what is going on: staging, putting in place; or interrupted, until the service completes it',
-    rows UInt64 COMMENT 'Rows that it brings or takes out; 0 while it is staging',
-    first_at Nullable(DateTime64(3, 'UTC')) COMMENT 'First second whose data it changes; null if it changes no data of a time, and while it is staging',
+    outcome LowCardinality(String) COMMENT 'done; staging or putting in place while it is under way; interrupted until the service completes it',
+    rows UInt64 COMMENT 'Number of rows that it adds or removes. 0 while it is staging',
+    first_at Nullable(DateTime64(3, 'UTC')) COMMENT 'First second whose data it changes. Null while it is staging, and if its data has no time',
     last_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last second whose data it changes',
-    command String COMMENT 'The command line that it came from'
+    command String COMMENT 'Command line of the writer'
 )
 AS WITH holder AS
 (
     -- Others ask for the lock for a moment.
-    SELECT taken_at, what, family, command
+    SELECT requested_at, operation, family, command
     FROM write_lock FINAL
-    WHERE NOT released AND heard_at BETWEEN now64(3) - INTERVAL 15 SECOND AND now64(3) + INTERVAL 15 SECOND
-    ORDER BY taken_at
+    WHERE NOT released AND heartbeat_at BETWEEN now64(3) - INTERVAL 15 SECOND AND now64(3) + INTERVAL 15 SECOND
+    ORDER BY requested_at
     LIMIT 1
 )
 SELECT
     fromUnixTimestamp64Milli(toInt64(version / 1000000), 'UTC') AS began,
     if(finished, toDateTime64(announced_at, 3, 'UTC'), NULL) AS ended,
-    what,
+    operation,
     r.family AS family,
     multiIf(finished, 'done', (SELECT count() FROM holder) > 0, 'putting in place', 'interrupted') AS outcome,
     rows,
@@ -32,16 +32,16 @@ SELECT
     nullIf(toDateTime64(r.last_at, 3, 'UTC'), toDateTime64(0, 3, 'UTC')) AS last_at,
     command
 FROM rewrite AS r FINAL
-WHERE what != ''
+WHERE operation != ''
 UNION ALL
-SELECT taken_at, NULL, what, h.family, 'staging', 0, NULL, NULL, command
+SELECT requested_at, NULL, operation, h.family, 'staging', 0, NULL, NULL, command
 FROM holder AS h
 WHERE h.family != 'all'
   AND h.family NOT IN
     (
         SELECT family
         FROM rewrite FINAL
-        WHERE what != '' AND (NOT finished OR announced_at >= (SELECT toStartOfSecond(min(taken_at)) FROM holder))
+        WHERE operation != '' AND (NOT finished OR announced_at >= (SELECT toStartOfSecond(min(requested_at)) FROM holder))
     )
 SETTINGS join_use_nulls = 0
-COMMENT 'Each correction of history: imports, backfills of the past, and what takes out or computes again';
+COMMENT 'Each correction of history: imports, backfills of the past, removals and recomputations';

@@ -4,12 +4,12 @@
 CREATE OR REPLACE VIEW anomalies{on_cluster}
 (
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the value',
-    what String COMMENT 'zero (a price of 0), jump (of a price, beyond the factor), fall or rise (of a total, below half or above twice)',
+    kind String COMMENT 'Kind of anomaly: zero (a price of 0), jump (a price beyond the factor), fall or rise (a total below half or above twice the value before)',
     history String COMMENT 'Name of the history: price, tvl, deposits_usd, collateral_usd or debt_usd',
-    asset_id String COMMENT 'Asset id; the empty string is the total over all assets',
-    symbol String COMMENT 'Symbol of the asset, as it is defined now; empty for the total',
+    asset_id String COMMENT 'Asset id. The empty string stands for the total over all assets',
+    symbol String COMMENT 'Symbol of the asset, as it is defined now. Empty for the total',
     value Float64 COMMENT 'The value, in USD',
-    before Nullable(Float64) COMMENT 'The last value before it that is not marked, in USD; null if none is known'
+    before Nullable(Float64) COMMENT 'The last value before it that is no anomaly, in USD. Null if there is none'
 )
 AS WITH
 {start},
@@ -77,7 +77,7 @@ folded AS
 )
 SELECT
     toDateTime64(mark.1, 3, 'UTC') AS observed_at,
-    multiIf(f.history != 'price', if(mark.2 < mark.3, 'fall', 'rise'), mark.2 = 0, 'zero', 'jump') AS what,
+    multiIf(f.history != 'price', if(mark.2 < mark.3, 'fall', 'rise'), mark.2 = 0, 'zero', 'jump') AS kind,
     toString(f.history) AS history,
     toString(f.asset_id) AS asset_id,
     toString(a.symbol) AS symbol,
@@ -88,4 +88,4 @@ ARRAY JOIN marked AS mark
 LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = f.asset_id
 WHERE observed_at >= start_at
 SETTINGS join_use_nulls = 0
-COMMENT 'Values in [start, end) that may be wrong; of a level that stays only its first value: FROM anomalies(start = \'2026-03-01T00:00:00Z\', end = \'2026-03-02T00:00:00Z\', factor = 3)';
+COMMENT 'Values in [start, end) that may be wrong. If a new level lasts, only its first value is shown: FROM anomalies(start = \'2026-03-01T00:00:00Z\', end = \'2026-03-02T00:00:00Z\', factor = 3)';

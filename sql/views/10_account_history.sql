@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW account_history{on_cluster}
 (
     address String COMMENT 'Address of the user, in lower case',
-    account_index UInt32 COMMENT 'Index of the account among those of the address',
+    account_index UInt32 COMMENT 'Index of the account among the accounts of the address',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot of positions',
     {account_columns},
     {snapshot_columns}
@@ -13,7 +13,7 @@ AS WITH
 changes AS
 (
     SELECT kind, account_index, p.asset_id AS asset_id, pool, item, observed_at, amount, closed, liquidation_ltv
-    FROM position AS p
+    FROM position_change AS p
     WHERE address = lower({address:String})
       AND kind IN ('collateral', 'debt', 'account', 'stake')
       AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')

@@ -3,9 +3,9 @@
 CREATE OR REPLACE VIEW totals{on_cluster}
 (
     history LowCardinality(String) COMMENT 'Name of the history, such as debt_usd',
-    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the observation, whole seconds',
+    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the observation, in whole seconds',
     usd Float64 COMMENT 'The total, in USD',
-    value_exact Decimal(38, 18) COMMENT 'The same value, exact: convert it with toDecimal256 before you multiply or divide'
+    value_exact Decimal(38, 18) COMMENT 'The exact value. Convert it with toDecimal256 before you multiply or divide'
 )
 AS SELECT t.history AS history, t.observed_at AS observed_at, toFloat64(t.total) AS usd, t.total AS value_exact
 FROM
@@ -29,4 +29,4 @@ FROM
     GROUP BY history, observed_at
     HAVING min(known) AND exact < toDecimal256(100000000000000000000, 18)
 ) AS t
-COMMENT 'Every total over all assets in USD, with corrections applied: such as tvl and debt_usd; there is no row where a part is unknown';
+COMMENT 'Every total over all assets in USD, such as tvl and debt_usd, with corrections applied. Instants at which a part is unknown have no row';

@@ -1,20 +1,20 @@
 -- Means and candles by the hour and the day, of histories whose values hold until the next one: those of the HTTP service.
--- A condition on asset_id reads the cells of these assets only; one on time reads all.
+-- A condition on asset_id reads the rollups of these assets only; one on time reads all.
 
 CREATE OR REPLACE VIEW {name}{on_cluster}
 (
     asset_id LowCardinality(String) COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset, as it is defined now',
     {unit} {type} COMMENT '{meaning}',
-    mean Float64 COMMENT 'Mean weighted by the time that each value held, from the first observation of the asset on; seconds in which no value is known do not count',
-    open Nullable(Float64) COMMENT 'First value observed; null, as are high and low, if none was',
+    mean Float64 COMMENT 'Mean weighted by the time for which each value held, from the first observation of the asset on. Seconds without a known value do not count',
+    open Nullable(Float64) COMMENT 'First value observed. Null, like high and low, if nothing was observed',
     high Nullable(Float64) COMMENT 'Greatest value observed',
     low Nullable(Float64) COMMENT 'Least value observed',
-    close Nullable(Float64) COMMENT 'Value at the end, carried on where nothing was observed; null if it is not known any more',
+    close Nullable(Float64) COMMENT 'Value at the end of the period, carried forward if nothing was observed. Null if it is no longer known',
     observations UInt64 COMMENT 'Number of values observed'
 )
 AS WITH
--- Cells that end later are not closed (rule 8.11).
+-- Rollups that end later are not closed (rule 8.11).
 (
     SELECT toUInt32(least(max(last_observed_at), now('UTC'))) + 1
     FROM snapshot
@@ -22,7 +22,7 @@ AS WITH
       AND (at <= now('UTC') + INTERVAL 60 SECOND OR kind = 'import')
 ) AS reached,
 toUInt32(intDiv(ifNull(reached, 0), {seconds}) * {seconds}) AS closed,
-cells AS
+rollups AS
 (
     SELECT
         asset_id, toUInt32({begin}) AS begin, toUInt32(first_at) AS first, toUInt32(last_at) AS last, count, known,
@@ -34,9 +34,9 @@ cells AS
         is_first * (lagInFrame(known, 1, false) OVER near) * (first - begin) AS seconds_before,
         seconds + seconds_after + seconds_before AS held,
         area + value * seconds_after + (lagInFrame(value) OVER near) * seconds_before AS held_area
-    FROM cell FINAL
+    FROM rollup FINAL
     WHERE history = '{history}' AND width = '{width}' AND {begin} < toDateTime(closed, 'UTC')
-    WINDOW near AS (PARTITION BY asset_id ORDER BY cell ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)
+    WINDOW near AS (PARTITION BY asset_id ORDER BY start ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)
 ),
 buckets AS
 (
@@ -53,7 +53,7 @@ buckets AS
         intDiv(max(next), {seconds}) * {seconds} AS next_begin,
         sum(held) AS seconds,
         sum(held_area) AS area
-    FROM cells
+    FROM rollups
     GROUP BY asset_id, begin
 )
 SELECT
@@ -83,4 +83,4 @@ FROM
 ARRAY JOIN begins AS second
 WHERE b.is_known OR second = b.begin AND b.seconds > 0
 SETTINGS join_use_nulls = 0
-COMMENT 'A row of each asset and period, from its first value to the last period that is over, also where nothing was observed: so a plain mean of means is weighted by time, but for a first one that begins late';
+COMMENT 'A row for each asset and period, from its first value to the last period that has ended, even if nothing was observed. So a plain mean of means is weighted by time, except for the first period';

@@ -14,7 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame, new_version
-from analytics_service.store.rollups import close_cells
+from analytics_service.store.rollups import close_rollups
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import Gunicorn, gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
@@ -65,7 +65,7 @@ def run(bench: Bench) -> Iterator[Figure]:
     with bench.database("large") as many, bench.database("small") as few:
         begun = time.monotonic()
         fill(many, _ASSETS, _MINUTE, span // _MINUTE)
-        yield Figure(f"{total:,} rows, from the first INSERT to the last cell", time.monotonic() - begun, "s")
+        yield Figure(f"{total:,} rows, from the first INSERT to the last rollup", time.monotonic() - begun, "s")
         step = total // _SMALL * _MINUTE
         fill(few, _ASSETS, step, span // step)
         with (
@@ -137,7 +137,7 @@ def fill(settings: Settings, assets: int, step: int, count: int, finer: int = 1)
             print(f"\r{settings.clickhouse_database}: {rows:,} rows", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         version, last = new_version(store), _FIRST + (count - 1) * step
-        close_cells(store, ["price"], _FIRST, last + 1)
+        close_rollups(store, ["price"], _FIRST, last + 1)
         write_assets(store, [_asset(number) for number in range(assets)], version)
         run = Run("prices", last, "import", _FIRST, last, count * assets, "benchmark", version)
         store.insert(LEDGER, ledger_frame([run]))

@@ -104,7 +104,7 @@ def _import(store: Store, settings: Settings, *arguments: str) -> tuple[float, i
 
 def _timed(store: Store, act: Callable[[], object]) -> float:
     """Seconds that filling the empty tables takes."""
-    for table in ("observation", "cell", "asset_definition", "snapshot", "snapshot_head"):
+    for table in ("observation", "rollup", "asset_definition", "snapshot", "snapshot_head"):
         store.execute(f"TRUNCATE TABLE {table} SYNC")
     begin = time.perf_counter()
     act()

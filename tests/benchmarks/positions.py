@@ -91,7 +91,7 @@ def run(bench: Bench) -> Iterator[Figure]:
         yield from _snapshots(settings, store, own, crowd)
         yield from _risk(settings, crowd)
         # As if the minutes had passed in which ClickHouse merges parts; each of them is read from.
-        own.command("OPTIMIZE TABLE position FINAL")
+        own.command("OPTIMIZE TABLE position_change FINAL")
         since = own.query("SELECT now64(6)").result_rows[0][0]
         label = _label(crowd)
         yield Figure(f"{label}: lookup, median", _lookups(store, crowd) * 1000, "ms")
@@ -129,7 +129,7 @@ def _snapshots(settings: Settings, store: Store, own: Client, crowd: Crowd) -> I
 def _on_disk(own: Client) -> Sequence[int]:
     """Rows of items, and bytes of all that is stored of positions."""
     answer = own.query(
-        "SELECT sumIf(rows, table = 'position'), sum(bytes_on_disk) FROM system.parts "
+        "SELECT sumIf(rows, table = 'position_change'), sum(bytes_on_disk) FROM system.parts "
         "WHERE active AND database = currentDatabase() AND table LIKE 'position%'"
     )
     return cast(Sequence[int], answer.result_rows[0])

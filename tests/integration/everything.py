@@ -1,4 +1,4 @@
-"""All that a store shows: every view, every history with its cells, and every answer over HTTP. To compare two stores.
+"""All that a store shows: views, histories with their rollups, and answers over HTTP. To compare two stores.
 
 Left out is what says how values came, not what they are: versions, tags, the ledger and corrections.
 """
@@ -25,12 +25,12 @@ HOW = {"corrections"}
 # Of pages of history, in turn; the first has nearly all others.
 AGGREGATES = ("ohlc", "mean")
 _OBSERVATIONS = "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL"
-# Cells of a family that have ended, of which readers read.
-_CELLS = """
+# Rollups of a family that have ended, of which readers read.
+_ROLLUPS = """
 SELECT * EXCEPT (version, area), toString(area)
-FROM cell FINAL
+FROM rollup FINAL
 WHERE history IN {histories:Array(String)}
-  AND multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, toDateTime(addMonths(cell, 1), 'UTC'))
+  AND multiIf(width = '15min', start + 900, width = 'day', start + 86400, toDateTime(addMonths(start, 1), 'UTC'))
     <= (SELECT max(last_observed_at) + 1 FROM snapshot_head WHERE family = {family:String})
 ORDER BY ALL
 """
@@ -88,8 +88,8 @@ def _in_sql(settings: Settings, asked: Asked) -> Iterator[tuple[str, Any]]:
         yield "observations", rows(_OBSERVATIONS)
         for family in {history.family: None for history in HISTORIES}:
             names = [history.name for history in HISTORIES if history.family == family]
-            yield f"cells of {family}", rows(_CELLS, family=family, histories=names)
-        ((address,),) = rows("SELECT min(address) FROM position")
+            yield f"rollups of {family}", rows(_ROLLUPS, family=family, histories=names)
+        ((address,),) = rows("SELECT min(address) FROM position_change")
         for view in sorted({*view_names()} - HOW):
             names = {*_PARAMETER.findall(str(client.command(f"SHOW CREATE VIEW {view}")))}
             for moment in asked.moments if "time" in names else asked.moments[:1]:

@@ -93,18 +93,18 @@ def observations(settings: Settings) -> Observations:
     return {(str(asset), int(str(second))): Decimal(str(price)) for asset, second, price in rows}
 
 
-# Cells that have ended; only these are read.
-CELLS = """
-SELECT width, asset_id, cell, first_at, last_at, count, unknown, known, seconds, open, high, low, close, toString(area)
-FROM cell FINAL
+# Rollups that have ended; only these are read.
+ROLLUPS = """
+SELECT width, asset_id, start, first_at, last_at, count, unknown, known, seconds, open, high, low, close, toString(area)
+FROM rollup FINAL
 WHERE history = '{history}'
-  AND toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))
+  AND toUnixTimestamp(multiIf(width = '15min', start + 900, width = 'day', start + 86400, addMonths(start, 1)))
     <= (SELECT toUnixTimestamp(max(observed_at)) + 1 FROM observation WHERE history = '{history}')
 ORDER BY ALL
 """
 CONTENTS = {
     "prices": "SELECT asset_id, observed_at, value_exact FROM price ORDER BY ALL",
-    "cells": CELLS.format(history="price"),
+    "rollups": ROLLUPS.format(history="price"),
     "assets": "SELECT * EXCEPT version FROM asset_definition FINAL ORDER BY ALL",
     "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",
 }

@@ -16,7 +16,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.datasets.observations import OBSERVATIONS, price_frame, with_known
-from analytics_service.store.rollups import close_cells
+from analytics_service.store.rollups import close_rollups
 from tests import oracle
 from tests.stored import write_assets
 
@@ -59,7 +59,7 @@ def write(store: Store, observations: Observations, version: int) -> None:
     seconds = [second for seen in observations.values() for second, _ in seen]
     head = ledger.read_state(store, "prices")
     reached = [head.last_observed_at] if head else []
-    close_cells(store, ["price"], min([*(at + 1 for at in reached), min(seconds)]), max([*reached, *seconds]) + 1)
+    close_rollups(store, ["price"], min([*(at + 1 for at in reached), min(seconds)]), max([*reached, *seconds]) + 1)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Pages:
         period, interval, zone = draw.choice([*_SPANS]), draw.randint(1, 7), draw.choice(oracle.ZONES)
         span = _SPANS[period]
         if period == "min" and draw.random() < 0.5:
-            # Wide buckets that begin within quarters of an hour.
+            # Wide buckets that begin within 15 minutes.
             interval, span = draw.randint(30, 5_000), _SPANS["d"]
         start = draw.randint(first, last)
         end = start + draw.randint(0, span)

@@ -33,7 +33,7 @@ ASSETS = tuple(Asset(AssetGroup.NATIVE, name, name, name.upper(), f"u{name}", 6,
 START = 1_740_830_400
 BY_NAME = {history.name: history for history in HISTORIES}
 MARKED = """
-SELECT toUnixTimestamp(observed_at) - {start} AS second, what, value, before
+SELECT toUnixTimestamp(observed_at) - {start} AS second, kind, value, before
 FROM anomalies(start = {start}, end = {end}, factor = 2.5)
 ORDER BY observed_at
 """

@@ -130,7 +130,7 @@ def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
     # Now it is the former symbol of both.
     rename(store, tmp_path, "CCC,0xb,6")
     assert prices(client, "AAA") == "query_parameter_invalid"
-    corrections = imports.query(settings, "SELECT rows FROM rewrite FINAL WHERE what = 'import' ORDER BY version")
+    corrections = imports.query(settings, "SELECT rows FROM rewrite FINAL WHERE operation = 'import' ORDER BY version")
     assert corrections == [(3,), (1,), (1,), (1,), (1,)]
 
 

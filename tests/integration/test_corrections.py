@@ -24,7 +24,7 @@ from tests.integration.imports import IDS, NOW, observations, prices_file, query
 from tests.integration.interrupted import Moment, Writer, import_of
 
 LAST = int(NOW.timestamp())
-VIEW = "SELECT what, family, outcome, rows, command FROM corrections ORDER BY began"
+VIEW = "SELECT operation, family, outcome, rows, command FROM corrections ORDER BY began"
 
 
 def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_first(
@@ -118,7 +118,7 @@ def test_a_writer_that_was_paused_for_too_long_stops_before_its_next_step(
 def test_one_that_has_died_holds_up_nobody(store: Store, settings: Settings, tmp_path: Path) -> None:
     """Nor does one whose last heartbeat came while the clock was ahead."""
     store.execute(
-        "INSERT INTO write_lock (holder, what, heard_at) "
+        "INSERT INTO write_lock (holder, operation, heartbeat_at) "
         "VALUES ('a', 'remove', now64(3) - 16), ('b', 'remove', now64(3) + 3600)"
     )
     run(store, prices_file(tmp_path, [(IDS[0], LAST, "1")]))
@@ -136,7 +136,7 @@ def test_a_job_that_would_rewrite_history_leaves_that_to_its_next_run(store: Sto
 
 def test_an_interrupted_rewrite_is_left_to_whoever_holds_the_lock(store: Store, settings: Settings) -> None:
     make_views(store)
-    store.execute("INSERT INTO rewrite (family, version, what) SELECT 'prices', 7, 'import'")
+    store.execute("INSERT INTO rewrite (family, version, operation) SELECT 'prices', 7, 'import'")
     assert query(settings, "SELECT outcome FROM corrections") == [("interrupted",)]
     with write_lock(store, "rates", "remove"):
         assert complete_interrupted(store) == ""

@@ -41,7 +41,7 @@ from analytics_service.embedded.server import EmbeddedServer, Ping
 from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
 from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
-from analytics_service.store.ownership import Claim, claim, read_claim, simulated_spec
+from analytics_service.store.ownership import Owner, read_owner, simulated_spec, take_ownership
 from analytics_service.store.schema import view_names, view_statements
 from analytics_service.supervisor import Supervisor, running
 from tests.clickhouse import client, hello
@@ -950,7 +950,7 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
         full = server_pid(own.data_dir)
         resource.prlimit(full, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         with pytest.raises(DiskFull):
-            claim(store, Claim(), Origin("simulated:1", simulated=True))
+            take_ownership(store, Owner(), Origin("simulated:1", simulated=True))
         with pytest.raises(StoreUnavailable), store.together("a run"):
             store.execute(view_statements(store.price_max_age)[0])
         until(lambda: server_pid(own.data_dir) != full and answers(settings))
@@ -961,8 +961,8 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
         with client(settings) as asking:
             assert asking.query("SELECT asset_id, price FROM market_price").result_rows == [("a", 7)]
             assert asking.query(f"SELECT count() FROM {view}").result_rows == [(0,)]
-        claim(store, read_claim(store), Origin("simulated:2", simulated=True))
-        assert simulated_spec(read_claim(store).side) == "simulated:2"
+        take_ownership(store, read_owner(store), Origin("simulated:2", simulated=True))
+        assert simulated_spec(read_owner(store).name) == "simulated:2"
 
 
 def test_nobody_knows_what_is_left_of_writes_during_which_the_server_was_restarted(own: Settings) -> None:

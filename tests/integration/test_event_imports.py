@@ -132,7 +132,7 @@ def test_events_go_on_from_imported_sums(priced: Store, settings: Settings, tmp_
 
 
 CONTENTS = (
-    "SELECT * EXCEPT version FROM account_event FINAL ORDER BY ALL",
+    "SELECT * EXCEPT version FROM event_version FINAL ORDER BY ALL",
     """SELECT history, asset_id, observed_at, value FROM observation FINAL WHERE history IN
     ('loans_originated', 'liquidations', 'flash_loans') ORDER BY ALL""",
 )
@@ -201,7 +201,7 @@ def told(settings: Settings) -> list[list[tuple[object, ...]]]:
     summed = "history IN ('loans_originated', 'liquidations', 'flash_loans')"
     return [
         imports.query(
-            settings, "SELECT * EXCEPT (id, uuid, version) FROM account_event FINAL WHERE NOT gone ORDER BY ALL"
+            settings, "SELECT * EXCEPT (id, uuid, version) FROM event_version FINAL WHERE NOT removed ORDER BY ALL"
         ),
         imports.query(settings, f"SELECT * EXCEPT version FROM observation FINAL WHERE {summed} ORDER BY ALL"),
     ]
@@ -231,10 +231,14 @@ def test_events_of_files_and_of_a_source_share_a_store_in_any_order(
                     at += timedelta(minutes=5)
             found.append(told(own))
             if number == 1:
-                before = imports.query(own, "SELECT uuid FROM account_event FINAL WHERE NOT gone AND action != 'lend'")
+                before = imports.query(
+                    own, "SELECT uuid FROM event_version FINAL WHERE NOT removed AND action != 'lend'"
+                )
                 # Under other ids and later in their transactions, those of both are the same.
                 moved = [replace(each, id=f"m{each.id}", at=each.at + timedelta(seconds=9)) for each in source.events_]
-                places = "SELECT uuid, at FROM account_event FINAL WHERE NOT gone AND action IN ('borrow', 'liquidate')"
+                places = (
+                    "SELECT uuid, at FROM event_version FINAL WHERE NOT removed AND action IN ('borrow', 'liquidate')"
+                )
                 first = dict(imports.query(own, places))
                 run_once(JOBS["loans"], HandMade(events_=moved), store, at)
                 later = {uuid: second + timedelta(seconds=9) for uuid, second in first.items()}
@@ -242,7 +246,7 @@ def test_events_of_files_and_of_a_source_share_a_store_in_any_order(
                 at += timedelta(minutes=5)
                 # What files have stays, and what only the source had leaves.
                 run_once(JOBS["loans"], HandMade(), store, at)
-                after = imports.query(own, "SELECT uuid, brought_by FROM account_event FINAL WHERE NOT gone")
+                after = imports.query(own, "SELECT uuid, origin FROM event_version FINAL WHERE NOT removed")
                 assert sorted(after) == sorted((uuid, "file") for (uuid,) in before)
     assert len(found[0][0]) == 5
     assert all(other == found[0] for other in found)
@@ -265,7 +269,7 @@ def test_a_hash_is_one_in_any_spelling(priced: Store, settings: Settings, tmp_pa
     content = load(priced, tmp_path, ids)
     assert (content.reader.read, content.known, len(content.events)) == (3, 3, 2)
     content.write(priced)
-    stored = "SELECT tx_hash, brought_by FROM account_event FINAL WHERE NOT gone ORDER BY at"
+    stored = "SELECT tx_hash, origin FROM event_version FINAL WHERE NOT removed ORDER BY at"
     assert imports.query(settings, stored) == [("AB12", "both"), ("0xcd34", "both")]
 
 
@@ -281,7 +285,7 @@ def test_events_of_an_export_are_known_where_they_come_from(priced: Store, setti
     content = load(priced, tmp_path, "\n".join(lines))
     assert (content.reader.read, content.known) == (3, 3)
     content.write(priced)
-    stored = "SELECT id, uuid, tx_hash, brought_by FROM account_event FINAL WHERE NOT gone ORDER BY id"
+    stored = "SELECT id, uuid, tx_hash, origin FROM event_version FINAL WHERE NOT removed ORDER BY id"
     expected = [(event.id, event.uuid, event.tx_hash, "both") for event in events]
     assert imports.query(settings, stored) == expected
     sums = "SELECT history, max(value) FROM observation FINAL WHERE asset_id = '' GROUP BY 1"
@@ -360,7 +364,7 @@ def test_events_too_large_to_be_summed_are_refused(priced: Store, settings: Sett
     rows = [(second, ALICE, "borrow", "AAA", "1", "6e19") for second in (1, 2)]
     with pytest.raises(ImportRefused, match="Sums of the events cannot be stored"):
         bring(priced, tmp_path, rows)
-    assert imports.query(settings, "SELECT count() FROM account_event") == [(0,)]
+    assert imports.query(settings, "SELECT count() FROM event_version") == [(0,)]
 
 
 def test_columns_are_those_of_the_view_and_what_differs_is_told_at_once(

@@ -155,7 +155,7 @@ def ask(server: Settings) -> Iterator[Ask]:
     with database(settings, views=True) as store, own_client(settings) as client:
         simulate(store, SimulatedSource("1"))
         run_once(JOBS["prices"], Wrong("1"), store, at(NOON + 60))
-        record(store, [JobRun("prices", "host:1", 60, NOON + 120, ran_at=NOON + 60, outcome="done", took_ms=9)])
+        record(store, [JobRun("prices", "host:1", 60, NOON + 120, ran_at=NOON + 60, outcome="done", duration_ms=9)])
         client.command("INSERT INTO loss VALUES ('prices', [('price', 0, 0, '')], 1)")
         # The user's default.
         client.command("CREATE DATABASE IF NOT EXISTS analytics")

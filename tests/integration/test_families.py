@@ -78,7 +78,7 @@ of_each_kind = pytest.mark.parametrize("name", ["prices", "markets", "loans", "p
 
 # Tables whose rows count once the ledger lists their run.
 STATES = frozenset(table for tables in FAMILY_TABLES.values() for table in tables) - {
-    "account_event",
+    "event_version",
     "position_digest",
 }
 
@@ -90,7 +90,7 @@ def shown(client: Client, job: Job) -> dict[str, list[list[object]]]:
     of completed instants, and events up to the newest one."""
     listed = f"FROM snapshot WHERE family = '{job.family}'"
     counts = dict.fromkeys(STATES, f"(observed_at, version) IN (SELECT at, version {listed})")
-    counts["account_event"] = f"at <= (SELECT max(at) {listed})"
+    counts["event_version"] = f"at <= (SELECT max(at) {listed})"
     counts["observation"] = f"observed_at IN (SELECT at {listed})"
     rows: dict[str, list[list[object]]] = {}
     for name in {"observation", *FAMILY_TABLES[job.family]} & counts.keys():
@@ -207,11 +207,11 @@ def test_the_store_refuses_null_where_a_column_has_none(store: Store) -> None:
 
 
 def test_rows_are_written_as_a_whole_if_a_condition_holds_and_not_at_all_if_not(store: Store, client: Client) -> None:
-    rows = pl.DataFrame({"side": ["a", "b"]})
-    holds = "(SELECT count() FROM claim) = {count:UInt8}"
-    assert store.insert_if("claim", rows, holds, count=0)
-    assert not store.insert_if("claim", rows, holds, count=0)
-    assert client.query("SELECT side FROM claim ORDER BY side").result_rows == [("a",), ("b",)]
+    rows = pl.DataFrame({"name": ["a", "b"]})
+    holds = "(SELECT count() FROM owner) = {count:UInt8}"
+    assert store.insert_if("owner", rows, holds, count=0)
+    assert not store.insert_if("owner", rows, holds, count=0)
+    assert client.query("SELECT name FROM owner ORDER BY name").result_rows == [("a",), ("b",)]
 
 
 def test_rows_of_a_run_that_the_ledger_does_not_list_are_not_read(store: Store, client: Client) -> None:
@@ -359,7 +359,7 @@ def test_a_snapshot_of_the_past_is_added_beside_the_newest(name: str, store: Sto
 
 
 def test_a_completed_snapshot_is_left_alone(store: Store, client: Client) -> None:
-    """Every job, at a second that closes cells."""
+    """Every job, at a second that closes rollups."""
     source, at = Lending(SECOND - 60), NOON - timedelta(seconds=1)
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.DONE

@@ -74,7 +74,7 @@ def test_random_pages_agree_with_the_oracle(
     commit(store, corrected, kind="import")
     known = merged(first, corrected)
     rows = {(name, at): usd for name, seen in known.series.items() for at, usd in seen}
-    assert set(imports.query(settings, imports.CELLS.format(history="price"))) == oracle.cells(rows)
+    assert set(imports.query(settings, imports.ROLLUPS.format(history="price"))) == oracle.rollups(rows)
     pages = Pages(client, known, draw)
     for number in range(count):
         # From now on some blocks are in memory, and others are loaded while pages are read from the store.
@@ -101,7 +101,7 @@ def test_thousands_of_assets_are_read_whatever_the_length_of_their_ids(
 
 
 def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testing.TestClient, store: Store) -> None:
-    """Africa/Monrovia was 44 minutes and 30 seconds behind UTC until 1972: no cell fits its days."""
+    """Africa/Monrovia was 44 minutes and 30 seconds behind UTC until 1972: no rollup fits its days."""
     day = second(1971, 6, 2)
     rows = [(day + offset, Decimal(offset)) for offset in range(0, 2 * 86_400, 60)]
     commit(store, {"token;old": rows})

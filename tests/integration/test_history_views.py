@@ -166,11 +166,11 @@ def test_so_they_are_of_rates(simulated: Simulated, protocol: Client, history: H
 
 
 @pytest.mark.usefixtures("views")
-def test_a_condition_on_an_asset_reads_its_cells_only(settings: Settings, store: Store) -> None:
-    """Of a month of quarters of forty assets."""
+def test_a_condition_on_an_asset_reads_its_rollups_only(settings: Settings, store: Store) -> None:
+    """Of a month of 15 minutes of forty assets."""
     store.execute(
-        "INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, open, high, low, close, area) "
-        f"SELECT 'price', 'quarter', 'token;' || toString(number % 40), {FIRST} + 900 * intDiv(number, 40) AS at, "
+        "INSERT INTO rollup (history, width, asset_id, start, first_at, last_at, count, open, high, low, close, area) "
+        f"SELECT 'price', '15min', 'token;' || toString(number % 40), {FIRST} + 900 * intDiv(number, 40) AS at, "
         "at, at, 1, 1, 1, 1, 1, 0 FROM numbers(40 * 96 * 24)"
     )
     commit(store, {A: [(FIRST + 24 * DAY - 1, Decimal(1))]})

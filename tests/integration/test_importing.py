@@ -89,8 +89,8 @@ def test_history_may_begin_with_the_first_second_of_1970(store: Store, settings:
     """And end there: the second series has no other observation."""
     rows = [(IDS[0], 0, "5"), (IDS[1], 0, "7"), (IDS[0], 1_600_000_100, "6")]
     assert run(store, prices_file(tmp_path, rows)).written == 3
-    cells = query(settings, "SELECT asset_id, width, toString(close) FROM cell FINAL WHERE cell = 0 ORDER BY ALL")
-    assert cells == [(one, width, close) for one, _, close in rows[:2] for width in ("quarter", "day", "month")]
+    rollups = query(settings, "SELECT asset_id, width, toString(close) FROM rollup FINAL WHERE start = 0 ORDER BY ALL")
+    assert rollups == [(one, width, close) for one, _, close in rows[:2] for width in ("15min", "day", "month")]
 
 
 def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
@@ -240,7 +240,7 @@ def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, t
     assert observations(settings) == expected
 
 
-def test_cells_sum_up_the_prices_after_repeats_and_corrections(
+def test_rollups_sum_up_the_prices_after_repeats_and_corrections(
     store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
     rows = many(2_000, 1, seed=2)
@@ -252,7 +252,7 @@ def test_cells_sum_up_the_prices_after_repeats_and_corrections(
         run(store, prices_file(tmp_path, batch))
     expected = outcome(*imports)
     assert observations(settings) == expected
-    assert set(query(settings, CONTENTS["cells"])) == oracle.cells(expected)
+    assert set(query(settings, CONTENTS["rollups"])) == oracle.rollups(expected)
 
 
 @pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")

@@ -43,7 +43,7 @@ from tests.integration.interrupted import (
     import_of,
     reader,
 )
-from tests.integration.test_cells import stored_cells
+from tests.integration.test_rollups import stored_rollups
 from tests.processes import slack, until
 
 HOUR, DAY = 3600, 86_400
@@ -224,11 +224,11 @@ class Removals:
         return Task(Remove(begin, begin + DAY, self._folder), pages, 0, 1, 24 * len(IDS))
 
     def end(self, level: int) -> None:
-        """The day has all of its rows, or none; and no row of the ledger or cell tells of rows that are gone."""
+        """The day has all of its rows, or none; and no row of the ledger or rollup tells of rows that are gone."""
         if level:
             self._kept = {key: usd for key, usd in self._kept.items() if key[1] // DAY != self._day}
         assert observations(self._lane.settings) == self._kept
-        assert stored_cells(self._lane.settings) == oracle.cells(self._kept)
+        assert stored_rollups(self._lane.settings) == oracle.rollups(self._kept)
         imports = "SELECT rows FROM snapshot FINAL WHERE kind = 'import'"
         assert query(self._lane.settings, imports) == [(len(self._kept),)]
         head = read_ledger(self._lane.store).heads["prices"]
@@ -247,7 +247,7 @@ def _page(start: int, end: int, period: str, **more: str) -> str:
 Tasks = type[Corrections] | type[Gaps] | type[Removals]
 ANNOUNCES = Moment("run announce_rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
-FILLS_CELLS = Moment("run compute_wider_rollups")
+COMPUTES_ROLLUPS = Moment("run compute_wider_rollups")
 LISTS_RUNS = Moment("INSERT INTO snapshot")
 FINISHES = Moment("insert rewrite", after="INSERT INTO snapshot")
 TAKES_OUT = Moment("DELETE FROM observation")
@@ -308,7 +308,7 @@ def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
 @pytest.mark.parametrize(
     ("tasks", "moments"),
     [
-        pytest.param(Corrections, (ANNOUNCES, ATTACHES, FILLS_CELLS, LISTS_RUNS, FINISHES), id="import"),
+        pytest.param(Corrections, (ANNOUNCES, ATTACHES, COMPUTES_ROLLUPS, LISTS_RUNS, FINISHES), id="import"),
         pytest.param(Removals, (TAKES_OUT, UNLISTS), id="remove"),
         every,
         every_of_backfill,
@@ -386,9 +386,9 @@ def test_the_schema_changes_only_when_a_writer_that_was_killed_just_now_has_lost
     store: Store, settings: Settings
 ) -> None:
     store.execute("INSERT INTO rewrite (family, version) SELECT 'prices', 7")
-    store.execute("INSERT INTO write_lock (holder, heard_at) SELECT 'dead', now64(3) - 14")
+    store.execute("INSERT INTO write_lock (holder, heartbeat_at) SELECT 'dead', now64(3) - 14")
     migrate(store, [*shipped(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM rewrite")])
     assert query(settings, "SELECT max(finished) FROM rewrite") == [(1,)]
     applied = "(SELECT max(applied_at) FROM schema_migration)"
-    lost = "(SELECT toDateTime(max(heard_at)) + 15 FROM write_lock WHERE holder = 'dead')"
+    lost = "(SELECT toDateTime(max(heartbeat_at)) + 15 FROM write_lock WHERE holder = 'dead')"
     assert query(settings, f"SELECT {applied} >= {lost}") == [(1,)]

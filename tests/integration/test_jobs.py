@@ -27,7 +27,7 @@ from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import contents
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration import imports
-from tests.oracle import cells
+from tests.oracle import rollups
 from tests.stored import write_assets
 
 PRICES = JOBS["prices"]
@@ -249,7 +249,9 @@ def slow_quarters(service: falcon.testing.TestClient) -> list[tuple[str, ...]]:
     return [(last["v"], *map(candle.get, "ohlc")) for last, candle in zip(*pages, strict=True)]
 
 
-def test_an_observation_older_than_the_head_corrects_pages_candles_and_cells(settings: Settings, store: Store) -> None:
+def test_an_observation_older_than_the_head_corrects_pages_candles_and_rollups(
+    settings: Settings, store: Store
+) -> None:
     """What the pages showed before is in memory when the observation comes."""
     service = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     for second in (120, 900):
@@ -258,7 +260,7 @@ def test_an_observation_older_than_the_head_corrects_pages_candles_and_cells(set
     tick(store, 1200, TICKS[1200])
     assert slow_quarters(service) == [("9", "5", "9", "5", "9"), ("9", "9", "9", "9", "9")]
     assert read_heads(store)["prices"].rewrites == 1
-    assert set(imports.query(settings, imports.CELLS.format(history="price"))) == cells(observed(*TICKS.values()))
+    assert set(imports.query(settings, imports.ROLLUPS.format(history="price"))) == rollups(observed(*TICKS.values()))
 
 
 @pytest.mark.parametrize(
@@ -290,7 +292,7 @@ def test_an_observation_that_a_dead_run_left_before_the_head_is_written_again(
     where = f"asset_id = 'token;slow' AND observed_at = {NOON_SECOND + 300}"
     assert client.query(f"{rows} WHERE {where}").result_rows == [(Decimal(9), 1)]
     assert slow_quarters(service) == [("9", "5", "9", "5", "9"), ("9", "9", "9", "9", "9")]
-    assert set(imports.query(settings, imports.CELLS.format(history="price"))) == cells(
+    assert set(imports.query(settings, imports.ROLLUPS.format(history="price"))) == rollups(
         observed(*TICKS.values(), following)
     )
 

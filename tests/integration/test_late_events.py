@@ -32,7 +32,7 @@ ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 SHOWN = (
     "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL",
-    "SELECT * EXCEPT version FROM account_event FINAL WHERE NOT gone ORDER BY ALL",
+    "SELECT * EXCEPT version FROM event_version FINAL WHERE NOT removed ORDER BY ALL",
 )
 
 
@@ -125,7 +125,7 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
             run_once(JOB, prompt(events), truthful, at)
         for at in instants:
             if at > NOON and draw.randrange(4) == 0:
-                table = draw.choice(["account_event", "observation", "snapshot"])
+                table = draw.choice(["event_version", "observation", "snapshot"])
                 with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
                     run_once(JOB, Chain(told=told), broken, at)
                 if draw.randrange(2):
@@ -153,12 +153,12 @@ def test_the_next_run_completes_what_one_that_died_has_left(settings: Settings, 
     with database(other) as truthful, closing(Store(settings)) as store:
         for each in (store, truthful):
             run_once(JOB, prompt(first if each is store else own), each, NOON + 4 * MINUTE)
-        table = "account_event" if left == "observations" else "snapshot"
+        table = "event_version" if left == "observations" else "snapshot"
         with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
             run_once(JOB, prompt([*own, *never]), broken, NOON + 6 * MINUTE)
         if left == "events of a shard":
             died = f"address = '{BOB}' AND version > (SELECT max(version) FROM snapshot)"
-            store.execute(f"ALTER TABLE account_event DELETE WHERE {died} SETTINGS mutations_sync = 1")
+            store.execute(f"ALTER TABLE event_version DELETE WHERE {died} SETTINGS mutations_sync = 1")
         for each in (store, truthful):
             run_once(JOB, prompt(own), each, NOON + (6 + later) * MINUTE)
             for name in ("prices", "markets"):
@@ -209,7 +209,7 @@ def test_what_is_later_than_a_source_is_complete_does_not_leave(store: Store, se
     source = Chain(told={"1": told}, complete=NOON)
     for minute in (1, 5):
         run_once(JOB, source, store, NOON + minute * MINUTE)
-    count = "SELECT count() FROM account_event FINAL WHERE NOT gone"
+    count = "SELECT count() FROM event_version FINAL WHERE NOT removed"
     with clickhouse.client(settings) as own:
         assert own.command(count) == 1
         source.complete = NOON + 6 * MINUTE
@@ -223,7 +223,7 @@ def test_an_event_belongs_to_its_whole_second(store: Store, settings: Settings) 
     source = Chain(told={"edge": [(NOON, edges[0])], "late": [(NOON + 62 * SECOND, edges[1])]})
     for minute in (0, 1, 2):
         run_once(JOB, source, store, NOON + minute * MINUTE)
-    query = "SELECT id, toUnixTimestamp(at) FROM account_event FINAL WHERE NOT gone ORDER BY at"
+    query = "SELECT id, toUnixTimestamp(at) FROM event_version FINAL WHERE NOT removed ORDER BY at"
     noon = int(NOON.timestamp())
     with clickhouse.client(settings) as own:
         assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]

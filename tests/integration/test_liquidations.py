@@ -144,7 +144,7 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
             first = NOON + minute * MINUTE
             backfill(JOB, source, store, multiples(first, first + 6 * MINUTE, MINUTE))
         elif place % 4 == 1:
-            with closing(dying(settings, draw.choice(["account_event", "observation", "snapshot"]))) as broken:
+            with closing(dying(settings, draw.choice(["event_version", "observation", "snapshot"]))) as broken:
                 try:
                     run(source, broken, minute)
                 except StoreUnavailable:

@@ -140,9 +140,9 @@ def test_a_store_that_is_whole_has_lost_nothing(copy: Copy) -> None:
     ("table", "family", "path"),
     [
         ("observation", "prices", f"{PRICES}?{_RANGES[4]}"),
-        ("cell", "prices", f"{PRICES}?{_RANGES[4]}"),
+        ("rollup", "prices", f"{PRICES}?{_RANGES[4]}"),
         ("market_lend", "markets", "/api/v1/markets"),
-        ("position", "positions", f"/api/v1/users/{RICH_ADDRESS}/wallet/balances"),
+        ("position_change", "positions", f"/api/v1/users/{RICH_ADDRESS}/wallet/balances"),
         ("swap_route", "routes", f"/api/v1/swap/routes/all?{CONTRACT}"),
     ],
 )
@@ -191,7 +191,7 @@ def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
     asked = [("/api/v1/markets", ""), (PRICES, _RANGES[4]), ("/api/v1/markets", f"at={NOON - 3600}")]
     before = [answer_of(client, *each) for each in asked]
     copy.lose("market_lend")
-    copy.lose("cell")
+    copy.lose("rollup")
     found_earlier(copy.settings, copy.own)
     assert check(copy.store)
     assert [type(answer_of(client, *each)) for each in asked] == [str] * 3
@@ -206,7 +206,7 @@ def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
     assert [answer_of(client, *each) for each in asked] == before
 
 
-@pytest.mark.parametrize("table", ["position", "asset_definition", "market_lend"])
+@pytest.mark.parametrize("table", ["position_change", "asset_definition", "market_lend"])
 def test_what_operators_are_told_brings_all_back(table: str, copy: Copy, tmp_path: Path) -> None:
     """At the instants of the snapshots that there were, and without others."""
     asked = [
@@ -238,10 +238,10 @@ def test_what_operators_are_told_brings_all_back(table: str, copy: Copy, tmp_pat
 
 
 def test_parts_that_nothing_counts_are_lost_until_they_are_deleted(copy: Copy) -> None:
-    copy.lose("account_event", slice(1))
+    copy.lose("event_version", slice(1))
     assert check(copy.store)
     ((loss,),) = copy.losses.values()
-    assert (loss.what, loss.last) == ("account_event", FOREVER)
+    assert (loss.what, loss.last) == ("event_version", FOREVER)
     # The first snapshot has brought the events of before.
     asked = "/api/v1/analytics/market/events", "start=2025-01-31&end=2025-02-01"
     assert get(copy.client(), *asked).status_code == 503

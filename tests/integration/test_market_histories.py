@@ -137,7 +137,7 @@ def test_a_receipt_token_that_only_itself_names_its_origin_has_its_price(
             assert answer["state"]["extra"][variant][name] == shown
 
 
-def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Settings, store: Store) -> None:
+def test_a_negative_total_comes_back_from_rollups_of_every_width(settings: Settings, store: Store) -> None:
     """Read from the store, and from memory once that is loaded."""
     steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}
     for after in (0, *steps.values()):

@@ -123,7 +123,7 @@ class Scrambled:
         """A backfill loses ClickHouse before or after one of its inserts, and does not go on."""
         minutes = self._some()
         self._left += minutes
-        table = self._draw.choice(["position", "position_summary", "snapshot_staging", "rewrite"])
+        table = self._draw.choice(["position_change", "position_summary", "snapshot_staging", "rewrite"])
 
         def die(statement: Statement) -> None:
             if statement.kind == "insert" and statement.name.startswith(table):
@@ -138,7 +138,7 @@ class Scrambled:
         minutes, others = self._some(), self._some()
         acts = {
             Statement("query", "list_item_changes"): lambda: self._take(self._store, others),
-            Statement("insert", "position"): self._tick,
+            Statement("insert", "position_change"): self._tick,
         }
 
         def meanwhile(statement: Statement) -> None:

@@ -77,7 +77,7 @@ class Written:
 
     def __call__(self, minute: int, *, closed: bool = False) -> int:
         which = "AND closed" if closed else ""
-        query = f"SELECT count() FROM position FINAL WHERE observed_at = {SECOND + 60 * minute} {which}"
+        query = f"SELECT count() FROM position_change FINAL WHERE observed_at = {SECOND + 60 * minute} {which}"
         return int(self._client.query(query).result_rows[0][0])
 
 
@@ -142,7 +142,7 @@ def test_one_of_several_equal_items_may_close(store: Store) -> None:
 @pytest.mark.parametrize(
     ("table", "after"),
     [
-        ("position", 1),
+        ("position_change", 1),
         ("snapshot", 2),
         *(
             pytest.param(*slow, marks=pytest.mark.slow)

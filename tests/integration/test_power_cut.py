@@ -41,8 +41,8 @@ STATEMENTS = (
 UNSYNCED = "invalidated_system_columns.txt"
 # Tables with rows of snapshots.
 TABLES = (
-    *("observation", "cell", "market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
-    *("ptoken_state", "ptoken_pool", "unlock_arrangement", "account_event", "swap_route"),
+    *("observation", "rollup", "market_lend", "market_collateral", "market_debt", "market_config", "market_price"),
+    *("ptoken_state", "ptoken_pool", "unlock_arrangement", "event_version", "swap_route"),
 )
 TICKS = 2
 DISK_BYTES = 400 * 2**20

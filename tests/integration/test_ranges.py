@@ -58,7 +58,7 @@ def sums_of(settings: Settings) -> dict[int, Decimal]:
     rows = query(
         settings,
         "SELECT toUnixTimestamp(observed_at), value FROM observation FINAL WHERE history = 'loans_originated' "
-        "AND asset_id = '' AND observed_at IN (SELECT at FROM account_event FINAL WHERE NOT gone)",
+        "AND asset_id = '' AND observed_at IN (SELECT at FROM event_version FINAL WHERE NOT removed)",
     )
     return {int(str(second)): Decimal(str(usd)) for second, usd in rows}
 
@@ -87,7 +87,9 @@ def test_events_of_adjoining_ranges_are_each_one_event(
             run_once(LOANS, source, store, instant(end - 1))
 
         def expect(listed: Sequence[Event]) -> None:
-            stored = query(settings, "SELECT toUnixTimestamp(at) FROM account_event FINAL WHERE NOT gone ORDER BY at")
+            stored = query(
+                settings, "SELECT toUnixTimestamp(at) FROM event_version FINAL WHERE NOT removed ORDER BY at"
+            )
             assert stored == [(unix_second(event.at),) for event in listed]
             usd = accumulate(event.usd for event in listed if event.usd is not None)
             assert sums_of(settings) == dict(zip((unix_second(event.at) for event in listed), usd, strict=True))
@@ -184,7 +186,7 @@ def test_removing_takes_the_seconds_of_its_range_and_no_others(
         run(store, file)
         file.unlink()
     after = contents(imported.settings)
-    assert [after[name] for name in ("prices", "cells")] == [before[name] for name in ("prices", "cells")]
+    assert [after[name] for name in ("prices", "rollups")] == [before[name] for name in ("prices", "rollups")]
 
 
 class Rising(HandMade):
@@ -226,4 +228,4 @@ def filled(settings: Settings) -> object:
     taken = query(settings, "SELECT family, at FROM snapshot FINAL ORDER BY ALL")
     # In two hours, each 20 minutes.
     assert len(taken) == 2 * 6
-    return observed, taken, contents(settings)["cells"]
+    return observed, taken, contents(settings)["rollups"]

@@ -22,7 +22,7 @@ from analytics_service.store.ledger import Head, read_heads
 from tests.doubles import WatchedStore
 from tests.integration.pages import Observations, commit
 
-MINUTE, QUARTER, HOUR, DAY = 60, 900, 3600, 86_400
+MINUTE, FIFTEEN_MINUTES, HOUR, DAY = 60, 900, 3600, 86_400
 # 2026-03-01 12:00:00 UTC.
 NOON = 1772366400
 ID = "token;a"
@@ -156,16 +156,18 @@ def test_a_month_larger_than_memory_is_not_loaded(watched: WatchedStore, store: 
         assert reading.reads() == number + 1
 
 
-def test_cells_are_counted_once_and_up_to_a_limit(reading: Reading, store: Store) -> None:
+def test_rollups_are_counted_once_and_up_to_a_limit(reading: Reading, store: Store) -> None:
     """As many as a frame has rows, whose least size is known."""
     seen = [(NOON + minute * MINUTE, Decimal(minute)) for minute in range(0, 60, 5)]
     written(store, {ID: seen, "token;b": seen[2:5]})
     # A correction.
     pinned = reading.reader.at(written(store, {ID: [(NOON + MINUTE, Decimal(7))]}))
     # The last quarter of the hour has not ended.
-    assert [pinned.cells(NOON, NOON + HOUR, most) for most in (9, 5, 4)] == [5, 5, 4]
-    assert pinned.cells(NOON + QUARTER, NOON + 2 * QUARTER, 9) == 2
-    frame = pinned.frame(pinned.ids, range(NOON, NOON + 3 * QUARTER, QUARTER), NOON + 3 * QUARTER)
+    assert [pinned.count_rollups(NOON, NOON + HOUR, most) for most in (9, 5, 4)] == [5, 5, 4]
+    assert pinned.count_rollups(NOON + FIFTEEN_MINUTES, NOON + 2 * FIFTEEN_MINUTES, 9) == 2
+    frame = pinned.frame(
+        pinned.ids, range(NOON, NOON + 3 * FIFTEEN_MINUTES, FIFTEEN_MINUTES), NOON + 3 * FIFTEEN_MINUTES
+    )
     # Two rows more say that nothing was before, and digits of the values take a byte each.
     assert (frame.rows.height, frame.rows["close"].to_list()) == (7, [None, "10", "25", "40", None, "10", "20"])
     assert frame.size == pytest.approx(7 * ROW_BYTES, abs=7 * 4)

@@ -183,7 +183,7 @@ def test_events_that_a_run_left_when_it_died_go_with_the_snapshot_that_repeated_
     run_once(JOBS["loans"], source, store, NOW)
 
     def stored() -> list[tuple[object, ...]]:
-        return query(settings, "SELECT id, at FROM account_event FINAL ORDER BY ALL")
+        return query(settings, "SELECT id, at FROM event_version FINAL ORDER BY ALL")
 
     def die(statement: Statement) -> None:
         if statement == ("insert", "snapshot"):

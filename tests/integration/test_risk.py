@@ -43,7 +43,7 @@ def test_every_account_has_the_health_that_its_own_path_shows(
     protocol: Client, simulated: Simulated, draw: random.Random
 ) -> None:
     """Those of twenty addresses, and the sums over all."""
-    in_accounts = "FROM position FINAL WHERE NOT closed AND kind IN ('debt', 'collateral', 'account')"
+    in_accounts = "FROM position_change FINAL WHERE NOT closed AND kind IN ('debt', 'collateral', 'account')"
     (counted,) = simulated.rows(f"SELECT uniqExact(address, account_index) AS accounts {in_accounts}")
     addresses = [row["address"] for row in simulated.rows(f"SELECT DISTINCT address {in_accounts} ORDER BY 1")]
     own = {}

@@ -34,12 +34,12 @@ _TABLES = [
 _DECLARED = {
     **{table.name: table.columns for table in _TABLES},
     "asset_definition": assets.COLUMNS,
-    "account_event": events.COLUMNS,
-    "position": positions.ITEM_COLUMNS,
+    "event_version": events.COLUMNS,
+    "position_change": positions.ITEM_COLUMNS,
 }
 ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 3)
 # Columns that whoever writes a row adds.
-_OF_RUNS = ("observed_at", "defined_at", "version", "brought_by", "gone", "closed")
+_OF_RUNS = ("observed_at", "defined_at", "version", "origin", "removed", "closed")
 
 
 def test_a_changed_script_is_refused_by_name(store: Store) -> None:

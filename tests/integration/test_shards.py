@@ -139,7 +139,7 @@ def test_researchers_see_the_same_without_settings_of_their_own(stores: Stores, 
     assert split == [tuple(pytest.approx(v) if isinstance(v, float) else v for v in row) for row in whole] != []
 
 
-@pytest.mark.parametrize("table", ["observation", "cell", "position", "account_event"])
+@pytest.mark.parametrize("table", ["observation", "rollup", "position_change", "event_version"])
 def test_each_shard_has_some_of_the_rows_of_a_large_table(stores: Stores, table: str) -> None:
     ((total,),) = rows(stores.whole, f"SELECT count() FROM {table} FINAL")
     parts = [rows(stores.split, f"SELECT count() FROM {table}_local FINAL", shard)[0][0] for shard in stores.shards]

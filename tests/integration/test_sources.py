@@ -24,7 +24,7 @@ from analytics_service.sources.registry import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.ledger import IMPORTED, Origin, read_ledger
-from analytics_service.store.ownership import read_claim, require_admitted
+from analytics_service.store.ownership import read_owner, require_admitted
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
@@ -89,7 +89,7 @@ def test_a_mixture_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("spec", [None, "simulated:7"])
 @pytest.mark.parametrize("words", ["", "made up by ", "made up anew by ", "made up again by "])
 def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
-    store.run("insert_owner", side=f"{words}simulated:7", source="", after=0, token="")
+    store.run("insert_owner", name=f"{words}simulated:7", source="", after=0, token="")
     with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
         choose_source(store, Settings(source=spec))
 
@@ -98,7 +98,7 @@ def test_up_refuses_an_earlier_simulation_before_it_changes_anything_or_begins_a
     store: Store, client: Client, settings: Settings
 ) -> None:
     """As the views show: an update would make the one that is missing. A server that others use is never emptied."""
-    store.run("insert_owner", side="made up by simulated:7", source="simulated:7", after=0, token="")
+    store.run("insert_owner", name="made up by simulated:7", source="simulated:7", after=0, token="")
     client.command("DROP VIEW price")
     embedded = replace(settings, clickhouse_url=None)
     before = clickhouse.contents(client)
@@ -107,7 +107,7 @@ def test_up_refuses_an_earlier_simulation_before_it_changes_anything_or_begins_a
             bring_up_to_date(store, own, replace_source=replaces)
     assert (clickhouse.contents(client), client.command("EXISTS VIEW price")) == (before, 0)
     bring_up_to_date(store, embedded, replace_source=True)
-    assert (read_claim(store).side, client.command("EXISTS VIEW price")) == (None, 1)
+    assert (read_owner(store).name, client.command("EXISTS VIEW price")) == (None, 1)
 
 
 def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:

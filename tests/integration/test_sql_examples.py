@@ -215,7 +215,7 @@ def _fill(store: Store) -> None:
     # A row of an event that a later run has replaced.
     wrong = EVENTS[-20]
     store.execute(
-        "INSERT INTO account_event (address, at, uuid, action, asset_id, amount, usd, version) VALUES "
+        "INSERT INTO event_version (address, at, uuid, action, asset_id, amount, usd, version) VALUES "
         f"('{wrong.address}', {int(wrong.at.timestamp())}, '{wrong.uuid}', 'borrow', '{A}', 1, 999, 0)"
     )
     run_once(JOBS["loans"], source, store, NOW)

@@ -37,10 +37,10 @@ EVERY = {"prices": 30, "markets": 30, "ptoken": 120, "loans": 60, "positions": 6
 SINCE, LAST = START + 30 * MINUTE, START + 60 * MINUTE
 ASSET = "native;ahel"
 # Rows count where the ledger lists their instant and version.
-DATED = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price", "position")
+DATED = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price", "position_change")
 DATED += ("ptoken_state", "ptoken_pool", "unlock_arrangement", "position_summary")
 # What tells of runs, not of what they have brought.
-ABOUT_RUNS = {"rewrite", "write_lock", "claim", "snapshot_head", "job_run", "schema_migration"}
+ABOUT_RUNS = {"rewrite", "write_lock", "owner", "snapshot_head", "job_run", "schema_migration"}
 
 
 class Protocol(SimulatedSource):
@@ -90,9 +90,9 @@ def seen(own: Client, newest: datetime = END) -> Mapping[str, Any]:
     """What readers see of a database up to its newest snapshot: all rows that count, without the versions of runs."""
     conditions = dict.fromkeys(DATED, "(observed_at, version) IN (SELECT at, version FROM snapshot FINAL)")
     conditions["snapshot"] = "kind IN ('job', 'backfill')"
-    # Only closed cells are read.
+    # Only closed rollups are read.
     ended = f"if(width = 'day', '{newest:%F} 00:00:00', '{newest:%F %T}')"
-    conditions["cell"] = f"width != 'month' AND cell < toDateTime({ended}, 'UTC')"
+    conditions["rollup"] = f"width != 'month' AND start < toDateTime({ended}, 'UTC')"
     # Events that a run has brought are not brought again.
     hidden = {"snapshot": "version, rows, first_observed_at"}
     rows = {}
@@ -205,15 +205,15 @@ def test_changed_events_reach_all_later_sums_of_loans(store: Store, run: Run) ->
     fill(store, RIGHT, "loans")
     before = dict(run(total))
     run(
-        "INSERT INTO account_event SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) "
-        "FROM account_event FINAL WHERE action = 'borrow' ORDER BY at LIMIT 1"
+        "INSERT INTO event_version SELECT * REPLACE (usd + 1000000 AS usd, version + 1 AS version) "
+        "FROM event_version FINAL WHERE action = 'borrow' ORDER BY at LIMIT 1"
     )
     [portion] = day_by_day(store, ["loans"], instant(0), START + MINUTE)
     run_once(JOBS["loans"], RIGHT, store, END + 30 * MINUTE)
     assert recompute(store, portion) > len(before)
     after = dict(run(total))
     assert {value - before[at] for at, value in after.items() if at in before} == {1_000_000}
-    assert max(after.values()) == run("SELECT sum(usd) FROM account_event FINAL WHERE action = 'borrow'")[0][0]
+    assert max(after.values()) == run("SELECT sum(usd) FROM event_version FINAL WHERE action = 'borrow'")[0][0]
     assert recompute(store, portion) == 0
 
 

@@ -25,7 +25,7 @@ from jobs.runner import Outcome, run_once
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
-from tests.integration.test_cells import drawn, second, stored_cells, take
+from tests.integration.test_rollups import drawn, second, stored_rollups, take
 
 DAY, HOUR = 86_400, timedelta(hours=1)
 Key = tuple[str, int]
@@ -47,7 +47,7 @@ def reach(head: Head) -> tuple[int, int]:
     return head.at, head.last_observed_at
 
 
-def test_observations_that_are_taken_out_leave_neither_cells_nor_a_later_head(
+def test_observations_that_are_taken_out_leave_neither_rollups_nor_a_later_head(
     store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
     """Of an import and of ticks after it, at random; then the newest; then all."""
@@ -66,12 +66,12 @@ def test_observations_that_are_taken_out_leave_neither_cells_nor_a_later_head(
         take_out(store, keys)
         known = {key: usd for key, usd in known.items() if key not in keys}
         assert observations(settings) == known
-        assert stored_cells(settings) == oracle.cells(known)
+        assert stored_rollups(settings) == oracle.rollups(known)
         assert read_heads(store)["prices"].last_observed_at == max(at for _, at in known)
     assert ledger.first_moment(store, "prices") == min(at for _, at in known)
     take(store, ticks[1] + DAY, [Price(IDS[0], oracle.instant(ticks[1] + DAY), Decimal(7))])
     known[IDS[0], ticks[1] + DAY] = Decimal(7)
-    assert stored_cells(settings) == oracle.cells(known)
+    assert stored_rollups(settings) == oracle.rollups(known)
 
 
 def test_observations_that_a_rewrite_adds_where_it_takes_out_stay(store: Store, settings: Settings) -> None:
@@ -112,7 +112,7 @@ def test_rows_are_taken_out_once_however_often_the_steps_are_repeated(store: Sto
     with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):
         take_out(broken, [(IDS[0], at)])
     before = query(settings, mutations)
-    assert before == [("cell", 1), ("observation", 1)]
+    assert before == [("observation", 1), ("rollup", 1)]
     complete_interrupted(store)
     assert not read_ledger(store).open
     assert query(settings, mutations) == before
@@ -128,7 +128,7 @@ def test_of_an_import_remains_what_its_observations_are(store: Store, settings: 
         take_out(store, [(IDS[0], second(2025, 1, day)) for day in days])
         assert query(settings, spans) == left
     assert read_heads(store) == {}
-    assert query(settings, "SELECT count() FROM cell") == [(0,)]
+    assert query(settings, "SELECT count() FROM rollup") == [(0,)]
     run(store, prices_file(tmp_path, rows[:1]))
     assert reach(read_heads(store)["prices"]) == (second(2025, 1, 1), second(2025, 1, 1))
 
@@ -149,5 +149,5 @@ def test_without_its_newest_snapshots_a_family_goes_on_from_those_before(store: 
     for hour in range(3):
         assert run_once(JOBS["prices"], source, store, NOW + hour * HOUR) == Outcome.DONE
     assert observations(settings) == before
-    assert stored_cells(settings) == oracle.cells(before)
+    assert stored_rollups(settings) == oracle.rollups(before)
     assert instant(read_heads(store)["prices"].at) == NOW + 2 * HOUR

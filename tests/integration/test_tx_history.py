@@ -300,7 +300,7 @@ def test_events_that_changed_or_went_are_not_found_as_they_were(store: Store, cl
     version = new_version(store)
     frames = [event_frame(events[10:]), event_frame([replace(events[9], action=Action.RETURN)])]
     for frame, gone in zip(frames, (True, False), strict=True):
-        store.insert("account_event", versioned(frame.with_columns(gone=pl.lit(gone)), version))
+        store.insert("event_version", versioned(frame.with_columns(removed=pl.lit(gone)), version))
     assert of_all(client, limit="3", action="borrow") == newest_first(events[:9])
     assert of_all(client, limit="3") == newest_first(events[:10])
 

@@ -19,7 +19,7 @@ from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWA
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.terms import LAUNCH
 from analytics_service.sources.upstream.source import UpstreamSource
-from analytics_service.store.ownership import read_claim, simulated_spec
+from analytics_service.store.ownership import read_owner, simulated_spec
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
@@ -180,7 +180,7 @@ def test_every_history_is_that_of_upstream(path: str, query: str, pair: Pair) ->
 
 
 def test_a_follower_of_a_simulated_deployment_is_simulated(pair: Pair) -> None:
-    assert simulated_spec(read_claim(pair.follower.store).side) == "http://upstream"
+    assert simulated_spec(read_owner(pair.follower.store).name) == "http://upstream"
     health, own = pair.answers("/api/v1/status/health", "")
     assert health["data"]["simulated"] is own["data"]["simulated"] is True
 
@@ -201,7 +201,7 @@ def test_a_backfill_that_is_run_again_asks_for_nothing(pair: Pair) -> None:
 
 
 def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
-    legs = "SELECT uuid, leg FROM account_event FINAL WHERE address = {address:String} AND leg != '' ORDER BY uuid"
+    legs = "SELECT uuid, leg FROM event_version FINAL WHERE address = {address:String} AND leg != '' ORDER BY uuid"
 
     def rows(settings: Settings) -> Sequence[Sequence[object]]:
         with clickhouse.client(settings) as own:

@@ -29,7 +29,7 @@ PREFIX = "users/{address}/"
 def addresses(simulated: Simulated) -> list[str]:
     """That with a name, one without a position, and that of who else has the most kinds of items."""
     rows = simulated.rows(
-        "SELECT address, uniqExact(kind) AS kinds FROM position FINAL WHERE NOT closed "
+        "SELECT address, uniqExact(kind) AS kinds FROM position_change FINAL WHERE NOT closed "
         f"GROUP BY address ORDER BY kinds DESC, address LIMIT {OTHERS}"
     )
     named = [RICH_ADDRESS, EMPTY_ADDRESS]

@@ -127,7 +127,7 @@ with_a_lost_price = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def users(simulated: Simulated, protocol: Client) -> dict[str, Any]:
     """What the service answers about some of the addresses that have a position, with values."""
-    rows = simulated.rows("SELECT DISTINCT address FROM position ORDER BY address")
+    rows = simulated.rows("SELECT DISTINCT address FROM position_change ORDER BY address")
     addresses = [row["address"] for row in rows][::12]
     return {address: data(protocol, f"/users/{address}/user", "with_value=true") for address in addresses}
 
@@ -472,7 +472,9 @@ def test_every_view_has_types_that_readers_of_files_know_and_no_rows_in_an_empty
 
 def test_views_have_the_same_rows_whatever_a_query_says_about_joins(simulated: Simulated) -> None:
     """By themselves without nulls, as the service asks, and as a part of a join of researchers, which has nulls."""
-    (busiest,) = simulated.rows("SELECT address FROM position GROUP BY ALL ORDER BY count() DESC, address LIMIT 1")
+    (busiest,) = simulated.rows(
+        "SELECT address FROM position_change GROUP BY ALL ORDER BY count() DESC, address LIMIT 1"
+    )
     values = {"time": f"{NOON:%FT%TZ}", "asset_id": ID_OF["BTC"], "address": busiest["address"]}
     values |= {"start": "0", "end": values["time"], "factor": "3"}
     empty = set()
@@ -812,11 +814,11 @@ def test_rows_of_a_run_that_died_are_not_shown(run: Run, store: Store) -> None:
         f"({second + 60}, 'token;fine', 7, 1)"
     )
     store.execute(
-        "INSERT INTO position (address, kind, asset_id, observed_at, amount, version) "
+        "INSERT INTO position_change (address, kind, asset_id, observed_at, amount, version) "
         f"VALUES ('{_TWO}', 'debt', 'token;fine', {second}, 7, 1)"
     )
     store.execute(
-        "INSERT INTO account_event (address, at, uuid, action, asset_id, amount) "
+        "INSERT INTO event_version (address, at, uuid, action, asset_id, amount) "
         f"VALUES ('{_TWO}', {second + 1}, 'x', 'borrow', 'token;fine', 7)"
     )
     assert {view: run(f"SELECT count() FROM {view}") for view in before} == before

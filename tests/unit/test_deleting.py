@@ -20,7 +20,7 @@ class Mutated(Store):
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         assert query == "read_mutation_state"
-        assert parameters == {"database": "analytics", "table": "cell_local", "reading": "observation_staging_7"}
+        assert parameters == {"database": "analytics", "table": "rollup_local", "reading": "observation_staging_7"}
         return self._state
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:
@@ -30,13 +30,13 @@ class Mutated(Store):
 @pytest.mark.parametrize(("is_done", "executed"), [(False, ["DELETE"]), (True, [])])
 def test_a_mutation_that_servers_lack_is_begun(is_done: bool, executed: list[str]) -> None:
     store = Mutated(False, is_done)
-    delete_once(store, "cell", "DELETE", "observation_staging_7")
+    delete_once(store, "rollup", "DELETE", "observation_staging_7")
     assert store.executed == executed
 
 
 def test_none_is_begun_while_one_is_under_way() -> None:
     """It goes on when its client has given up, and a second one would have to do the same again."""
     store = Mutated(True, False)
-    with pytest.raises(StoreUnavailable, match="still taking rows out of cell"):
-        delete_once(store, "cell", "DELETE", "observation_staging_7")
+    with pytest.raises(StoreUnavailable, match="still taking rows out of rollup"):
+        delete_once(store, "rollup", "DELETE", "observation_staging_7")
     assert store.executed == []

@@ -1,4 +1,4 @@
-"""Frames of observations and of cells, against a walk over the observations with exact fractions."""
+"""Frames of observations and of rollups, against a walk over the observations with exact fractions."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ def shown(
 
 @given(grid=grids, end=seconds, data=st.data())
 def test_points_are_what_a_walk_over_the_observations_finds(grid: list[int], end: int, data: st.DataObject) -> None:
-    """Whatever frames and cells the observations are in, whichever series are asked for, and whatever is unknown."""
+    """Whatever frames and rollups the observations are in, whichever series are asked for, and whatever is unknown."""
     cumulative = data.draw(st.booleans())
     series = data.draw(st.lists(seen if cumulative else in_part, min_size=1, max_size=3))
     named = {f"native;{place}": rows for place, rows in enumerate(series)}
@@ -108,7 +108,7 @@ def test_points_are_what_a_walk_over_the_observations_finds(grid: list[int], end
     # No bucket begins after the end.
     end = max(end, grid[-2])
     until = min(end, known.newest) + 1
-    # A cell lies in one bucket, and a frame begins where a cell does.
+    # A rollup lies in one bucket, and a frame begins where a rollup does.
     free = data.draw(st.lists(seconds, max_size=6))
     cuts = sorted({*grid, *free})
     # Of a page after the newest observation, frames have that one.

@@ -39,21 +39,23 @@ def test_a_database_that_sends_ddl_itself_needs_no_cluster() -> None:
 
 def test_a_statement_is_for_all_servers_and_for_the_parts_of_a_split_table() -> None:
     """Also of its staging tables. Rows are deleted from the parts only."""
-    created = "CREATE TABLE IF NOT EXISTS cell{local}{on_cluster} (n UInt8)\nENGINE = {replicated}MergeTree ORDER BY n"
+    created = (
+        "CREATE TABLE IF NOT EXISTS rollup{local}{on_cluster} (n UInt8)\nENGINE = {replicated}MergeTree ORDER BY n"
+    )
     assert ONE_SHARD.rendered(created, "analytics") == [
-        "CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main' (n UInt8)\nENGINE = ReplicatedMergeTree ORDER BY n"
+        "CREATE TABLE IF NOT EXISTS rollup ON CLUSTER 'main' (n UInt8)\nENGINE = ReplicatedMergeTree ORDER BY n"
     ]
     assert THREE_SHARDS.rendered(created, "analytics") == [
-        "CREATE TABLE IF NOT EXISTS cell_local ON CLUSTER 'main' (n UInt8)\nENGINE = ReplicatedMergeTree ORDER BY n",
-        "CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main' AS cell_local\n"
-        "ENGINE = Distributed('main', 'analytics', 'cell_local', cityHash64(asset_id))",
+        "CREATE TABLE IF NOT EXISTS rollup_local ON CLUSTER 'main' (n UInt8)\nENGINE = ReplicatedMergeTree ORDER BY n",
+        "CREATE TABLE IF NOT EXISTS rollup ON CLUSTER 'main' AS rollup_local\n"
+        "ENGINE = Distributed('main', 'analytics', 'rollup_local', cityHash64(asset_id))",
     ]
-    assert THREE_SHARDS.rendered("DROP TABLE position_staging_1{local}{on_cluster}", "analytics") == [
-        "DROP TABLE position_staging_1_local ON CLUSTER 'main'",
-        "DROP TABLE position_staging_1 ON CLUSTER 'main'",
+    assert THREE_SHARDS.rendered("DROP TABLE position_change_staging_1{local}{on_cluster}", "analytics") == [
+        "DROP TABLE position_change_staging_1_local ON CLUSTER 'main'",
+        "DROP TABLE position_change_staging_1 ON CLUSTER 'main'",
     ]
-    assert THREE_SHARDS.rendered("DELETE FROM cell{local}{on_cluster} WHERE true", "analytics") == [
-        "DELETE FROM cell_local ON CLUSTER 'main' WHERE true"
+    assert THREE_SHARDS.rendered("DELETE FROM rollup{local}{on_cluster} WHERE true", "analytics") == [
+        "DELETE FROM rollup_local ON CLUSTER 'main' WHERE true"
     ]
 
 

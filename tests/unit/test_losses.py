@@ -31,10 +31,10 @@ PART = "broken-on-start_all_1_1_1"
             ],
         ),
         (
-            {"positions": [Loss("position", TEN, FOREVER)]},
+            {"positions": [Loss("position_change", TEN, FOREVER)]},
             [
-                "positions: rows of position are lost from 2025-03-01T10:00:00Z on; run `analytics-service remove "
-                "positions --start 2025-03-01T10:00:00Z` and `analytics-service jobs backfill positions --start "
+                "positions: rows of position_change are lost from 2025-03-01T10:00:00Z on; run `analytics-service "
+                "remove positions --start 2025-03-01T10:00:00Z` and `analytics-service jobs backfill positions --start "
                 "2025-03-01T10:00:00Z --end now`, or restore a backup"
             ],
         ),
@@ -50,8 +50,8 @@ PART = "broken-on-start_all_1_1_1"
             ],
         ),
         (
-            {"": [Loss("claim", 0, FOREVER, PART)]},
-            [f"rows of claim are lost; delete detached/{PART} of claim"],
+            {"": [Loss("owner", 0, FOREVER, PART)]},
+            [f"rows of owner are lost; delete detached/{PART} of owner"],
         ),
         (
             {"positions": [Loss("debt_at_risk", NINE, TEN), Loss("bad_debt", NINE, TEN)]},
@@ -62,12 +62,12 @@ PART = "broken-on-start_all_1_1_1"
             ],
         ),
         (
-            {"loans": [Loss("account_event", TEN, FOREVER, PART), Loss("account_event", NINE, FOREVER, "all_2")]},
+            {"loans": [Loss("event_version", TEN, FOREVER, PART), Loss("event_version", NINE, FOREVER, "all_2")]},
             [
-                "loans: rows of account_event are lost from 2025-03-01T09:00:00Z on; run `analytics-service "
+                "loans: rows of event_version are lost from 2025-03-01T09:00:00Z on; run `analytics-service "
                 "remove loans --start 2025-03-01T09:00:00Z` and `analytics-service jobs backfill loans --start "
                 "2025-03-01T09:00:00Z --end now`, or restore a backup, then delete "
-                f"detached/{PART} of account_event, detached/all_2 of account_event"
+                f"detached/{PART} of event_version, detached/all_2 of event_version"
             ],
         ),
         ({"rates": []}, []),

@@ -48,7 +48,7 @@ class Made(PinnedHistory):
             raise error
         return frame(bounds[0])
 
-    def cells(self, since: int, until: int, most: int) -> int:
+    def count_rollups(self, since: int, until: int, most: int) -> int:
         return min(self.counts.get(since, 0), most)
 
 
@@ -134,7 +134,7 @@ def test_what_a_page_lacked_makes_others_give_way_unless_its_months_do_not_fit_t
     assert there(memory, own) == MONTHS[2:]
 
 
-def test_a_month_with_too_many_cells_is_not_loaded_and_not_asked_for_again() -> None:
+def test_a_month_with_too_many_rollups_is_not_loaded_and_not_asked_for_again() -> None:
     memory, own = memory_of(10 * ROW_BYTES)
     own.counts.update({MONTHS[3]: 11, MONTHS[2]: 10})
     memory.fill(own)

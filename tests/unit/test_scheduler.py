@@ -268,11 +268,13 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
         job(NOON + minute * MINUTE)
         assert job.is_unreported
         write_reports(store, [(job, NOON + (minute + 1) * MINUTE)])
-    facts = [(row["family"], row["every"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)]
+    facts = [
+        (row["family"], row["interval_seconds"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)
+    ]
     why = "The source is away. It was asked for prices as of 2025-03-01T12:00:00Z."
     assert facts == [("prices", 60, noon + 60, noon, why), ("prices", 60, noon + 120, noon, why)]
     assert [(row["ran_at"], row["outcome"]) for row in said(store)] == [(noon, "failed"), (noon + 60, "done")]
-    assert all(0 <= row["took_ms"] < 60_000 for row in said(store))
+    assert all(0 <= row["duration_ms"] < 60_000 for row in said(store))
 
 
 def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:
@@ -280,7 +282,7 @@ def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:
     stop.set()
     run_until_stopped(WatchedSource(lambda at: None), store, stop, Settings())
     first, *_, last = said(store)
-    assert (first["family"], first["every"], last["next_at"]) == ("prices", 60, None)
+    assert (first["family"], first["interval_seconds"], last["next_at"]) == ("prices", 60, None)
     assert first["next_at"] is not None
 
 

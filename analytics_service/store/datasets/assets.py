@@ -20,8 +20,8 @@ from analytics_service.store.ledger import completed_before
 ASSETS = "asset_definition"
 ASSETS_FAMILY = "prices"
 _NEWEST = 2**64 - 1
-_LISTED = "Instant of the last snapshot in which its source listed it; in 2106 while it does; null if none did"
-_ENDED = "Instant after which the asset has no values any more; null while it goes on"
+_LISTED = "Instant of the last snapshot in which the source listed it. In 2106 while it does; null if it never did"
+_ENDED = "Last instant at which the asset has values. Null while it has not ended"
 COLUMNS: Columns = {
     "id": AssetId("Asset id, <group>;<group_key>"),
     **columns_of(Asset),

@@ -16,7 +16,7 @@ from analytics_service.market.fields import columns_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import Text
 
-EVENTS = "account_event"
+EVENTS = "event_version"
 _EVENT = columns_of(Event)
 COLUMNS: Columns = {**_EVENT, "uuid": Text("Version 5 UUID of the identity of the event")}
 _KEY = ["address", "at", "uuid"]
@@ -48,8 +48,8 @@ def changes_frame(changes: EventChanges) -> pl.DataFrame:
     left = [each for each in changes.before if each.key not in keys]
     events = [*after, *left]
     return event_frame([each.event for each in events]).with_columns(
-        brought_by=pl.Series([str(each.origin.name).lower() for each in events], dtype=pl.String),
-        gone=pl.Series([False] * len(after) + [True] * len(left), dtype=pl.Boolean),
+        origin=pl.Series([str(each.origin.name).lower() for each in events], dtype=pl.String),
+        removed=pl.Series([False] * len(after) + [True] * len(left), dtype=pl.Boolean),
     )
 
 
@@ -76,7 +76,7 @@ def read_stored_events(store: Store, listed: Sequence[Event], start: int = 0, en
 def _stored(store: Store, which: str, **bound: object) -> Iterator[StoredEvent]:
     rows = store.frame("find_stored_events", {"columns": select_list(_EVENT), "which": which}, **bound)
     for row in rows.iter_rows(named=True):
-        yield StoredEvent(Event(**decoded(row, _EVENT)), EventOrigin[row["brought_by"].upper()])
+        yield StoredEvent(Event(**decoded(row, _EVENT)), EventOrigin[row["origin"].upper()])
 
 
 def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
@@ -121,7 +121,7 @@ def _page_of_all(
         newest = rows.unique(_KEY, keep="first", maintain_order=True)
         if is_filtered:
             newest = _not_replaced(store, newest)
-        events = newest.filter(~pl.col("gone"))
+        events = newest.filter(~pl.col("removed"))
         if events.height >= query.limit or rows.height < limit:
             return events.head(query.limit)
         limit *= 4

@@ -15,7 +15,7 @@ class HistoryRoute:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A kind of history: the rows of tables `observation` and `cell` with its name, and a view of that name for people.
+    """A kind of history: its rows in the tables `observation` and `rollup`, and a view of its name for people.
 
     `value` is the view's column of values, `kind` their kind in the store, and `meaning` describes a value, with its
     unit. Values of a `cumulative` one never fall. `by_asset` is the path of a series for each asset, and `total` that

@@ -41,7 +41,7 @@ _LEND = SnapshotTable(LENDS, "markets", {**_KEY, **columns_of(LendMarket)}, ("as
 _COLLATERAL = SnapshotTable("market_collateral", "markets", {**_KEY, **columns_of(CollateralMarket)}, ("asset_id",))
 _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket)}, ("asset_id",))
 CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
-_ORACLE = kinds.Price("USD per standard unit, as the oracle stated it last by then")
+_ORACLE = kinds.Price("USD per standard unit: the last oracle price at the snapshot")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
 # The totals, and what adds up to them.
 ADDING_UP = (TVL, *SUMMED)

@@ -92,7 +92,7 @@ def read_series(store: Store, history: History, before: int) -> dict[str, int]:
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without
     observations, and those whose last value is unknown, are left out. The second may not be after the family's newest
-    observation, because cells that are not closed yet count as empty (rule 8.11). The cost grows with the history by
+    observation, because rollups that are not closed yet count as empty (rule 8.11). The cost grows with the history by
     one row a month only."""
     parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
     rows = store.frame("read_last_rows", ["read_last_before"], **parameters, **look_back(at + 1))

@@ -106,10 +106,10 @@ _ADDRESSES = 50_000
 _LAST_ADDRESS = "\U0010ffff"
 _Item = tuple[Any, ...]
 _COUNTS: Columns = {
-    "addresses": Count("Addresses that have a position; 0 if the source tells the positions of some only"),
-    "borrowers": Count("Addresses that owe a debt"),
-    "borrower_accounts": Count("Borrow accounts that owe a debt"),
-    "lenders": Count("Addresses that lend"),
+    "addresses": Count("Number of addresses with a position. 0 if the source knows only some addresses"),
+    "borrowers": Count("Number of addresses that owe a debt"),
+    "borrower_accounts": Count("Number of borrow accounts that owe a debt"),
+    "lenders": Count("Number of addresses that lend"),
 }
 _SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 

@@ -1,5 +1,5 @@
-"""What a run computes cells from: the raw rows of the days that it touches and of the quarters that it closes, and the
-cells of these quarters and days (rule 8.11)."""
+"""What a run computes rollups from: raw rows of the days that it touches and of the 15 minutes that it closes, and the
+rollups of these (rule 8.11)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.clickhouse.queries import Parts
-from analytics_service.store.rollups import Span, Touched, close_cells, closing_span, compute_touched
+from analytics_service.store.rollups import Span, Touched, close_rollups, closing_span, compute_touched
 from tests.doubles import LedgerStore
 
 LATEST = 4_000_000_000
@@ -26,16 +26,16 @@ def second(*at: int) -> int:
 
 @given(before=st.integers(0, LATEST), length=st.one_of(st.integers(0, 2_000), st.integers(0, 10**8)))
 def test_a_run_reads_from_the_beginning_of_the_first_quarter_that_it_closes(before: int, length: int) -> None:
-    """A cell is closed by the observation at its last second, or a later one."""
+    """A rollup is closed by the observation at its last second, or a later one."""
     end, begin = before + length, before // 900 * 900
     assert closing_span(before, end) == (Span(begin, end) if begin + 900 <= end else None)
 
 
 class FilledStore(LedgerStore):
-    """A store of prices with so many rows in each day (by its start), which remembers the cells that are computed.
+    """A store of prices with so many rows in each day (by its start), which remembers the rollups that are computed.
 
     `staged` are the days of which a rewrite has brought rows. `spans` are those of quarters, and `wider` has width and
-    span of the cells of days and months, each in the order in which they were computed.
+    span of the rollups of days and months, each in the order in which they were computed.
     """
 
     def __init__(self, stored: Mapping[int, int], staged: Iterable[int] = ()) -> None:
@@ -72,11 +72,11 @@ def days(*numbers: int, rows: int = 1) -> dict[int, int]:
 
 
 def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = False) -> list[tuple[str, str]]:
-    """From when to when the cells of a run are computed, as dates and times."""
+    """From when to when the rollups of a run are computed, as dates and times."""
     if rewrites:
         compute_touched(store, ["price"], TOUCHED, before + 1, newest + 1)
     else:
-        close_cells(store, ["price"], before + 1, newest + 1)
+        close_rollups(store, ["price"], before + 1, newest + 1)
     return [(shown(span.since), shown(span.until)) for span in store.spans]
 
 
@@ -120,10 +120,10 @@ QUIET = second(2026, 1, 1, 12, 1), second(2026, 1, 1, 12, 2)
         ),
     ],
 )
-def test_cells_close_at_their_last_second(
+def test_rollups_close_at_their_last_second(
     before: int, newest: int, quarters: str | None, wider: dict[str, str]
 ) -> None:
-    """From when on cells of each width are computed, days before months. The rows of a month are not read for it."""
+    """From when on rollups of each width are computed, days before months. The rows of a month are not read for it."""
     store = FilledStore({})
     assert [begin for begin, _ in spans(store, before, newest)] == ([quarters] if quarters else [])
     assert [(width, shown(span.since)) for width, span in store.wider] == list(wider.items())
@@ -188,7 +188,7 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
     if touched:
         compute_touched(store, ["price"], TOUCHED, before, before + length)
     else:
-        close_cells(store, ["price"], before, before + length)
+        close_rollups(store, ["price"], before, before + length)
     own = [(day, day + DAY) for day in days(*touched)]
     closing = closing_span(before, before + length)
     own += [(closing.since, closing.until)] if closing else []

@@ -1,4 +1,4 @@
-"""Cells of imports, and of runs that overtake each other, against a walk over all rows."""
+"""Rollups of imports, and of runs that overtake each other, against a walk over all rows."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
-from tests.integration.imports import CELLS, IDS, NOW, prices_file, query, run
+from tests.integration.imports import IDS, NOW, ROLLUPS, prices_file, query, run
 
 
 def second(*at: int) -> int:
@@ -30,16 +30,16 @@ def second(*at: int) -> int:
     return int(datetime(*at, tzinfo=UTC).timestamp())  # type: ignore[misc, arg-type]
 
 
-def stored_cells(settings: Settings) -> set[tuple[object, ...]]:
-    """Cells of prices that have ended."""
-    return set(query(settings, CELLS.format(history="price")))
+def stored_rollups(settings: Settings) -> set[tuple[object, ...]]:
+    """Rollups of prices that have ended."""
+    return set(query(settings, ROLLUPS.format(history="price")))
 
 
 @pytest.mark.parametrize(
     "at_once",
     [pytest.param(4_000_000, marks=pytest.mark.slow, id="all days at once"), pytest.param(100, id="a few at a time")],
 )
-def test_cells_of_more_than_a_year_are_right_whatever_it_lacks(
+def test_rollups_of_more_than_a_year_are_right_whatever_it_lacks(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """An import, then ticks that close days and months, then corrections, each in the middle of a month. One series has
@@ -55,17 +55,17 @@ def test_cells_of_more_than_a_year_are_right_whatever_it_lacks(
     rows += [(name, at, drawn(draw)) for name, at, _ in draw.sample(rows, 100)]
     run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for name, at, usd in rows]))
     known = {(name, at): usd for name, at, usd in rows}
-    assert stored_cells(settings) == oracle.cells(known)
+    assert stored_rollups(settings) == oracle.rollups(known)
     for days in (0, 8, 25, 40):
         newest += days * 86_400 + draw.randint(1, 86_400)
         seen = {(name, newest - draw.choice([0, 900])): drawn(draw) for name in draw.sample(IDS, 2)}
         take(store, newest, [Price(name, oracle.instant(at), usd) for (name, at), usd in seen.items()])
         known |= seen
-        assert stored_cells(settings) == oracle.cells(known)
+        assert stored_rollups(settings) == oracle.rollups(known)
     past = sorted(key for key in known if key[1] <= unix_second(NOW))
     corrected = {key: drawn(draw) for key in draw.sample(past, 5)}
     run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for (name, at), usd in corrected.items()]))
-    assert stored_cells(settings) == oracle.cells(known | corrected)
+    assert stored_rollups(settings) == oracle.rollups(known | corrected)
 
 
 def drawn(draw: random.Random) -> Decimal:
@@ -131,10 +131,10 @@ def take(store: Store, at: int, prices: Sequence[Price]) -> None:
     commit(store, Commit([snapshot]), Taking("job", Origin("test")), begin(store, "prices", at, at + 1))
 
 
-def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
+def test_rollups_are_right_after_runs_that_die_and_prices_that_lag(
     settings: Settings, store: Store, draw: random.Random
 ) -> None:
-    """Half of the runs die before their cells, or before the ledger's row; the next one makes up for it."""
+    """Half of the runs die before their rollups, or before the ledger's row; the next one makes up for it."""
     known: dict[tuple[str, int], Decimal] = {}
     at, completed = second(2025, 2, 28, 22), 0
 
@@ -161,11 +161,11 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
         else:
             take(store, at, prices)
             completed += 1
-            assert stored_cells(settings) == oracle.cells(known), completed
+            assert stored_rollups(settings) == oracle.rollups(known), completed
 
 
 @pytest.mark.parametrize("last", [Statement("run", "compute_15min_rollups"), Statement("insert", "snapshot")])
-def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwhile(
+def test_rollups_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwhile(
     settings: Settings, store: Store, last: Statement
 ) -> None:
     start = second(2025, 2, 28, 22)
@@ -187,23 +187,23 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     with closing(WatchedStore(settings, before=meanwhile)) as watched:
         tick(watched, start + 1800, 3)
     known = {(IDS[0], start): Decimal(1), (IDS[0], start + 960): Decimal(1), (IDS[1], start + 300): Decimal(5)}
-    assert stored_cells(settings) == oracle.cells(known | {(name, start + 1800): Decimal(3) for name in IDS[:2]})
+    assert stored_rollups(settings) == oracle.rollups(known | {(name, start + 1800): Decimal(3) for name in IDS[:2]})
 
 
-def test_a_cell_that_a_server_computed_whose_clock_ran_ahead_gives_way_to_a_later_computation(
+def test_a_rollup_that_a_server_computed_whose_clock_ran_ahead_gives_way_to_a_later_computation(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:
     start = second(2025, 2, 28, 23)
     rows = [(IDS[0], start, "1"), (IDS[0], start + 7_200, "2")]
     run(store, prices_file(tmp_path, rows))
-    store.execute("INSERT INTO cell SELECT * REPLACE (version * 2 AS version, 77 AS high) FROM cell")
+    store.execute("INSERT INTO rollup SELECT * REPLACE (version * 2 AS version, 77 AS high) FROM rollup")
     run(store, prices_file(tmp_path, [(IDS[0], start + 60, "3")]))
     known = {(IDS[0], start): Decimal(1), (IDS[0], start + 60): Decimal(3), (IDS[0], start + 7_200): Decimal(2)}
-    assert stored_cells(settings) == oracle.cells(known)
+    assert stored_rollups(settings) == oracle.rollups(known)
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
-def test_cells_are_right_however_an_import_and_a_tick_overtake_each_other(
+def test_rollups_are_right_however_an_import_and_a_tick_overtake_each_other(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, rounds: int
 ) -> None:
     """Each run closes a quarter of an hour, some a day and a month as well, and the import brings prices of the same
@@ -227,4 +227,4 @@ def test_cells_are_right_however_an_import_and_a_tick_overtake_each_other(
         draw.shuffle(works)
         overtaken(*works)
         known |= {(name, at): Decimal(usd) for name, at, usd in rows + last}
-        assert stored_cells(settings) == oracle.cells(known), number
+        assert stored_rollups(settings) == oracle.rollups(known), number
