@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -127,7 +127,8 @@ def create_app(
         routes += _history(shared, reader)
     routes.append(("/api/v1/users/{address}/history", Course(shared, readers[PRICES])))
     asks_for_keys = settings.api_keys_file is not None
-    api_document = document(routes, asks_for_keys=asks_for_keys)
+    # Made by the first request for it: it takes longer than all else here.
+    api_document = cache(partial(document, tuple(routes), asks_for_keys=asks_for_keys))
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
     routes += [

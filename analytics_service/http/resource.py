@@ -1,7 +1,7 @@
 """Base classes of resources, which answer GET, HEAD and OPTIONS."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -73,13 +73,13 @@ class Live(Resource):
 
 
 class Fixed(Resource):
-    """A path without parameters whose answer never changes while the process runs."""
+    """A path without parameters whose answer never changes while the process runs. The first request makes it."""
 
     cache_control = DESCRIPTIVE
 
-    def __init__(self, body: bytes, headers: Headers = ()) -> None:
-        validators = Validators(tag_of(body))
-        self._answer = cache(lambda coding: Answer(validators, coding, body, headers))
+    def __init__(self, make: Callable[[], bytes], headers: Headers = ()) -> None:
+        body = cache(make)
+        self._answer = cache(lambda coding: Answer(Validators(tag_of(body())), coding, body(), headers))
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)

@@ -1,5 +1,7 @@
 """/api/v1/openapi.json and /docs: the API, described for programs and for people."""
 
+from collections.abc import Callable
+
 import falcon
 import orjson
 
@@ -18,8 +20,8 @@ from analytics_service.store.ledger import any_simulated
 class OpenApi(Fixed):
     """The OpenAPI document, without an envelope."""
 
-    def __init__(self, document: Object) -> None:
-        super().__init__(orjson.dumps(published(document)))
+    def __init__(self, document: Callable[[], Object]) -> None:
+        super().__init__(lambda: orjson.dumps(published(document())))
 
 
 class Docs(Resource):
@@ -28,7 +30,7 @@ class Docs(Resource):
 
     media = (falcon.MEDIA_HTML,)
 
-    def __init__(self, document: Object, views: Views, *, asks_for_keys: bool) -> None:
+    def __init__(self, document: Callable[[], Object], views: Views, *, asks_for_keys: bool) -> None:
         self._headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", POLICY))
         self._document = document
         self._views = views
@@ -47,7 +49,7 @@ class Docs(Resource):
         rendered_for, answer = self._cache.get(coding, (None, None))
         if answer is None or rendered_for is not heads:
             complete = None if view is None else self._page(view)
-            body = (complete or page(self._document, lambda path: {})).encode()
+            body = (complete or page(self._document(), lambda path: {})).encode()
             answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
             self._cache[coding] = heads if complete else None, answer
         send(req, resp, answer, DESCRIPTIVE)
@@ -63,7 +65,7 @@ class Docs(Resource):
         """The web page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
             return page(
-                self._document,
+                self._document(),
                 lambda path: {} if self._asks_for_keys else values(path, view),
                 simulated=any_simulated(view.heads.origins),
             )

@@ -33,7 +33,7 @@ class WebPage(Fixed):
 
     def __init__(self, **facts: str) -> None:
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", _POLICY))
-        super().__init__(files.page(**facts), headers)
+        super().__init__(lambda: files.page(**facts), headers)
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the page, whatever the query, which is for the page's own scripts."""
