@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from analytics_service.admin.remove import Removal, remove
@@ -39,6 +40,8 @@ SECONDS = st.integers(0, LENGTH - 1).map(BEGIN.__add__)
 # Where one range ends and the next begins, between BEGIN and END.
 CUTS = st.lists(SECONDS.filter(lambda second: second > BEGIN), max_size=3, unique=True)
 LOANS = JOBS["loans"]
+# An example takes a hundred statements.
+few = examples(max_examples=4)
 
 
 def ranges(cuts: Sequence[int]) -> list[tuple[int, int]]:
@@ -63,6 +66,7 @@ def sums_of(settings: Settings) -> dict[int, Decimal]:
     return {int(str(second)): Decimal(str(usd)) for second, usd in rows}
 
 
+@few
 @given(
     loans=st.lists(st.tuples(SECONDS, st.integers(1, 10**6)), min_size=1, max_size=8, unique_by=lambda loan: loan[0]),
     cuts=CUTS,
@@ -133,6 +137,7 @@ def imported(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield Imported(settings, store, folder, prices)
 
 
+@examples(max_examples=8)
 @given(minutes=st.integers(1, 40), buckets=st.integers(2, 30), data=st.data())
 def test_pages_of_adjoining_ranges_are_one_page(
     imported: Imported, minutes: int, buckets: int, data: st.DataObject
@@ -161,6 +166,7 @@ def test_pages_of_adjoining_ranges_are_one_page(
     assert [value for _, value in whole] == expected
 
 
+@few
 @given(cuts=CUTS, by_command=st.booleans())
 def test_removing_takes_the_seconds_of_its_range_and_no_others(
     imported: Imported, cuts: list[int], by_command: bool
@@ -204,6 +210,7 @@ def whole(server: Settings) -> Iterator[object]:
         yield filled(settings)
 
 
+@few
 @given(cuts=CUTS, order=st.randoms(use_true_random=False))
 def test_backfills_of_adjoining_ranges_leave_what_one_leaves(
     server: Settings, whole: object, cuts: list[int], order: object
