@@ -1,4 +1,4 @@
-"""The page of recipes: each turns a layout that people have into rows that are then served as they were meant.
+"""The page of recipes: each turns a layout that people have into the rows that are meant.
 
 Its blocks of code are what runs, on small files made here, and on those of `ANALYTICS_TEST_DATA` where it is set.
 """
@@ -12,6 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -28,14 +29,13 @@ from tests.integration.routes import client_of
 
 PAGE = Path(importing.__file__).with_name("RECIPES.md")
 SHARED = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nowhere")) / "imports"
-PATHS = {"price": "assets/price-history", "lend-rate": "markets/lend/rate-history"}
 # Midnights of UTC, and their last seconds.
 JAN1, JAN2, JAN3, JAN4 = (1704067200 + day * 86400 for day in range(4))
 DAY1, DAY2, DAY3 = JAN2 - 1, JAN3 - 1, JAN4 - 1
 # The first of March, and the second of July.
 MARCH, JULY = JAN1 + 60 * 86400, JAN1 + 183 * 86400
 HOUR, ALICE = 3600, "0x" + "3" * 40
-# What HTTP answers: by symbol or id, values by unix second; of events, by address, (action, amount, USD value).
+# By symbol or id, values by unix second.
 Values = Mapping[str, Mapping[int, str]]
 Files = Mapping[str, str | bytes]
 
@@ -143,7 +143,7 @@ repay,USDC,{ALICE},-500.5,-500.6,2024-01-03 10:00:11.000 UTC,0xcc
 ASSETS = "symbol,address,decimals\nUSDC,0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48,6\n"
 CHAIN = "0x2222222222222222222222222222222222222222"
 
-# Files of each layout, by the file that their recipe's command imports, and what is then served.
+# Files of each layout, by the file that their recipe's command imports, and what the store then has.
 CASES: Mapping[str, tuple[Files, Values]] = {
     "fred.csv": ({"fred.csv": "observation_date,DEXUSEU\n2024-01-01,.\n2024-01-02,1.09\n"}, {"EUR": {DAY2: "1.09"}}),
     "pandas.csv": ({"pandas.csv": ",close\n2024-01-02,1.5\n"}, {"PDX": {DAY2: "1.5"}}),
@@ -241,35 +241,28 @@ def write(folder: Path, files: Files) -> None:
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def served(settings: Settings, store: Store, history: str, expected: Values) -> None:
-    """Check that HTTP answers these values at their seconds, and has no others."""
-    client = client_of(settings, store)
-    for asset, values in expected.items():
-        name = "asset_ids" if ";" in asset else "symbols"
-
-        def points(query: str, name: str = name, asset: str = asset) -> list[Mapping[str, object]]:
-            answer = client.simulate_get(f"/api/v1/{PATHS[history]}", query_string=f"{name}={asset}&{query}")
-            assert answer.status_code == 200, answer.text
-            return answer.json["data"]["series"][0]["points"]  # type: ignore[no-any-return]
-
-        for second, value in values.items():
-            at = f"start={second}&end={second}&period=min&fill=none"
-            assert [point["v"] for point in points(at)] == [value], (asset, second)
-            before = f"start={second - 1}&end={second - 1}&period=min&fill=none"
-            last = max((other for other in values if other < second), default=0)
-            expected_before = values[last] if last // 60 == (second - 1) // 60 else None
-            assert [point["v"] for point in points(before)] == [expected_before], (asset, second)
-        counts = points("start=0&end=1740830400&period=y&interval=100&agg=ohlc")
-        assert sum(int(str(point["n"])) for point in counts) == len(values), asset
+def expect_rows(run: Run, history: str, expected: Values) -> None:
+    """Check that assets have these values at these seconds, and no others."""
+    found: dict[str, dict[int, Decimal]] = {asset: {} for asset in expected}
+    columns = "asset_id, symbol, toUnixTimestamp(observed_at), value_exact"
+    for asset_id, symbol, second, value in run(f"SELECT {columns} FROM {history.replace('-', '_')}"):
+        asset = found.get(asset_id, found.get(symbol))
+        if asset is not None:
+            asset[second] = value
+    values = {asset: {at: Decimal(value) for at, value in values.items()} for asset, values in expected.items()}
+    assert found == values
 
 
 @pytest.mark.parametrize("name", [name for name in BY_NAME if " events " not in BY_NAME[name].command])
-def test_a_recipe_makes_of_a_layout_what_is_served(store: Store, settings: Settings, tmp_path: Path, name: str) -> None:
+@pytest.mark.usefixtures("store")
+def test_a_recipe_makes_of_a_layout_the_rows_that_are_meant(
+    settings: Settings, tmp_path: Path, run: Run, name: str
+) -> None:
     files, expected = CASES[name]
     write(tmp_path, files)
     done = BY_NAME[name].run(tmp_path, settings)
     assert done.exit_code == 0, done.output
-    served(settings, store, shlex.split(BY_NAME[name].command)[2], expected)
+    expect_rows(run, shlex.split(BY_NAME[name].command)[2], expected)
 
 
 def events_of(settings: Settings, store: Store, address: str) -> list[tuple[object, ...]]:
@@ -294,8 +287,8 @@ def test_a_recipe_makes_events(store: Store, settings: Settings, tmp_path: Path)
 
 @dataclass(frozen=True)
 class Shared:
-    """A file of others, by a recipe or without, imported by words or as the recipe says: with what is then served, or
-    what a refusal says."""
+    """A file of others, by a recipe or without, imported by words or as the recipe says: with what the store then
+    has, or what a refusal says."""
 
     file: str
     expected: Values | str
@@ -431,6 +424,7 @@ of_others = pytest.mark.skipif(not SHARED.exists(), reason="ANALYTICS_TEST_DATA 
 
 
 @of_others
+@pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(
     "case",
     [
@@ -438,9 +432,7 @@ of_others = pytest.mark.skipif(not SHARED.exists(), reason="ANALYTICS_TEST_DATA 
         for number, case in enumerate(CASES_OF_OTHERS)
     ],
 )
-def test_a_file_of_others_is_right_or_refused(
-    store: Store, settings: Settings, tmp_path: Path, run: Run, case: Shared
-) -> None:
+def test_a_file_of_others_is_right_or_refused(settings: Settings, tmp_path: Path, run: Run, case: Shared) -> None:
     """A refusal writes nothing."""
     done = case.run(tmp_path, settings)
     if isinstance(case.expected, str):
@@ -449,7 +441,7 @@ def test_a_file_of_others_is_right_or_refused(
         assert run("SELECT count() FROM observation") == [(0,)]
     else:
         assert done.exit_code == 0, done.output
-        served(settings, store, "lend-rate" if case.words.startswith("lend-rate") else "price", case.expected)
+        expect_rows(run, "lend-rate" if case.words.startswith("lend-rate") else "price", case.expected)
 
 
 ROWS = "timestamp AS time, lower(action) AS action, user AS address, symbol, amount AS amount_denom, id"
