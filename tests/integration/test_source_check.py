@@ -110,6 +110,12 @@ class Sound(Source):
         return self.swaps_
 
 
+@pytest.fixture
+def of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check asks as of now only, where nothing is about the past: that takes a third of the snapshots."""
+    monkeypatch.setattr("jobs.check._AGO", (timedelta(),))
+
+
 def said(source: Source, store: Store, **plan: Any) -> list[str]:
     """The lines about what a check finds, each once."""
     steps = check(source, store, Plan(NOW, **plan))
@@ -133,19 +139,7 @@ def test_there_is_nothing_to_say_of_the_simulated_source(store: Store) -> None:
 ATOM_PERCENT = replace(TERMS, liquidation_ltv=Decimal(80))
 USDT_LEND = Market(USDT.id, LEND, None, None)
 # Sources, with how the lines begin that tell what is wrong with them.
-BAD: dict[str, tuple[Sound, list[str]]] = {
-    "values that cannot be stored": (
-        Sound(
-            usd={ATOM.id: 10.5, USDT.id: Decimal("NaN"), RECEIPT.id: Decimal(1)},
-            events_=(replace(EVENTS[0], id=7), replace(EVENTS[1], amount=None)),  # type: ignore[arg-type]
-        ),
-        [
-            "error: prices: usd of native;uatom is the float 11.5. Floats are not exact.",
-            "error: prices: usd of token;0xdac: NaN is not a price",
-            "error: events: id of 7 is an int; it must be a str. It is rejected.",
-            "error: events: amount of 30 is missing in an event of lending. It is rejected.",
-        ],
-    ),
+BAD_NOW: dict[str, tuple[Sound, list[str]]] = {
     "decimals, doubles and units": (
         Sound(
             assets_=(replace(ATOM, decimals_denom=40), USDT, replace(USDT, group_key="0xDAC"), RECEIPT),
@@ -201,6 +195,20 @@ BAD: dict[str, tuple[Sound, list[str]]] = {
         Sound(positions_=Sound().positions_[:1]),
         ["warning: positions: less than the market has: lend of USDT (token;0xdac)."],
     ),
+}
+BAD_BEFORE: dict[str, tuple[Sound, list[str]]] = {
+    "values that cannot be stored": (
+        Sound(
+            usd={ATOM.id: 10.5, USDT.id: Decimal("NaN"), RECEIPT.id: Decimal(1)},
+            events_=(replace(EVENTS[0], id=7), replace(EVENTS[1], amount=None)),  # type: ignore[arg-type]
+        ),
+        [
+            "error: prices: usd of native;uatom is the float 11.5. Floats are not exact.",
+            "error: prices: usd of token;0xdac: NaN is not a price",
+            "error: events: id of 7 is an int; it must be a str. It is rejected.",
+            "error: events: amount of 30 is missing in an event of lending. It is rejected.",
+        ],
+    ),
     # Times of prices.
     "a price of later": (
         Sound(observed=lambda at: NOW + 2 * DAY),
@@ -223,11 +231,20 @@ BAD: dict[str, tuple[Sound, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("source", "expected"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_said(source: Sound, expected: list[str], store: Store) -> None:
-    lines = said(source, store)
+def expect(lines: Sequence[str], expected: Sequence[str]) -> None:
     for message in expected:
         assert [line for line in lines if line.startswith(message)], lines
+
+
+@pytest.mark.usefixtures("of_now")
+@pytest.mark.parametrize(("source", "expected"), BAD_NOW.values(), ids=BAD_NOW)
+def test_what_is_wrong_now_is_said(source: Sound, expected: list[str], store: Store) -> None:
+    expect(said(source, store), expected)
+
+
+@pytest.mark.parametrize(("source", "expected"), BAD_BEFORE.values(), ids=BAD_BEFORE)
+def test_what_was_wrong_before_is_said(source: Sound, expected: list[str], store: Store) -> None:
+    expect(said(source, store), expected)
 
 
 def test_a_past_that_changes_is_an_error_and_a_present_a_warning(store: Store) -> None:
@@ -244,36 +261,27 @@ def test_a_past_that_changes_is_an_error_and_a_present_a_warning(store: Store) -
     assert present.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {CAROL} was not there")
 
 
-def test_a_past_that_depends_on_the_call_is_an_error(store: Store) -> None:
+def test_a_past_that_depends_on_the_call_and_one_that_is_not_the_past_are_told(store: Store) -> None:
     numbers = count(1)
 
     class Live(Sound):
-        def ptoken(self, at: datetime) -> Ptoken:
-            return replace(PTOKEN, total_supply=next(numbers))
-
-    # Asked as of a day ago, an hour ago and now, and then again as of a day ago.
-    (line,) = said(Live(), store)
-    assert line.startswith(
-        "error: ptoken: asked again as of 2026-02-28T12:00:00Z, total_supply of native;uatom was 1, and"
-    )
-
-
-def test_decimals_that_change_are_an_error(store: Store) -> None:
-    class Redefined(Sound):
         def assets(self, at: datetime) -> Sequence[Asset]:
             return [replace(ATOM, decimals_denom=6 if at > NOW - DAY else 12), USDT, RECEIPT]
 
-    assert said(Redefined(), store)[0].startswith("error: assets: decimals_denom of native;uatom is 6, and was 12;")
-
-
-def test_the_newest_prices_as_those_of_the_past_are_told(store: Store) -> None:
-    class Newest(Sound):
         def prices(self, at: datetime) -> Sequence[Price]:
             return [Price(asset_id, at, usd) for asset_id, usd in self.usd.items()]
 
-    (line,) = said(Newest(), store)
-    assert line.startswith(
-        "warning: prices: those of the past are those of now, with another observed_at: native;uatom."
+        def ptoken(self, at: datetime) -> Ptoken:
+            return replace(PTOKEN, total_supply=next(numbers))
+
+    expect(
+        said(Live(), store),
+        [
+            "error: assets: decimals_denom of native;uatom is 6, and was 12;",
+            "warning: prices: those of the past are those of now, with another observed_at: native;uatom.",
+            # Asked as of a day ago, an hour ago and now, and then again as of a day ago.
+            "error: ptoken: asked again as of 2026-02-28T12:00:00Z, total_supply of native;uatom was 1, and",
+        ],
     )
 
 
@@ -291,6 +299,7 @@ class Ranged(Sound):
         ]
 
 
+@pytest.mark.usefixtures("of_now")
 @pytest.mark.parametrize(
     ("wrong", "what"), [("excludes_start", "there, and then was not"), ("includes_end", "not there")]
 )
@@ -302,6 +311,7 @@ def test_a_range_includes_its_beginning_and_excludes_its_end(wrong: str, what: s
     assert f"range: 400 was {what}" in line
 
 
+@pytest.mark.usefixtures("of_now")
 @pytest.mark.parametrize(("minutes", "is_late"), [(59, True), (61, False)])
 def test_events_may_come_late_within_an_hour(minutes: int, is_late: bool, store: Store) -> None:
     source = Sound()
@@ -313,6 +323,7 @@ def test_events_may_come_late_within_an_hour(minutes: int, is_late: bool, store:
     assert ["late was not there" in line for line in said(source, store, pause=pause)] == [True] * (not is_late)
 
 
+@pytest.mark.usefixtures("of_now")
 def test_what_raises_is_told_and_the_rest_is_asked_for(store: Store) -> None:
     class Broken(Sound):
         def ptoken(self, at: datetime) -> Ptoken:
@@ -345,6 +356,7 @@ def test_a_source_need_not_know_the_past_unless_it_says_so(history: timedelta | 
     ]
 
 
+@pytest.mark.usefixtures("of_now")
 @pytest.mark.parametrize(
     ("seconds", "lines"),
     [

@@ -43,10 +43,11 @@ from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKi
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.sql.views import VIEWS
-from jobs.check import Finding, Level, Plan, check, scratch_store
+from jobs.check import Finding, Level, Plan, check
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests.clickhouse import client
+from tests.integration import databases
 from tests.unit.test_examples import printed
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -113,7 +114,7 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
     assert shown == {(view.name, column) for view in VIEWS.values() for column in view.columns}
     now = datetime.now(UTC).replace(microsecond=0)
     source = database.source()
-    with scratch_store() as scratch:
+    with databases.database(replace(settings, clickhouse_database="test_sql_source_check"), views=True) as scratch:
         found = [step for step in check(source, scratch, Plan(now)) if isinstance(step, Finding)]
     assert [finding for finding in found if finding.level is not Level.NOTE] == []
     assert [run_once(job, source, store, now) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
