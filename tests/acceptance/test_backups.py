@@ -35,16 +35,12 @@ def test_a_backup_of_a_running_service_is_restored_into_another_folder(
     code, output = imported.done("backup", str(file))
     assert code == 0, output
     assert f"Wrote {file} (" in output
-    code, output = imported.done("backup", str(file))
-    assert (code, f"{file} exists. Name another file." in output) == (2, True)
     code, output = imported.done("restore", str(file), "--replace")
     assert (code, "is in use by process" in output) == (1, True)
     own.source = None
     code, output = own.done("restore", str(file))
     assert code == 0, output
     assert f"into the data folder {own.data_dir}." in output
-    code, output = own.done("restore", str(file))
-    assert (code, "The store has data. With --replace" in output) == (2, True)
     answer, rows = served(own)
     assert answer == imported.get(HISTORY)
     with client(by_url(Settings(data_dir=imported.data_dir))) as one:
