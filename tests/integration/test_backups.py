@@ -30,7 +30,6 @@ from analytics_service.embedded.leftovers import (
     rename_database,
 )
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.ledger import new_version, read_heads, record_rewrite
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
@@ -39,10 +38,12 @@ from tests.clickhouse import client
 from tests.doubles import Silent
 from tests.files import no_file_larger_than
 from tests.integration.databases import database
+from tests.integration.lending import Lending
 from tests.integration.pages import commit, write
 from tests.integration.routes import NOON, ROUTES, at, client_of, get
 from tests.processes import until
 
+SOURCE = Lending(NOON - 600)
 ONE = [("token;a", 100, Decimal(1))]
 TWO = [("token;a", 100, Decimal(2)), ("token;b", 50, Decimal("0.000000000000000001"))]
 
@@ -97,7 +98,7 @@ def snapshots_taken(store: Store) -> Iterator[list[int]]:
         for second in count(NOON + 60, 60):
             if ended.is_set():
                 return
-            run_once(JOBS["prices"], SimulatedSource("1"), store, at(second))
+            run_once(JOBS["prices"], SOURCE, store, at(second))
             taken.append(second)
 
     thread = threading.Thread(target=take)
@@ -112,9 +113,9 @@ def snapshots_taken(store: Store) -> Iterator[list[int]]:
 @pytest.mark.usefixtures("views")
 def test_a_backup_under_load_answers_every_route_the_same_elsewhere(store: Store, folder: Path, tmp_path: Path) -> None:
     """A restored store goes on with the snapshot after its newest."""
-    source, path = SimulatedSource("1"), tmp_path / "simulated.backup"
+    path = tmp_path / "lending.backup"
     for job in JOBS.values():
-        run_once(job, source, store, at(NOON))
+        run_once(job, SOURCE, store, at(NOON))
     with snapshots_taken(store) as taken:
         until(lambda: len(taken) > 1)
         back_up(store, path, folder, Silent())
@@ -125,7 +126,7 @@ def test_a_backup_under_load_answers_every_route_the_same_elsewhere(store: Store
         restore(other, path, folder, Silent(), replace=False)
         assert NOON + 60 < read_heads(other)["prices"].at < taken[-1]
         for second in taken:
-            run_once(JOBS["prices"], source, other, at(second))
+            run_once(JOBS["prices"], SOURCE, other, at(second))
         expected = answers(store, taken[-1] + 30)
         assert {status for status, _ in expected.values()} == {200}
         assert answers(other, taken[-1] + 30) == expected

@@ -139,8 +139,18 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
         assert found[key] == value, key
 
 
-@pytest.mark.parametrize("left", ["observations", "events of a shard", "events"])
-@pytest.mark.parametrize("later", [0, 1], ids=["at its instant", "a minute later"])
+@pytest.mark.parametrize(
+    ("left", "later"),
+    [
+        ("observations", 0),
+        ("events of a shard", 1),
+        ("events", 0),
+        *(
+            pytest.param(left, later, marks=pytest.mark.slow)
+            for left, later in (("observations", 1), ("events of a shard", 0), ("events", 1))
+        ),
+    ],
+)
 @pytest.mark.usefixtures("store")
 def test_the_next_run_completes_what_one_that_died_has_left(settings: Settings, left: str, later: int) -> None:
     """It had events that came late, one of another value than before, a new one, and two that never were. The rows of

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -282,6 +282,11 @@ HISTORIES = {
 }
 
 
+AGGREGATES, FILLS = ("last", "first", "min", "max", "mean", "ohlc"), ("previous", "none", "last")
+# For one history all of them, for the others each of both.
+EACH = [*zip(AGGREGATES, cycle(FILLS), strict=False)]
+
+
 @pytest.mark.parametrize(("memory", "paths"), [(0, [*HISTORIES]), (10**8, ["markets/history/tvl"])])
 def test_histories_are_null_while_a_value_is_unknown(live: Fed, memory: int, paths: Sequence[str]) -> None:
     """From the snapshot that lacks it to the next one that has it, however points are made."""
@@ -291,7 +296,7 @@ def test_histories_are_null_while_a_value_is_unknown(live: Fed, memory: int, pat
     # The instants from 2 to 8: nothing is known at 3 and 7.
     for path in paths:
         asset_id = HISTORIES[path]
-        for agg, fill in product(("last", "first", "min", "max", "mean", "ohlc"), ("previous", "none", "last")):
+        for agg, fill in product(AGGREGATES, FILLS) if path == paths[0] else EACH:
             if asset_id:
                 answer = data(client, f"/api/v1/{path}", f"{asked}&agg={agg}&fill={fill}&asset_ids={asset_id}")
                 points = answer["series"][0]["points"]

@@ -173,7 +173,7 @@ def seen(settings: Settings, minutes: Sequence[int]) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("past", "live", "seed"), [(6, 2, None), *(pytest.param(10, 3, seed, marks=pytest.mark.slow) for seed in range(3))]
+    ("past", "live", "seed"), [(4, 2, None), *(pytest.param(10, 3, seed, marks=pytest.mark.slow) for seed in range(3))]
 )
 def test_every_address_is_at_every_instant_as_the_source_says(
     past: int,
