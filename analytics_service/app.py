@@ -9,17 +9,17 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import Line, within
+from analytics_service.concurrency import QuerySlots, deadline
 from analytics_service.config.settings import Settings
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
-from analytics_service.http.answers import AnswerCache
+from analytics_service.http.answer_cache import AnswerCache
 from analytics_service.http.api_keys import keys_at_start
+from analytics_service.http.errors import own_host
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.middleware import Middleware
-from analytics_service.http.openapi import document
-from analytics_service.http.requests import own_host
+from analytics_service.http.openapi import openapi_document
 from analytics_service.http.resource import Resource
 from analytics_service.present.status import OPERATIONS, STATUS
 from analytics_service.resources import (
@@ -27,19 +27,18 @@ from analytics_service.resources import (
     assets,
     docs,
     events,
-    health,
     markets,
     metrics,
     users,
     web_page,
 )
-from analytics_service.resources.course import Course
 from analytics_service.resources.current import Current
 from analytics_service.resources.history import HistoryPath
-from analytics_service.resources.snapshots import Schedule, Shared
-from analytics_service.state.heads import Heads
+from analytics_service.resources.portfolio_history import PortfolioHistory
+from analytics_service.resources.snapshots import Schedule, SharedState
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
+from analytics_service.state.watcher import HeadWatcher
 from analytics_service.store.datasets.histories import HISTORIES, PRICES
 from analytics_service.web import files
 from jobs.registry import intervals
@@ -59,8 +58,8 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
     operators: falcon.App[falcon.Request, falcon.Response]
     metrics_endpoint: int | str | None
-    line: Line
-    heads: Heads
+    line: QuerySlots
+    heads: HeadWatcher
     memory: Memory
     instruments: Instruments
     any_origin: bool
@@ -70,7 +69,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         # Falcon has a method of this name of its own, and refuses it before any middleware is called.
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
-        with within(_REQUEST_SECONDS, self.line):
+        with deadline(_REQUEST_SECONDS, self.line):
             if self.metrics_endpoint is not None and _endpoint(env) == self.metrics_endpoint:
                 return self.operators(env, start_response)
             return super().__call__(env, start_response)
@@ -91,20 +90,20 @@ def create_app(
     settings: Settings,
     store: Store | None = None,
     clock: Callable[[], datetime] = _now,
-    heads: Heads | None = None,
+    heads: HeadWatcher | None = None,
 ) -> App:
     """The service over a store. It connects with the first request, after any fork."""
     instruments = Instruments()
     store = store or Store(settings, instruments.query)
-    heads = heads or Heads(store)
+    heads = heads or HeadWatcher(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
     answers = AnswerCache(settings.answer_memory * _MIB, instruments.memory("answers"))
     # Each takes seconds, and memory.
-    large_pages = Line(4, most_waiting=4)
+    large_pages = QuerySlots(4, most_waiting=4)
     # Each takes half a second of a processor, and a dozen queries.
-    moments = Line(2, most_waiting=64)
-    shared = Shared(
+    moments = QuerySlots(2, most_waiting=64)
+    shared = SharedState(
         Views(store, heads),
         answers,
         Schedule(current_intervals, clock),
@@ -120,15 +119,15 @@ def create_app(
         is_configured=settings.source is not None,
         ready_max_age=settings.ready_max_age,
     )
-    health_path = health.Operational("How the service is, part by part.", STATUS, monitor.check)
-    routes: Routes = [*health.probes(monitor), ("/api/v1/status/health", health_path), *_current(shared)]
+    health_path = metrics.Operational("How the service is, part by part.", STATUS, monitor.check)
+    routes: Routes = [*metrics.probes(monitor), ("/api/v1/status/health", health_path), *_current(shared)]
     readers = {history: HistoryReader(store, history, memory) for history in HISTORIES}
     for reader in readers.values():
         routes += _history(shared, reader)
-    routes.append(("/api/v1/users/{address}/history", Course(shared, readers[PRICES])))
+    routes.append(("/api/v1/users/{address}/history", PortfolioHistory(shared, readers[PRICES])))
     asks_for_keys = settings.api_keys_file is not None
     # Made by the first request for it: it takes longer than all else here.
-    api_document = cache(partial(document, tuple(routes), asks_for_keys=asks_for_keys))
+    api_document = cache(partial(openapi_document, tuple(routes), asks_for_keys=asks_for_keys))
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
     routes += [
@@ -140,12 +139,12 @@ def create_app(
     app = App(middleware=Middleware(instruments, keys, settings.cors_origins, logs=settings.access_log))
     app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
-    errors.install(app)
+    errors.add_error_handlers(app)
     _add(app, routes)
     scrape = metrics.Metrics(instruments, metrics.Gauges(monitor, settings.source))
-    report_path = health.Operational("The state of every part of the service.", OPERATIONS, monitor.check)
+    report_path = metrics.Operational("The state of every part of the service.", OPERATIONS, monitor.check)
     app.operators = _operators(
-        settings.metrics_bind, [*health.probes(monitor), ("/metrics", scrape), ("/operations", report_path)]
+        settings.metrics_bind, [*metrics.probes(monitor), ("/metrics", scrape), ("/operations", report_path)]
     )
     return app
 
@@ -153,7 +152,7 @@ def create_app(
 def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
     """The application on the operators' bind. Web pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(middleware=Middleware(is_own_host=own_host(bind)))
-    errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in routes))}")
+    errors.add_error_handlers(app, f"the paths here are {', '.join(sorted(path for path, _ in routes))}")
     _add(app, routes)
     return app
 
@@ -163,11 +162,11 @@ def _add(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> No
         app.add_route(path, resource)
 
 
-def _history(shared: Shared, reader: HistoryReader) -> Routes:
+def _history(shared: SharedState, reader: HistoryReader) -> Routes:
     """The paths of one entry in the table of histories."""
     return [(f"/api/v1{path.path}", HistoryPath(shared, reader, path)) for path in reader.history.paths]
 
 
-def _current(shared: Shared) -> Routes:
+def _current(shared: SharedState) -> Routes:
     paths = (*analytics.PATHS, *assets.PATHS, *markets.PATHS, *users.PATHS, *events.PATHS, *assets.SWAP_PATHS)
     return [(f"/api/v1/{path.path}", Current(shared, path)) for path in paths]

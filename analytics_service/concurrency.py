@@ -21,7 +21,7 @@ _GLANCE = 0.2
 _LEAST_SECONDS = 0.001
 
 
-class Gate:
+class CircuitBreaker:
     """What threads that wait for each other all wait for in the end: open, or closed for a cause.
 
     At most so many threads wait at the same time, so that a worker has others for probes and answers from memory.
@@ -33,7 +33,7 @@ class Gate:
         self._places = threading.Semaphore(most_waiting)
 
     @contextmanager
-    def place(self) -> Iterator[None]:
+    def waiting(self) -> Iterator[None]:
         """Wait in the block. Busy if too many threads wait already."""
         if not self._places.acquire(blocking=False):
             raise Busy
@@ -43,48 +43,48 @@ class Gate:
             self._places.release()
 
 
-_OPEN = Gate()
+_OPEN = CircuitBreaker()
 
 
-class _Budget(NamedTuple):
+class _Deadline(NamedTuple):
     ends_at: float
-    gate: Gate | None
+    breaker: CircuitBreaker | None
 
 
-_BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+_DEADLINE: ContextVar[_Deadline | None] = ContextVar("budget", default=None)
 
 
 @contextmanager
-def within(seconds: float, gate: Gate | None = _OPEN) -> Iterator[None]:
+def deadline(seconds: float, breaker: CircuitBreaker | None = _OPEN) -> Iterator[None]:
     """Bound every wait of this thread in the block: in seconds, and while the gate is open. Without a gate its queries
     do not wait in line."""
-    token = _BUDGET.set(_Budget(min(ends_at(), time.monotonic() + seconds), gate))
+    token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), breaker))
     try:
         yield
     finally:
-        _BUDGET.reset(token)
+        _DEADLINE.reset(token)
 
 
-def seconds_left() -> float | None:
+def remaining() -> float | None:
     """The seconds that this thread may still wait, at least 0; None where nothing bounds it."""
-    return None if _BUDGET.get() is None else max(ends_at() - time.monotonic(), 0.0)
+    return None if _DEADLINE.get() is None else max(deadline_at() - time.monotonic(), 0.0)
 
 
-def ends_at() -> float:
+def deadline_at() -> float:
     """When this thread's time is over, on the monotonic clock."""
-    budget = _BUDGET.get()
-    return inf if budget is None else budget.ends_at
+    deadline_now = _DEADLINE.get()
+    return inf if deadline_now is None else deadline_now.ends_at
 
 
-def remaining(limit: float) -> float:
+def cap_timeout(limit: float) -> float:
     """So many seconds, or what this thread has left if that is less. Never 0, which others take for no limit."""
-    return max(min(limit, ends_at() - time.monotonic()), _LEAST_SECONDS)
+    return max(min(limit, deadline_at() - time.monotonic()), _LEAST_SECONDS)
 
 
-def waits_in_line() -> bool:
+def needs_slot() -> bool:
     """Whether this thread's queries wait in line before the store."""
-    budget = _BUDGET.get()
-    return budget is not None and budget.gate is not None
+    deadline_now = _DEADLINE.get()
+    return deadline_now is not None and deadline_now.breaker is not None
 
 
 def in_thread(call: Callable[[], _T]) -> Future[_T]:
@@ -124,7 +124,7 @@ def _run(call: Callable[[], _T], result: Future[_T]) -> None:
             result.set_result(value)
 
 
-class Line(Gate):
+class QuerySlots(CircuitBreaker):
     """Lets `width` threads have a turn at the same time. Others wait while their request has time. The oldest request
     is next: if each waited anew for every query, all might be late in the end.
 
@@ -140,16 +140,16 @@ class Line(Gate):
         self._lock = threading.Lock()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def acquire(self) -> Iterator[None]:
         """Have a turn in the block. Busy when the request's time is over first, StoreUnavailable while the line is
         closed."""
-        if not waits_in_line():
+        if not needs_slot():
             yield
             return
         with self._lock:
             enters = self._takes_free()
         if not enters:
-            with self.place():
+            with self.waiting():
                 self._wait()
         try:
             yield
@@ -186,9 +186,9 @@ class Line(Gate):
             if self._takes_free():
                 return
             own = Future[None]()
-            self._waiting[own] = ends_at()
+            self._waiting[own] = deadline_at()
         try:
-            own.result(seconds_left())
+            own.result(remaining())
         except TimeoutError:
             with self._lock:
                 if own in self._waiting:
@@ -208,7 +208,7 @@ class Line(Gate):
             following.set_result(None)
 
 
-class Share(Generic[_T]):
+class SingleFlight(Generic[_T]):
     """Values by key, each made by one thread at a time. They stay in `kept`, if given, which may evict them."""
 
     def __init__(self, kept: MutableMapping[Any, _T] | None = None) -> None:
@@ -248,50 +248,50 @@ class Share(Generic[_T]):
         return value
 
 
-class ShareApart(Share[_T]):
+class DetachedSingleFlight(SingleFlight[_T]):
     """Values that may take longer to make than those who need them may wait: each is made in a thread of its own, which
     does not wait in line, and one after the other. Who has no more time gets Busy; a later call finds the value made.
     """
 
     def __init__(self, kept: MutableMapping[Any, _T]) -> None:
         super().__init__(kept)
-        self._turn = threading.Lock()
+        self._one_at_a_time = threading.Lock()
 
     def _made(self, key: Hashable, own: Future[_T], make: Callable[[], _T]) -> _T:
-        left = seconds_left()
+        left = remaining()
 
-        def make_in_turn() -> _T:
-            if not self._turn.acquire(timeout=-1 if left is None else left):
+        def make_alone() -> _T:
+            if not self._one_at_a_time.acquire(timeout=-1 if left is None else left):
                 raise Busy
             try:
                 return make()
             finally:
-                self._turn.release()
+                self._one_at_a_time.release()
 
         # An empty context has no budget.
-        Context().run(in_thread, partial(super()._made, key, own, make_in_turn))
+        Context().run(in_thread, partial(super()._made, key, own, make_alone))
         return _result(own)
 
 
 def _result(future: Future[_T]) -> _T:
-    budget = _BUDGET.get()
-    gate = _OPEN if budget is None or budget.gate is None else budget.gate
-    with gate.place():
+    deadline_now = _DEADLINE.get()
+    breaker = _OPEN if deadline_now is None or deadline_now.breaker is None else deadline_now.breaker
+    with breaker.waiting():
         while True:
-            left = seconds_left()
+            left = remaining()
             try:
                 return future.result(None if left is None else min(left, _GLANCE))
             except TimeoutError:
                 if future.done():
                     # At the last moment; or what made it has raised a TimeoutError.
                     return future.result()
-            if gate.cause:
-                raise StoreUnavailable(gate.cause)
+            if breaker.cause:
+                raise StoreUnavailable(breaker.cause)
             if left == 0:
                 raise Busy
 
 
-class Part(Generic[_T]):
+class locked_cached_property(Generic[_T]):  # noqa: N801 - used like functools.cached_property
     """A lazy attribute that threads share. In Python 3.11 the lock of cached_property is that of all instances."""
 
     def __init__(self, make: Callable[[Any], _T]) -> None:
@@ -302,7 +302,7 @@ class Part(Generic[_T]):
     def __get__(self, instance: Any, owner: type) -> _T:
         parts = vars(instance)
         # Of its own, it keeps nothing: else the instance would hold itself until garbage is collected.
-        share: Share[_T] = parts.setdefault("_share", Share())
+        share: SingleFlight[_T] = parts.setdefault("_share", SingleFlight())
 
         def make() -> _T:
             if self._name not in parts:

@@ -49,7 +49,7 @@ class StoreFailure(AnalyticsError):
     """ClickHouse refused a statement. Retrying does not help. The message is for logs only."""
 
 
-class AccessRefused(StoreFailure):
+class AccessDenied(StoreFailure):
     """ClickHouse refuses the user or the password."""
 
     exit_code = 2
@@ -68,12 +68,12 @@ class OtherShards(SchemaError):
 
 
 class NoSnapshot(AnalyticsError):
-    """A family of data has no complete snapshot yet."""
+    """A dataset has no complete snapshot yet."""
 
-    def __init__(self, family: str) -> None:
+    def __init__(self, dataset: str) -> None:
         super().__init__(
-            f"No snapshot of {family} has been completed yet. It comes with the first run of a scheduler; a store that "
-            "holds imported history only has none."
+            f"No snapshot of {dataset} has been completed yet. It comes with the first run of a scheduler; a store "
+            "that holds imported history only has none."
         )
 
 
@@ -109,65 +109,31 @@ class OutOfRange(AnalyticsError):
     """A value that the store cannot hold; the message says what it must be."""
 
 
-class SnapshotRefused(AnalyticsError):
-    """The snapshot of an instant can never be taken; the message says why."""
+class UserError(AnalyticsError):
+    """What was asked for cannot be done as it is, and nothing has been written; the message says what to do instead."""
 
     exit_code = 2
 
 
-class SourceRefused(AnalyticsError):
+class SourceMismatch(AnalyticsError):
     """Data of a source must not join the data of the store. Nothing has been written; the message says what to do."""
 
     exit_code = 2
 
 
-class AssetRefused(AnalyticsError):
-    """An asset cannot be changed in this way; nothing has been written."""
-
-    exit_code = 2
-
-
-class ImportRefused(AnalyticsError):
-    """A file of history cannot be imported as it is; nothing has been written."""
-
-    exit_code = 2
-
-
-class CorrectionRefused(AnalyticsError):
+class CorrectionInProgress(AnalyticsError):
     """Another correction is at work; nothing has been written. The message names its command."""
 
     exit_code = 2
 
 
-class CorrectionStopped(AnalyticsError):
+class WriteLockLost(AnalyticsError):
     """A correction has lost the write lock, because it stood still for too long, and others complete what it announced;
     or a command of several corrections has left it to another between two of them."""
 
 
-class BackupRefused(AnalyticsError):
-    """A backup cannot be taken or restored in this way; nothing has been changed."""
-
-    exit_code = 2
-
-
-class BackupFailed(AnalyticsError):
-    """A backup cannot be written or restored now; no file is left, and no store was changed."""
-
-
-class ExportRefused(AnalyticsError):
-    """What was asked for cannot be exported; nothing has been written."""
-
-    exit_code = 2
-
-
-class ExportFailed(AnalyticsError):
-    """An export cannot be written now; no file is left."""
-
-
-class RemovalRefused(AnalyticsError):
-    """What was asked for cannot be taken out of the store; nothing has been changed."""
-
-    exit_code = 2
+class OperationFailed(AnalyticsError):
+    """A backup or an export cannot be written or restored now; no file is left, and no store was changed."""
 
 
 class EmbeddedServerError(AnalyticsError):

@@ -32,7 +32,7 @@ _RESET = "\x1b[0m"
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 
 
-class Seldom:
+class RateLimited:
     """Lets a line of each kind through once in so many seconds, with the number of those held back before it."""
 
     def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -85,7 +85,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps({**event, **getattr(record, FIELDS, {})})
 
 
-def configuration(level: str, form: str = "text") -> dict[str, Any]:
+def logging_configuration(level: str, form: str = "text") -> dict[str, Any]:
     """A configuration for logging.config.dictConfig that shows this level and above, as `text` or `json`."""
     shown = {"handlers": ["stderr"], "propagate": False}
     coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
@@ -108,26 +108,26 @@ def configuration(level: str, form: str = "text") -> dict[str, Any]:
     }
 
 
-def set_up(level: str, form: str) -> None:
+def set_up_logging(level: str, form: str) -> None:
     """From now on log this level (debug, info, warning or error) and above, as `text` or `json`. Warnings of Python are
     lines of the log, too, and so is an exception that ends the process if lines are JSON."""
-    logging.config.dictConfig(configuration(level, form))
+    logging.config.dictConfig(logging_configuration(level, form))
     logging.captureWarnings(True)
     if form == "json":
         sys.excepthook = _log_last_exception
 
 
-def begin(environ: Mapping[str, str]) -> None:
+def begin_logging(environ: Mapping[str, str]) -> None:
     """Until settings are read: they may be wrong, and the line that says so is JSON if the others are to be."""
     if environ.get("ANALYTICS_LOG_FORMAT") == "json":
-        set_up("info", "json")
+        set_up_logging("info", "json")
 
 
 def is_json() -> bool:
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.root.handlers)
 
 
-def tell(message: str, *, is_error: bool = False) -> None:
+def echo(message: str, *, is_error: bool = False) -> None:
     """Print a message of a command for people. Where lines are JSON, it is one of them."""
     if is_json():
         logging.getLogger(__name__).log(logging.ERROR if is_error else logging.INFO, message.strip())

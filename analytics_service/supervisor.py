@@ -139,10 +139,10 @@ class Program(ABC):
 
     def explain(self, code: int) -> str:
         """The reason why the child ended, in full sentences, from its exit code."""
-        return f"The {self.name} {ending(code)}. {self.where_logged}"
+        return f"The {self.name} {end_child(code)}. {self.where_logged}"
 
 
-def ending(code: int) -> str:
+def end_child(code: int) -> str:
     """The end of a process, as the rest of a sentence."""
     if code == -signal.SIGKILL:
         return "was killed by signal 9, as the system does when memory runs out"
@@ -290,7 +290,7 @@ class Supervisor:
 
 
 @contextmanager
-def running(supervisors: Sequence[Supervisor]) -> Iterator[None]:
+def run_children(supervisors: Sequence[Supervisor]) -> Iterator[None]:
     """Start programs in order, keep them running during the block, then stop them in reverse."""
 
     def check_all(stop: threading.Event) -> None:

@@ -17,23 +17,22 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SourceError, StoreUnavailable
-from analytics_service.market.addresses import parse_address
-from analytics_service.market.assets import Asset, id_key, linked, origins_of
+from analytics_service.market.assets import Asset, id_key, link_receipts, origins_of, parse_address
+from analytics_service.market.decimals import ONE
 from analytics_service.market.events import Event
-from analytics_service.market.instants import EPOCH, instant, shown, unix_second
+from analytics_service.market.instants import EPOCH, format_instant, from_unix, unix_second
 from analytics_service.market.markets import NO_CONFIG, Market
-from analytics_service.market.misfits import listed, misfits, named
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import STAND_IN, Arrangement, Ptoken
-from analytics_service.market.shares import lends_of
-from analytics_service.market.values import ONE
+from analytics_service.market.receipts import lends_of
+from analytics_service.market.validation import list_in_words, name_record, validate
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import OpenSource, read_whole
 from analytics_service.store.migrations import migrate
-from jobs.left_out import LeftOut
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.rejections import Rejections
+from jobs.runner import take_snapshot
 
 # How long ago the instants are, the oldest first, and how far a clock of the source may be ahead.
 _AGO = (timedelta(days=1), timedelta(hours=1), timedelta())
@@ -111,7 +110,7 @@ def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
     yield from _attributes(source)
     first, losses = _Recorder(source, plan.clock), _Losses()
     for at in instants:
-        yield f"As of {shown(at)}:"
+        yield f"As of {format_instant(at)}:"
         yield from _run_jobs(first, store, at, plan, losses)
         yield from first.lines(at)
     history = yield from _ask("history", lambda: source.history)
@@ -137,7 +136,7 @@ def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
 def _attributes(source: Source) -> Iterator[Finding]:
     for name, of in _ATTRIBUTES.items():
         values = yield from _ask(name, lambda name=name: [getattr(source, name)])  # type: ignore[misc]
-        yield from (error(f"{name}: {bad.of(None)}") for value in values or () for bad in misfits(value, of))
+        yield from (error(f"{name}: {bad.of(None)}") for value in values or () for bad in validate(value, of))
 
 
 class _Recorder(OpenSource):
@@ -169,7 +168,7 @@ class _Recorder(OpenSource):
     def records(self, name: str, *instants: datetime) -> list[Any]:
         """The records of an answer that can be stored."""
         answer = self.answers.get((name, instants), ())
-        return [record for record in answer if not any(misfits(record, _RECORDS[name]))]
+        return [record for record in answer if not any(validate(record, _RECORDS[name]))]
 
     def lines(self, at: datetime) -> Iterator[str]:
         """A line for each answer as of an instant."""
@@ -178,7 +177,7 @@ class _Recorder(OpenSource):
                 yield f"  {name:<14} {len(self.answers[name, instants]):>9,} in {seconds:.2f} s"
 
 
-class _Losses(LeftOut):
+class _Losses(Rejections):
     """What jobs reject, instead of logging it, and by job the newest instant at which it failed, and why."""
 
     def __init__(self) -> None:
@@ -192,11 +191,11 @@ class _Losses(LeftOut):
     def findings(self, now: datetime, past: Callable[[str], Finding]) -> Iterator[Finding]:
         """What is lost, each cause once; `past` makes the findings about backfills."""
         for at, words in dict.fromkeys(self.failed.values()):
-            jobs = listed(job for job, failure in self.failed.items() if failure == (at, words))
+            jobs = list_in_words(job for job, failure in self.failed.items() if failure == (at, words))
             if at == now:
-                yield error(f"{jobs}: no snapshot as of {shown(at)}: {words}.")
+                yield error(f"{jobs}: no snapshot as of {format_instant(at)}: {words}.")
             else:
-                yield past(f"{jobs}: no backfill up to {shown(at)}: {words}.")
+                yield past(f"{jobs}: no backfill up to {format_instant(at)}: {words}.")
         for (part, _), (count, example) in self._every.items():
             also = f" {count:,} records were rejected for this cause." if count > 1 else ""
             yield error(f"{part}: {example} It is rejected.{also}")
@@ -207,7 +206,7 @@ def _run_jobs(recorder: _Recorder, store: Store, at: datetime, plan: Plan, losse
     for job in JOBS.values():
         begun = plan.clock()
         try:
-            run_once(job, recorder, store, at, left_out=losses)
+            take_snapshot(job, recorder, store, at, rejections=losses)
         except StoreUnavailable:
             raise
         # Any exception, because the source may come from another package.
@@ -240,20 +239,20 @@ def _ask(name: str, call: Callable[[], Any]) -> Generator[Finding, None, Any]:
 def _identities(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
     """Ids that stand more than once, ids of no asset, and addresses that are none."""
     for part, hint in _IDENTITIES.items():
-        names = Counter(named(each) if part == "events" else named(each).lower() for each in answers[part])
+        names = Counter(name_record(each) if part == "events" else name_record(each).lower() for each in answers[part])
         if twice := [name for name, count in names.items() if count > 1]:
-            yield error(f"{part}: more than once: {listed(twice)}. {hint}")
+            yield error(f"{part}: more than once: {list_in_words(twice)}. {hint}")
     known = {id_key(asset.id) for asset in answers["assets"]} | {NO_CONFIG.ptoken}
     for part in ("prices", "markets", "events", "ptoken"):
         ids = [record.asset_id for record in answers[part]]
         if undefined := [asset_id for asset_id in ids if id_key(asset_id) not in known]:
-            yield warning(f"{part}: not among the assets: {listed(undefined)}. Amounts stay in denom units.")
+            yield warning(f"{part}: not among the assets: {list_in_words(undefined)}. Amounts stay in denom units.")
     for part in ("events", "positions", "arrangements", "swaps"):
         addresses = dict.fromkeys(record.address for record in answers[part])
         if bad := [each for each in addresses if not (each.startswith(STAND_IN) or _is_address(each))]:
             yield warning(
-                f"{part}: addresses that cannot be asked for: {listed(bad)}. They must be bech32 with a valid checksum,"
-                " or 0x and 40 hex digits."
+                f"{part}: addresses that cannot be asked for: {list_in_words(bad)}. They must be bech32 with a valid "
+                "checksum, or 0x and 40 hex digits."
             )
 
 
@@ -267,13 +266,13 @@ def _is_address(address: str) -> bool:
 
 def _wallets(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
     """Receipt tokens that `lends` leaves out."""
-    origins = origins_of(linked({asset.id: asset for asset in answers["assets"]}).values())
+    origins = origins_of(link_receipts({asset.id: asset for asset in answers["assets"]}).values())
     markets = {market.asset_id: market for market in answers["markets"]}
     lends = ((position, lends_of(position, origins, lambda: markets)) for position in answers["positions"])
     if lacking := {lent.asset_id for position, every in lends for lent in every if lent not in position.lends}:
         yield note(
-            f"positions: lends leave out receipt tokens in wallets, or among collateral, of {listed(sorted(lacking))}. "
-            "They count as lent all the same."
+            "positions: lends leave out receipt tokens in wallets, or among collateral, of "
+            f"{list_in_words(sorted(lacking))}. They count as lent all the same."
         )
 
 
@@ -282,23 +281,24 @@ def _prices(quotes: Mapping[datetime, Sequence[Price]], now: datetime) -> Iterat
     for at, prices in quotes.items():
         if late := [price for price in prices if price.observed_at > at + _CLOCKS]:
             yield error(
-                f"prices: asked as of {shown(at)}, there are later prices, as of {shown(late[0].observed_at)}: "
-                f"{listed(price.asset_id for price in late)}. Answer with the prices of that time."
+                f"prices: asked as of {format_instant(at)}, there are later prices, as of "
+                f"{format_instant(late[0].observed_at)}: {list_in_words(price.asset_id for price in late)}. Answer "
+                "with the prices of that time."
             )
             break
     usd: dict[tuple[str, datetime], set[Any]] = defaultdict(set)
     for price in (price for prices in quotes.values() for price in prices):
         usd[price.asset_id, price.observed_at].add(price.usd)
     if twice := [asset_id for (asset_id, _), values in usd.items() if len(values) > 1]:
-        yield error(f"prices: several at one observed_at: {listed(twice)}. State when each was observed.")
+        yield error(f"prices: several at one observed_at: {list_in_words(twice)}. State when each was observed.")
     # That of a stablecoin may stay.
     newest = {price.asset_id: price for price in quotes[now] if price.usd != ONE}
     old = [price for at, prices in quotes.items() for price in prices if at < now and price.asset_id in newest]
     moved = [price.asset_id for price in old if price.observed_at < newest[price.asset_id].observed_at]
     if moved and all(price.usd == newest[price.asset_id].usd for price in old):
         yield warning(
-            f"prices: those of the past are those of now, with another observed_at: {listed(moved)}. Answer with the "
-            "prices of that time, and with the time at which each was observed."
+            f"prices: those of the past are those of now, with another observed_at: {list_in_words(moved)}. Answer "
+            "with the prices of that time, and with the time at which each was observed."
         )
 
 
@@ -306,19 +306,19 @@ def _stored(store: Store, now: datetime, is_whole: bool) -> Iterator[Finding]:
     """What looks wrong in the scratch store. Unless positions are `is_whole`, they are not those of the markets."""
     queries = ["inspect_markets", "inspect_events", *(["inspect_positions"] if is_whole else [])]
     names: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for frame in (store.frame("inspect_prices", now=unix_second(now)), *map(store.frame, queries)):
+    for frame in (store.query("inspect_prices", now=unix_second(now)), *map(store.query, queries)):
         for level, words, name in frame.iter_rows():
             names[level, words].append(name)
     for (level, words), every in names.items():
-        yield Finding(Level(level), words.replace("…", listed(every)))
-    marked = store.frame("list_anomalies", start=unix_second(now - _AGO[0]), end=unix_second(now) + 1)
+        yield Finding(Level(level), words.replace("…", list_in_words(every)))
+    marked = store.query("list_anomalies", start=unix_second(now - _AGO[0]), end=unix_second(now) + 1)
     suspicious = [
-        f"{what} of {history} {symbol or asset_id} at {shown(instant(at))}: {value:g}"
+        f"{what} of {history} {symbol or asset_id} at {format_instant(from_unix(at))}: {value:g}"
         + ("" if before is None else f" after {before:g}")
         for what, history, symbol, asset_id, at, value, before in marked.iter_rows()
     ]
     if suspicious:
-        yield warning(f"suspicious: {listed(suspicious)}. Are these values right?")
+        yield warning(f"suspicious: {list_in_words(suspicious)}. Are these values right?")
 
 
 def _again(first: _Recorder, second: _Recorder, now: datetime) -> Iterator[Finding]:
@@ -332,7 +332,8 @@ def _again(first: _Recorder, second: _Recorder, now: datetime) -> Iterator[Findi
         after = second.answers.get((name, instants))
         if after is not None and (what := _difference(before, after)):
             told.add(name)
-            words = f"{name}: asked again as of {shown(instants[-1])}, {what}. Answer as of `at`, not as of the call"
+            last = format_instant(instants[-1])
+            words = f"{name}: asked again as of {last}, {what}. Answer as of `at`, not as of the call"
             if instants[-1] < now:
                 yield error(f"{words}: the past must not change.")
             else:
@@ -356,16 +357,16 @@ def _ranges(every: Sequence[Event], first: _Recorder, second: _Recorder, plan: P
         in_time = [event for event in answer if event.at <= complete or event.id in known]
         if what := _difference([event for event in every if start <= event.at < end], in_time):
             yield error(
-                f"events: from {shown(start)} on and before {shown(end)}, they are not those of all time within this "
-                f"range: {what}. Each event belongs to one range, [start, end); one that is not in its range when it is"
-                " asked for again leaves the store."
+                f"events: from {format_instant(start)} on and before {format_instant(end)}, they are not those of all "
+                f"time within this range: {what}. Each event belongs to one range, [start, end); one that is not in "
+                "its range when it is asked for again leaves the store."
             )
             return
 
 
 def _difference(first: Sequence[Any], second: Sequence[Any]) -> str:
     """How two answers differ, in words; empty if they have the same records, in any order."""
-    earlier, later = ({named(record): record for record in records} for records in (first, second))
+    earlier, later = ({name_record(record): record for record in records} for records in (first, second))
     for name in [*earlier, *later]:
         if (name in earlier) != (name in later):
             return f"{name} was {'there, and then was not' if name in earlier else 'not there, and then was'}"

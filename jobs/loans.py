@@ -20,17 +20,17 @@ import polars as pl
 
 from analytics_service.clickhouse.columns import UNFIT
 from analytics_service.market.event_changes import EventChanges, EventOrigin, compare_events, with_ids
-from analytics_service.market.events import Event, storable
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.events import Event, storable_events
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import Market
-from analytics_service.market.misfits import Misfit
 from analytics_service.market.sums import Series, Sums
+from analytics_service.market.validation import ValidationError
 from analytics_service.store.commits import Appended, Commit, Replaced
 from analytics_service.store.datasets import sums
 from analytics_service.store.datasets.events import EVENTS, changes_frame, event_frame, read_stored_events
 from analytics_service.store.datasets.histories import LIQUIDATIONS, LOANS
-from analytics_service.store.ledger import Covered, last_covered
-from jobs.snapshot import Batch
+from analytics_service.store.ledger import Covered, last_covered_loans
+from jobs.snapshot import JobContext
 
 log = logging.getLogger(__name__)
 
@@ -39,109 +39,111 @@ _LATE_EVERY = 300
 _NONE: Mapping[str, pl.DataFrame] = {}
 
 
-def collect(batch: Batch) -> Commit:
+def collect(context: JobContext) -> Commit:
     """The snapshots at the instants. The last one has what changes of events and sums."""
-    stated = _stated(batch)
+    stated = _stated(context)
     first, last = min(stated), max(stated)
-    listed = _listed(batch, stated[last])
-    covered = last_covered(batch.store, batch.head.at + 1) if batch.head else None
+    listed = _listed(context, stated[last])
+    covered = last_covered_loans(context.store, context.head.at + 1) if context.head else None
     covered_at = covered.at if covered else 0
     if last <= covered_at:
-        return _snapshots(batch, stated, sums.past_sums(batch.store, first, stated, listed))
-    complete, changes = compare(batch, _start(batch, covered, last), last + 1, covered_at)
-    left = first if batch.left is None else batch.left
+        return _snapshots(context, stated, sums.past_sums(context.store, first, stated, listed))
+    complete, changes = compare(context, _start(context, covered, last), last + 1, covered_at)
+    left = first if context.left is None else context.left
     changed_from = min(first, left, covered_at + 1, *sums.summed_seconds(changes))
-    start = covered_at + 1 if changed_from > covered_at else sums.unsettled_from(batch.store, changed_from)
-    changed = sums.changed_sums(batch.store, start, changes, stated=stated, ticks={first: listed})
-    return _snapshots(batch, stated, changed, {EVENTS: changes_frame(changes)}, complete)
+    start = covered_at + 1 if changed_from > covered_at else sums.unsettled_from(context.store, changed_from)
+    changed = sums.changed_sums(context.store, start, changes, stated=stated, ticks={first: listed})
+    return _snapshots(context, stated, changed, {EVENTS: changes_frame(changes)}, complete)
 
 
-def collect_again(batch: Batch) -> Commit:
+def recompute(context: JobContext) -> Commit:
     """The snapshots at instants that are complete, with what the source states now; none if it states nothing."""
-    stated = _stated(batch)
+    stated = _stated(context)
     if not any(stated.values()):
         return Commit([])
-    start = sums.unsettled_from(batch.store, min(stated))
-    return _snapshots(batch, stated, sums.changed_sums(batch.store, start, stated=stated))
+    start = sums.unsettled_from(context.store, min(stated))
+    return _snapshots(context, stated, sums.changed_sums(context.store, start, stated=stated))
 
 
-def _start(batch: Batch, covered: Covered | None, last: int) -> int:
+def _start(context: JobContext, covered: Covered | None, last: int) -> int:
     """The first unix second of which a run up to the second `last` asks for events."""
     if covered is None:
         return 0
     start = covered.at + 1
     if covered.at // _LATE_EVERY != last // _LATE_EVERY:
-        start -= batch.store.events_lateness
+        start -= context.store.events_lateness
     if covered.complete_until:
         # The source may have been complete up to within this second.
         start = min(start, covered.complete_until)
-    return max(start if batch.left is None else min(start, batch.left), 0)
+    return max(start if context.left is None else min(start, context.left), 0)
 
 
-def compare(batch: Batch, start: int, end: int, covered: int) -> tuple[int, EventChanges]:
+def compare(context: JobContext, start: int, end: int, covered: int) -> tuple[int, EventChanges]:
     """The unix second up to which the source says that it has all events, 0 if it does not, and what its events in
     [start, end) change. No event after `covered` is expected to be stored."""
     # Asked first: what comes meanwhile may be in the list.
-    stated = batch.source.complete_until(instant(end - 1))
+    stated = context.source.complete_until(from_unix(end - 1))
     complete = unix_second(stated) if stated else 0
-    listed = _events(batch, start, end)
-    stored = read_stored_events(batch.store, listed, start, end if start <= covered else start)
+    listed = _events(context, start, end)
+    stored = read_stored_events(context.store, listed, start, end if start <= covered else start)
     # More events may come of the second within which the source is complete.
     changes = compare_events(listed, stored, EventOrigin.SOURCE, start, min(end, complete) if stated else end)
     if late := sum(unix_second(each.event.at) <= covered for each in changes.new):
         log.info("%d events came late.", late)
     if changes.altered or changes.gone:
         words = "%s lists %d events otherwise than the store has them, and %d no more."
-        log.warning(words, batch.source.spec, changes.altered, len(changes.gone))
+        log.warning(words, context.source.spec, changes.altered, len(changes.gone))
     return complete, changes
 
 
-def _events(batch: Batch, start: int, end: int) -> list[Event]:
+def _events(context: JobContext, start: int, end: int) -> list[Event]:
     """The source's events in [start, end), unix seconds: each once, at a whole second, oldest first. Those that cannot
     be stored are left out.
 
     Fractions of the second before `start` may have come after that was asked for.
     """
-    after, until = instant(max(start - 1, 0)), instant(end)
-    events = batch.source.events(after, until)
+    after, until = from_unix(max(start - 1, 0)), from_unix(end)
+    events = context.source.events(after, until)
     try:
         listed = _inside(events, after, until)
         event_frame(listed)
     except UNFIT:
         # Only now, because to look at all fields of all events takes longer than to store them.
-        listed = _inside(batch.left_out.fit("events", events, Event), after, until)
+        listed = _inside(context.rejections.valid_records("events", events, Event), after, until)
     for event in listed:
         if event.lacks_amount:
-            batch.left_out.note("events", event, Misfit("amount", None, " is missing in an event of lending."))
+            context.rejections.add(
+                "events", event, ValidationError("amount", None, " is missing in an event of lending.")
+            )
     return [event for event in listed if not event.lacks_amount]
 
 
 def _inside(events: Iterable[Event], after: datetime, until: datetime) -> list[Event]:
     inside = [event for event in events if after < event.at < until]
-    stored = [*map(storable, inside)]
+    stored = [*map(storable_events, inside)]
     for event, now in zip(inside, stored, strict=True):
         if now.price is not event.price or now.usd is not event.usd:
             log.warning("The value of event %s is unknown: %s USD at a price of %s.", event.id, event.usd, event.price)
     return sorted({event.id: event for event in with_ids(stored)}.values(), key=lambda event: event.at)
 
 
-def _stated(batch: Batch) -> Mapping[int, Sums]:
+def _stated(context: JobContext) -> Mapping[int, Sums]:
     """What the source states, by the unix second of the instant."""
-    return {unix_second(at): sums.stated_sums(batch.source.totals(at)) for at in batch.instants}
+    return {unix_second(at): sums.source_sums(context.source.totals(at)) for at in context.instants}
 
 
-def _listed(batch: Batch, stated: Sums) -> Sequence[Series]:
+def _listed(context: JobContext, stated: Sums) -> Sequence[Series]:
     """The series that begin with a snapshot: an asset that can be borrowed has a history even before its first loan or
     liquidation."""
     ids = [asset_id for name, asset_id in stated if name == LOANS.name and asset_id]
     if not any(name == LOANS.name for name, _ in stated):
-        markets = batch.left_out.fit("markets", batch.source.markets(batch.instants[-1]), Market)
+        markets = context.rejections.valid_records("markets", context.source.markets(context.instants[-1]), Market)
         ids = [market.asset_id for market in markets if market.debt]
     return list(dict.fromkeys([*sums.TOTALS, *sums.series_of(LOANS, ids), *sums.series_of(LIQUIDATIONS, ids)]))
 
 
 def _snapshots(
-    batch: Batch,
+    context: JobContext,
     stated: Mapping[int, Sums],
     changed: sums.SumChanges,
     dated: Mapping[str, pl.DataFrame] = _NONE,
@@ -151,7 +153,7 @@ def _snapshots(
     names = (sorted({name for name, _ in values}) for values in stated.values())
     snapshots = [
         Appended(at, ledger={"reported_histories": of, "complete_until": complete})
-        for at, of in zip(batch.instants, names, strict=True)
+        for at, of in zip(context.instants, names, strict=True)
     ]
     last = replace(snapshots[-1], observations=changed.added)
     return Commit([*snapshots[:-1], last], Replaced(dated, changed.removed))

@@ -5,54 +5,60 @@ from datetime import datetime
 
 import polars as pl
 
-from analytics_service.market.assets import line_of, linked, origins_of
+from analytics_service.market.assets import link_receipts, origins_of, redemption_chain
 from analytics_service.market.instants import unix_second
-from analytics_service.market.shares import with_receipt_prices
+from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.supply import lent_first, market_values
 from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import UTILIZATION
-from analytics_service.store.datasets.markets import ADDING_UP, market_rows, unvalued, values_by_history, vanished
+from analytics_service.store.datasets.markets import (
+    ADDING_UP,
+    market_rows,
+    protocol_metrics,
+    unvalued_assets,
+    vanished_assets,
+)
 from analytics_service.store.datasets.observations import observations_of, read_around, read_last_prices
-from jobs.snapshot import Batch
+from jobs.snapshot import JobContext
 
 
-def collect(batch: Batch) -> Commit:
+def collect(context: JobContext) -> Commit:
     """The source's markets at the instants, and their values at its prices. SourceError if it lacks either.
 
     With the last of them come zeros for what a market was worth that the next snapshot lacks, also between these
     snapshots and stored ones, so the order in which snapshots are taken does not matter (rule 8.8).
     """
-    taken = [_snapshot(batch, at) for at in batch.instants]
-    snapshots, instants = [snapshot for snapshot, _ in taken], [unix_second(at) for at in batch.instants]
-    stored = read_around(batch.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1] + 1)
+    taken = [_snapshot(context, at) for at in context.instants]
+    snapshots, instants = [snapshot for snapshot, _ in taken], [unix_second(at) for at in context.instants]
+    stored = read_around(context.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1] + 1)
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
     observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
-    zeros = _of_priced(batch, vanished(pl.concat([stored, *observed])))
+    zeros = _of_priced(context, vanished_assets(pl.concat([stored, *observed])))
     observations = pl.concat([snapshots[-1].observations, zeros])
     return Commit([*snapshots[:-1], replace(snapshots[-1], observations=observations)])
 
 
-def _snapshot(batch: Batch, at: datetime) -> tuple[Appended, pl.DataFrame]:
+def _snapshot(context: JobContext, at: datetime) -> tuple[Appended, pl.DataFrame]:
     """The snapshot, and what it has a market of, but no value."""
-    defined, redefined = batch.valued_assets(at)
-    markets, assets = batch.markets(at, redefined), linked(defined)
+    defined, redefined = context.valued_assets(at)
+    markets, assets = context.markets(at, redefined), link_receipts(defined)
     defined_markets = [market for market in markets if market.asset_id in assets]
-    prices = batch.known_prices(at, (market.asset_id for market in defined_markets))
+    prices = context.known_prices(at, (market.asset_id for market in defined_markets))
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
-    states = market_rows(markets, batch.source.config(at), prices)
-    snapshot = Appended(at, observations_of(values_by_history(markets, values), at), states)
+    states = market_rows(markets, context.source.config(at), prices)
+    snapshot = Appended(at, observations_of(protocol_metrics(markets, values), at), states)
     counted = [replace(market, lend=lent_first(market, assets[market.asset_id])) for market in defined_markets]
-    return snapshot, unvalued(counted, values, unix_second(at))
+    return snapshot, unvalued_assets(counted, values, unix_second(at))
 
 
-def _of_priced(batch: Batch, zeros: pl.DataFrame) -> pl.DataFrame:
+def _of_priced(context: JobContext, zeros: pl.DataFrame) -> pl.DataFrame:
     """The zeros of what had a value, or an unknown one: an asset that never had a price stays without."""
     doubtful = zeros.filter(~pl.col("was_known"))
     if doubtful.is_empty():
         return zeros.drop("was_known")
-    origins = origins_of(linked(read_assets(batch.store)).values())
-    lines = [line_of(asset_id, origins) for asset_id in doubtful["asset_id"]]
-    last = read_last_prices(batch.store, {name for line in lines for name in line}, doubtful["observed_at"].to_list())
+    origins = origins_of(link_receipts(read_assets(context.store)).values())
+    lines = [redemption_chain(asset_id, origins) for asset_id in doubtful["asset_id"]]
+    last = read_last_prices(context.store, {name for line in lines for name in line}, doubtful["observed_at"].to_list())
     had = [any(at in last[name] for name in line) for line, at in zip(lines, doubtful["observed_at"], strict=True)]
     return pl.concat([zeros.filter("was_known"), doubtful.filter(pl.Series(had, dtype=pl.Boolean))]).drop("was_known")

@@ -17,17 +17,17 @@ import polars as pl
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import MAX_ADDRESSES
-from analytics_service.market.assets import linked, origins_of
+from analytics_service.market.assets import link_receipts, origins_of
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import FOREVER
-from analytics_service.market.misfits import Misfit
 from analytics_service.market.positions import Position, RiskTotals
+from analytics_service.market.receipts import lends_of
 from analytics_service.market.risk import near_risk, risk_of
-from analytics_service.market.shares import lends_of
-from analytics_service.store.batches import AddressParts, Pieces
+from analytics_service.market.validation import ValidationError
+from analytics_service.store.batches import HashPartitions, RowBatches
 from analytics_service.store.commits import Appended, Backdated, Commit, Overtaken
-from analytics_service.store.datasets.markets import risk_by_history, risk_totals
+from analytics_service.store.datasets.markets import risk_metrics, risk_totals
 from analytics_service.store.datasets.observations import observations_of
 from analytics_service.store.datasets.positions import (
     CLOSED,
@@ -38,15 +38,15 @@ from analytics_service.store.datasets.positions import (
     activity_rows,
     borrowing_of,
     digests_of,
-    numbered,
+    number_items,
     read_borrowing_between,
     read_digests,
     read_gap,
     read_items,
-    unnumbered,
+    unnumber_items,
 )
-from analytics_service.store.ledger import completed_before, nth_completed, versions_between
-from jobs.snapshot import Batch
+from analytics_service.store.ledger import last_snapshot_before, nth_snapshot, snapshot_versions
+from jobs.snapshot import JobContext
 
 # Items of snapshots before others that are written together: those of 100,000 accounts at five instants, which takes
 # some twenty seconds.
@@ -56,20 +56,20 @@ _GONE = 0
 _REPEATED = " comes more than once. Make one Position of all items of an address."
 
 
-def collect(batch: Batch) -> Commit:
+def collect(context: JobContext) -> Commit:
     """The changes of positions up to the last instant, or, if there are later snapshots, up to each of the first
     instants. So of many that are all later, the others go before the last, together."""
-    newest = completed_before(batch.store, batch.family, FOREVER)
-    earlier = [at for at in batch.instants if newest is not None and unix_second(at) < newest]
-    return _before_others(batch, earlier) if earlier else Commit([_newest(batch, batch.instants[-1])])
+    newest = last_snapshot_before(context.store, context.dataset, FOREVER)
+    earlier = [at for at in context.instants if newest is not None and unix_second(at) < newest]
+    return _before_others(context, earlier) if earlier else Commit([_newest(context, context.instants[-1])])
 
 
-def _newest(batch: Batch, at: datetime) -> Appended:
+def _newest(context: JobContext, at: datetime) -> Appended:
     """The snapshot after all others."""
-    read = partial(_read_items, batch.store, unix_second(at))
-    stated = _Stated(batch, at)
-    making = _Making(batch, at)
-    digests = stated.parts.divided(read_digests(batch.store))
+    read = partial(_read_items, context.store, unix_second(at))
+    stated = _Stated(context, at)
+    making = _Making(context, at)
+    digests = stated.parts.divided(read_digests(context.store))
     for items, known in zip(stated.items(read), digests, strict=True):
         changed = _changed(items, known)
         now = items.join(changed, on="address", how="semi")
@@ -85,20 +85,20 @@ def _read_items(store: Store, second: int, addresses: pl.Series) -> pl.DataFrame
     return pl.concat([NO_ITEMS, *(read_items(store, chunk, second) for chunk in chunks)])
 
 
-def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
+def _before_others(context: JobContext, instants: Sequence[datetime]) -> Commit:
     """Snapshots before the newest: the first of them, with a bounded number of items."""
-    store, family, seconds = batch.store, batch.family, [*map(unix_second, instants)]
-    first = completed_before(store, family, seconds[0]) or 0
-    last = nth_completed(store, family, 1, seconds[-1] + 1, FOREVER)
+    store, dataset, seconds = context.store, context.dataset, [*map(unix_second, instants)]
+    first = last_snapshot_before(store, dataset, seconds[0]) or 0
+    last = nth_snapshot(store, dataset, 1, seconds[-1] + 1, FOREVER)
     if last is None:
         raise Overtaken("Another process removes positions.")
-    versions = versions_between(store, family, first, last + 1)
+    versions = snapshot_versions(store, dataset, first, last + 1)
     ends = [0, *sorted(versions)]
     snapshots: list[Appended] = []
     kept: list[pl.DataFrame] = []
     room = _MOST_ITEMS
     for index, gap in groupby(instants, lambda at: bisect_right(ends, unix_second(at))):
-        added, rows, room = _fill(batch, gap, ends[index - 1], ends[index], room)
+        added, rows, room = _fill(context, gap, ends[index - 1], ends[index], room)
         snapshots += added
         kept.append(rows.with_columns(version=pl.lit(versions[ends[index]], pl.UInt64)))
         if room <= 0:
@@ -107,7 +107,7 @@ def _before_others(batch: Batch, instants: Sequence[datetime]) -> Commit:
 
 
 def _fill(
-    batch: Batch, instants: Iterable[datetime], start: int, end: int, room: int
+    context: JobContext, instants: Iterable[datetime], start: int, end: int, room: int
 ) -> tuple[list[Appended], pl.DataFrame, int]:
     """Snapshots between two complete ones (unix seconds), until there is no room for more items; what keeps the later
     one as it is; and the room that is left.
@@ -115,11 +115,11 @@ def _fill(
     Rows are whole values. So each item that is otherwise than it was, and has no row at the later one, gets the row
     there that says what it was.
     """
-    before, written = read_gap(batch.store, start, end)
+    before, written = read_gap(context.store, start, end)
     now, snapshots = before, []
     for at in instants:
-        was, now = now, pl.concat([*_Stated(batch, at).items(partial(_of, now))])
-        making = _Making(batch, at)
+        was, now = now, pl.concat([*_Stated(context, at).items(partial(_of, now))])
+        making = _Making(context, at)
         making.add(now, position_change=_differences(was, now))
         snapshots.append(making.snapshot())
         room -= now.height
@@ -132,22 +132,22 @@ def _fill(
 class _Stated:
     """The items of all addresses that the source states, in parts of whole addresses."""
 
-    def __init__(self, batch: Batch, at: datetime) -> None:
-        self._batch = batch
+    def __init__(self, context: JobContext, at: datetime) -> None:
+        self._context = context
         self._at = at
         self._kept: set[str] = set()
-        self.parts = AddressParts(self._frames(batch.source.positions(at)))
+        self.parts = HashPartitions(self._frames(context.source.positions(at)))
 
     def _frames(self, positions: Iterable[Position]) -> Iterator[pl.DataFrame]:
         unfit: list[Position] = []
-        batch, at = self._batch, self._at
-        assets, redefined = batch.valued_assets(at)
-        origins = origins_of(linked(assets).values())
-        lends = partial(lends_of, origins=origins, markets=lambda: batch.markets_by_id(at, redefined))
-        for items in unnumbered(positions, unfit, lends):
+        context, at = self._context, self._at
+        assets, redefined = context.valued_assets(at)
+        origins = origins_of(link_receipts(assets).values())
+        lends = partial(lends_of, origins=origins, markets=lambda: context.markets_by_id(at, redefined))
+        for items in unnumber_items(positions, unfit, lends):
             yield items
             for position in unfit:
-                faults = self._batch.left_out.faults("positions", position, Position)
+                faults = self._context.rejections.validate("positions", position, Position)
                 if all(fault.path != "address" for fault in faults):
                     self._kept.add(position.address.lower())
             unfit.clear()
@@ -157,9 +157,11 @@ class _Stated:
         `stored`: without a single one, or with one that counts twice, its health would be another."""
         kept = pl.DataFrame({"address": sorted(self._kept)}, schema={"address": pl.String})
         for pieces, own in zip(self.parts, self.parts.divided(kept), strict=True):
-            items, repeated = numbered(pieces)
+            items, repeated = number_items(pieces)
             for address, times in repeated.items():
-                self._batch.left_out.note("positions", Position(address), Misfit("address", times, _REPEATED))
+                self._context.rejections.add(
+                    "positions", Position(address), ValidationError("address", times, _REPEATED)
+                )
             addresses = pl.Series([*{*own["address"], *repeated}], dtype=pl.String)
             if addresses.len():
                 items = pl.concat([items.filter(~pl.col("address").is_in(addresses.implode())), stored(addresses)])
@@ -173,12 +175,12 @@ def _of(items: pl.DataFrame, addresses: pl.Series) -> pl.DataFrame:
 class _Making:
     """A snapshot that is made of parts with whole addresses."""
 
-    def __init__(self, batch: Batch, at: datetime) -> None:
-        self._batch = batch
+    def __init__(self, context: JobContext, at: datetime) -> None:
+        self._context = context
         self._at = at
         self._counts: list[Mapping[str, int]] = []
-        self._borrowing = Pieces()
-        self._changes: defaultdict[str, Pieces] = defaultdict(Pieces)
+        self._borrowing = RowBatches()
+        self._changes: defaultdict[str, RowBatches] = defaultdict(RowBatches)
 
     def add(self, items: pl.DataFrame, **changes: pl.DataFrame) -> None:
         """Add the items of a part, and its rows by table."""
@@ -189,53 +191,53 @@ class _Making:
             self._changes[table].add(rows.with_columns(observed_at=second))
 
     def snapshot(self) -> Appended:
-        batch, at = self._batch, self._at
-        stated = batch.source.activity(at)
+        context, at = self._context, self._at
+        stated = context.source.activity(at)
         # The risk of some positions would be taken for that of all.
-        observations = stated_risk(batch, at) if stated else risk_at(batch, at, self._borrowing)
+        observations = stated_risk(context, at) if stated else risk_at(context, at, self._borrowing)
         return Appended(at, observations, activity_rows(self._counts, stated), changes=self._changes)
 
 
-def collect_again(batch: Batch) -> Commit:
+def recompute(context: JobContext) -> Commit:
     """The risk at complete snapshots, from the stored positions: those at the first, and the changes from one to the
     next."""
-    seconds, changes = [unix_second(at) for at in batch.instants], Pieces()
-    for rows in read_borrowing_between(batch.store, seconds[0], seconds[-1] + 1):
+    seconds, changes = [unix_second(at) for at in context.instants], RowBatches()
+    for rows in read_borrowing_between(context.store, seconds[0], seconds[-1] + 1):
         changes.add(rows)
-    return Commit([Appended(at, risk_at(batch, at, _AsOf(changes, unix_second(at)))) for at in batch.instants])
+    return Commit([Appended(at, risk_at(context, at, _AsOf(changes, unix_second(at)))) for at in context.instants])
 
 
 @dataclass(frozen=True, slots=True)
 class _AsOf:
     """The items of borrow accounts at a unix second, in parts of whole addresses, from changes."""
 
-    changes: Pieces
+    changes: RowBatches
     second: int
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        since, until = pl.col("observed_at"), pl.col("until")
+        start, end = pl.col("observed_at"), pl.col("until")
         for rows in self.changes:
-            yield borrowing_of(rows.filter(since <= self.second, until.is_null() | (until > self.second)))
+            yield borrowing_of(rows.filter(start <= self.second, end.is_null() | (end > self.second)))
 
 
-def risk_at(batch: Batch, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def risk_at(context: JobContext, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Observations of the risk of all accounts at the source's prices, from the items of borrow accounts in parts of
     whole addresses: unknown if a lost price hides accounts with debt, because the risk of the others would be taken for
     that of all (rule 6.8). SourceError if there are debts, but no markets or no prices."""
-    source, has_debts = batch.source, any("debt" in items["kind"] for items in parts)
-    assets, redefined = batch.valued_assets(at)
-    markets = batch.markets_by_id(at, redefined) if has_debts else {}
-    terms = Terms(linked(assets), markets, source.config(at), source.ptoken(at))
-    prices = batch.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
+    source, has_debts = context.source, any("debt" in items["kind"] for items in parts)
+    assets, redefined = context.valued_assets(at)
+    markets = context.markets_by_id(at, redefined) if has_debts else {}
+    terms = Terms(link_receipts(assets), markets, source.config(at), source.ptoken(at))
+    prices = context.known_prices(at, {*markets, terms.ptoken.asset_id} & assets.keys()) if has_debts else {}
     near = chain([borrowing_of(NO_ITEMS)], (near_risk(items, terms, prices) for items in parts))
     valuation = Valuation(book_of(near, markets), terms, prices)
     totals = RiskTotals() if valuation.hides_debtors else risk_totals(risk_of(valuation))
-    return observations_of(risk_by_history(totals), at)
+    return observations_of(risk_metrics(totals), at)
 
 
-def stated_risk(batch: Batch, at: datetime) -> pl.DataFrame:
+def stated_risk(context: JobContext, at: datetime) -> pl.DataFrame:
     """Observations of the risk of all accounts that the source states."""
-    return observations_of(risk_by_history(batch.source.risk(at)), at)
+    return observations_of(risk_metrics(context.source.risk(at)), at)
 
 
 def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:

@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 
+from analytics_service.config.parsers import Intervals
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Intervals
 from analytics_service.sources.registry import NONE
 from jobs.snapshot import Collect
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Takes snapshots of a family of data."""
+    """Takes snapshots of a dataset."""
 
     name: str
     collect: Collect
 
     @property
-    def family(self) -> str:
-        """The family in the ledger, which has the name of the job."""
+    def dataset(self) -> str:
+        """The dataset in the ledger, which has the name of the job."""
         return self.name
 
     def interval(self, settings: Settings) -> int:
@@ -40,5 +40,5 @@ JOBS = {field.name: _job(field.name) for field in fields(Intervals)}
 
 
 def intervals(settings: Settings) -> Mapping[str, int]:
-    """The seconds between snapshots of each family. Without a source, nothing is scheduled and nothing can be late."""
-    return {} if settings.source == NONE else {job.family: job.interval(settings) for job in JOBS.values()}
+    """The seconds between snapshots of each dataset. Without a source, nothing is scheduled and nothing can be late."""
+    return {} if settings.source == NONE else {job.dataset: job.interval(settings) for job in JOBS.values()}

@@ -2,9 +2,9 @@
 
 from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.markets import route_rows
-from jobs.snapshot import Batch
+from jobs.snapshot import JobContext
 
 
-def collect(batch: Batch) -> Commit:
+def collect(context: JobContext) -> Commit:
     """The routes of all swap contracts at the instants; a protocol without such contracts has none."""
-    return Commit([Appended(at, rows=route_rows(batch.source.swaps(at))) for at in batch.instants])
+    return Commit([Appended(at, rows=route_rows(context.source.swaps(at))) for at in context.instants])

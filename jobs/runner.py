@@ -10,15 +10,15 @@ from functools import partial
 from typing import TypeVar
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import ONCE, Retries
-from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
-from analytics_service.market.instants import multiples, unix_second
+from analytics_service.clickhouse.errors import ONCE, Retries
+from analytics_service.errors import SourceError, StoreUnavailable, UserError
+from analytics_service.market.instants import multiples_between, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import Commit, Overtaken, Taking, begin, commit
-from jobs.left_out import LeftOut
+from analytics_service.store.commits import Commit, Overtaken, Provenance, begin, commit
 from jobs.registry import Job
-from jobs.snapshot import Batch
+from jobs.rejections import Rejections
+from jobs.snapshot import JobContext
 
 log = logging.getLogger(__name__)
 
@@ -43,23 +43,23 @@ class Outcome(StrEnum):
     ALREADY_DONE = "already done"
 
 
-def run_once(
+def take_snapshot(
     job: Job,
     source: Source,
     store: Store,
     at: datetime,
     retries: Retries = ONCE,
     *,
-    left_out: LeftOut | None = None,
+    rejections: Rejections | None = None,
 ) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
     StoreUnavailable and SourceError are retried; the last error is raised. `left_out` knows what earlier runs left out.
     """
-    batch = Batch(job.family, source, store, [at.replace(microsecond=0)], left_out=left_out or LeftOut())
+    context = JobContext(job.dataset, source, store, [at.replace(microsecond=0)], rejections=rejections or Rejections())
 
     def attempt() -> Outcome:
-        return Outcome.DONE if _take(job, batch, "job") else Outcome.ALREADY_DONE
+        return Outcome.DONE if _take_batch(job, context, "job") else Outcome.ALREADY_DONE
 
     causes: set[str] = set()
 
@@ -85,14 +85,14 @@ def backfill(
     it stopped when it is run again. SourceError, after all others, if the source cannot tell of single instants; at
     once if that is three in a row.
     """
-    written, reported, in_a_row, left_out = 0, 0, 0, LeftOut()
+    written, reported, in_a_row, rejections = 0, 0, 0, Rejections()
     parts = deque((first, min(first + _CHUNK, len(instants))) for first in range(0, len(instants), _CHUNK))
     failed: list[SourceError] = []
     while parts and in_a_row < _GIVE_UP:
         start, end = parts.popleft()
-        batch = Batch(job.family, source, store, instants[start:end], left_out=left_out)
+        context = JobContext(job.dataset, source, store, instants[start:end], rejections=rejections)
         try:
-            while taken := retry_overtaken(partial(_take, job, batch, "backfill"), ONCE):
+            while taken := retry_overtaken(partial(_take_batch, job, context, "backfill"), ONCE):
                 written, reported = written + taken, reported + taken
                 progress(taken)
             in_a_row = 0
@@ -121,12 +121,12 @@ def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_
     """
     count = (end - start) // interval
     if count > _MAX_INSTANTS:
-        raise SnapshotRefused(
+        raise UserError(
             f"From --start to --end there are about {count:,} snapshots {interval} apart, and one backfill takes at "
             f"most {_MAX_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
         )
     early = timedelta(seconds=at_ends)
-    return [at - early for at in multiples(start + early, end + early, interval)]
+    return [at - early for at in multiples_between(start + early, end + early, interval)]
 
 
 def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
@@ -140,23 +140,23 @@ def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
     return act()
 
 
-def _take(job: Job, batch: Batch, kind: str) -> int:
+def _take_batch(job: Job, context: JobContext, kind: str) -> int:
     """Collect and commit the missing snapshots of a batch, oldest first, or those of them that the job takes together.
     Returns their number.
 
-    Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.
+    Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the dataset.
     """
-    start, end = unix_second(batch.instants[0]), unix_second(batch.instants[-1]) + 1
-    base = begin(batch.store, job.family, start, end)
-    missing = [at for at in batch.instants if unix_second(at) not in base.completed]
+    start, end = unix_second(context.instants[0]), unix_second(context.instants[-1]) + 1
+    base = begin(context.store, job.dataset, start, end)
+    missing = [at for at in context.instants if unix_second(at) not in base.completed]
     if not missing:
         return 0
-    changes = collected(job, replace(batch, instants=missing, head=base.present, left=base.left))
-    commit(batch.store, changes, Taking(kind, origin_of(batch.source)), base)
+    changes = collected(job, replace(context, instants=missing, head=base.present, left=base.left))
+    commit(context.store, changes, Provenance(kind, origin_of(context.source)), base)
     return len(changes.appended)
 
 
-def collected(job: Job, batch: Batch) -> Commit:
+def collected(job: Job, context: JobContext) -> Commit:
     """What a job collects for a batch, in which assets have the ids of the store."""
-    with batch.left_out:
-        return job.collect(batch.with_canonical_ids())
+    with context.rejections:
+        return job.collect(context.with_canonical_ids())

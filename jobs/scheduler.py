@@ -14,17 +14,17 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import ANY_FAILURE, Retries
+from analytics_service.clickhouse.errors import ANY_FAILURE, Retries
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
-from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
+from analytics_service.market.instants import DAY, EPOCH, MILLISECONDS, MINUTE, floor_to, format_instant, unix_second
 from analytics_service.sources.base import Source
-from analytics_service.store.job_runs import JobRun, record, scheduler_name
+from analytics_service.store.job_runs import JobRun, record_job_run, scheduler_name
+from analytics_service.store.loss_check import check
 from analytics_service.store.rewrite import keep_complete
-from jobs.left_out import LeftOut, Told
-from jobs.losses import watch_losses
 from jobs.registry import JOBS, Job
-from jobs.runner import run_once
+from jobs.rejections import LastLogged, Rejections
+from jobs.runner import take_snapshot
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,9 @@ def run(
     try:
         while not stop.wait(_REPORT_SECONDS):
             if (now := clock()) < before:
-                log.warning("The clock of this machine was set back to %s. All jobs go on from there.", shown(now))
+                log.warning(
+                    "The clock of this machine was set back to %s. All jobs go on from there.", format_instant(now)
+                )
                 for job in scheduler.get_jobs():
                     job.reschedule(job.trigger)
             before = now
@@ -90,14 +92,14 @@ def build(
     # Jobs log their outcomes, and the gaps between them, themselves.
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
     scheduler = BackgroundScheduler(timezone=UTC, executors={"default": InstantExecutor()})
-    told: Told = {}
+    told: LastLogged = {}
     for job in jobs:
         seconds = job.interval(settings)
-        first = floored(now, timedelta(seconds=seconds))
-        report = JobRun(job.family, scheduler_name(), seconds, next_at=None)
+        first = floor_to(now, timedelta(seconds=seconds))
+        report = JobRun(job.dataset, scheduler_name(), seconds, next_at=None)
         retries = Retries(seconds, wait=stop.wait)
         scheduler.add_job(
-            ScheduledJob(job, source, store, retries, LeftOut(told), measure, report),
+            ScheduledJob(job, source, store, retries, Rejections(told), measure, report),
             IntervalTrigger(seconds=seconds, start_date=EPOCH, timezone=UTC),
             args=(first,),
             id=job.name,
@@ -131,7 +133,7 @@ class ScheduledJob:
     source: Source
     store: Store
     retries: Retries
-    left_out: LeftOut
+    rejections: Rejections
     measure: Measure
     report: JobRun
     is_unreported: bool = False
@@ -142,12 +144,16 @@ class ScheduledJob:
         name, begun, outcome = self.job.name, time.monotonic(), "failed"
         self._log_gap(at)
         try:
-            outcome = run_once(self.job, self.source, self.store, at, self.retries, left_out=self.left_out).name
-            log.info("%s: snapshot of %s is complete.", name, shown(at))
+            outcome = take_snapshot(
+                self.job, self.source, self.store, at, self.retries, rejections=self.rejections
+            ).name
+            log.info("%s: snapshot of %s is complete.", name, format_instant(at))
         except ANY_FAILURE as error:
             is_expected = isinstance(error, AnalyticsError)
             reason = str(error) if is_expected else "an unexpected error."
-            log.error("%s: no snapshot of %s: %s", name, shown(at), reason, exc_info=None if is_expected else error)
+            log.error(
+                "%s: no snapshot of %s: %s", name, format_instant(at), reason, exc_info=None if is_expected else error
+            )
             self.report = replace(self.report, failed_at=unix_second(at), error=reason)
         seconds, outcome = time.monotonic() - begun, outcome.lower()
         self.measure(name, outcome, seconds)
@@ -162,8 +168,8 @@ class ScheduledJob:
             log.warning(
                 "%s: no run between %s and %s; `analytics-service jobs backfill %s --start %s --end %s --every %ds` "
                 "takes snapshots that are missing.",
-                *(self.job.name, shown(last), shown(at)),
-                *(self.job.name, shown(last), shown(at), self.report.interval),
+                *(self.job.name, format_instant(last), format_instant(at)),
+                *(self.job.name, format_instant(last), format_instant(at), self.report.interval),
             )
 
 
@@ -174,6 +180,24 @@ def write_reports(store: Store, jobs: Sequence[tuple[ScheduledJob, datetime | No
         job.is_unreported = False
     runs = [replace(job.report, next_at=None if next_at is None else unix_second(next_at)) for job, next_at in jobs]
     try:
-        record(store, runs)
+        record_job_run(store, runs)
     except AnalyticsError as error:
         log.warning("The status of jobs cannot be recorded, so `status` shows an older one. %s", error)
+
+
+def watch_losses(store: Store, stop: threading.Event, find: Callable[[Store], bool] = check) -> None:
+    """Look for lost rows until `stop` is set (rule 8.19): at once, daily, and each minute while some are lost. `find` records what is lost, and returns whether to look again soon. Runs in
+    a thread of its own, because a large store takes minutes."""
+    pause, cause = 0, ""
+    while not stop.wait(pause):
+        pause = MINUTE
+        try:
+            if not find(store):
+                pause = DAY
+            cause = ""
+        except ANY_FAILURE as error:
+            if str(error) != cause:
+                unexpected = None if isinstance(error, AnalyticsError) else error
+                what = "What the store has lost cannot be found out; it is tried again each minute."
+                log.error("%s %s", what, error, exc_info=unexpected)
+            cause = str(error)

@@ -10,47 +10,47 @@ from typing import Any
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import OLDEST, shown, unix_second
+from analytics_service.market.instants import OLDEST, format_instant, unix_second
 from analytics_service.market.markets import SIDES, Market
-from analytics_service.market.misfits import Misfit
-from analytics_service.market.prices import Price, Prices, known_prices, newest_prices, quoted
+from analytics_service.market.prices import Price, Prices, known_prices, newest_prices, usd_by_asset
 from analytics_service.market.rates import Apr, Rates
+from analytics_service.market.validation import ValidationError
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import with_canonical_ids
 from analytics_service.store.commits import Commit
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.markets import read_markets
 from analytics_service.store.datasets.observations import read_last_prices
-from analytics_service.store.ledger import Head, completed_before
-from jobs.left_out import LeftOut
+from analytics_service.store.ledger import Head, last_snapshot_before
+from jobs.rejections import Rejections
 
 # How far a clock of the source may be ahead.
 _MAX_AHEAD = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Batch:
+class JobContext:
     """The instants (aware, whole seconds, oldest first) whose snapshots a job must take, with the source and the store.
 
-    The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's family,
+    The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's dataset,
     without snapshots from the future; None without a snapshot. Values of an asset or address that cannot be stored, or
     cannot be true, are `left_out`: the rest of the snapshot counts, and what the store has of that asset or address
     stays (rule 8.17). `left` is the oldest observation (unix second) that a run which died has left, if one has.
     """
 
-    family: str
+    dataset: str
     source: Source
     store: Store
     instants: Sequence[datetime]
     head: Head | None = None
-    left_out: LeftOut = field(default_factory=LeftOut)
+    rejections: Rejections = field(default_factory=Rejections)
     left: int | None = None
 
-    def with_canonical_ids(self) -> "Batch":
+    def with_canonical_ids(self) -> "JobContext":
         """The same batch; its source names each asset as the store does (rule 3.4)."""
         at = self.instants[-1]
-        batch = replace(self, source=with_canonical_ids(self.source, lambda: batch.stored_assets, at))
-        return batch
+        context = replace(self, source=with_canonical_ids(self.source, lambda: context.stored_assets, at))
+        return context
 
     def assets(self, at: datetime) -> tuple[Mapping[str, Asset], Set[str]]:
         """The source's assets at an instant, by id, and those whose decimals have changed. These, and assets whose
@@ -62,11 +62,11 @@ class Batch:
                 # Stored as it is, so it fits. To validate ten thousand assets would take half of a tick of prices.
                 assets[asset.id] = self._known[asset.id] = asset
                 continue
-            is_fit = not self.left_out.faults("assets", asset, Asset)
+            is_fit = not self.rejections.validate("assets", asset, Asset)
             known = self._known.get(getattr(asset, "id", ""), asset if is_fit else None)
             if is_fit and known and known.is_described and known.decimals_denom != asset.decimals_denom:
                 changed.add(asset.id)
-                self.left_out.note("assets", asset, _changed_decimals(known, asset))
+                self.rejections.add("assets", asset, _changed_decimals(known, asset))
             elif is_fit:
                 known = self._known[asset.id] = asset
             if known:
@@ -108,14 +108,14 @@ class Batch:
         kept = (_with_stored(market, sides, stored) if sides else market for market, sides in unfit if sides <= SIDES)
         markets = [market for market in kept if market]
         if not markets and self.source.has_markets:
-            raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
+            raise SourceError(f"{self.source.spec} has no markets as of {format_instant(at)}.")
         self._newest_markets.clear()
         self._newest_markets[unix_second(at)] = {market.asset_id: market for market in markets}
         return markets
 
     def _unfit_sides(self, market: Market, redefined: Set[str]) -> Set[str]:
         """The fields of a market that cannot be stored, beside SIDES its id, without which nothing of it can be."""
-        faults = self.left_out.faults("markets", market, Market)
+        faults = self.rejections.validate("markets", market, Market)
         return {fault.path.partition(".")[0] for fault in faults} or (SIDES if market.asset_id in redefined else set())
 
     def markets_by_id(self, at: datetime, redefined: Set[str]) -> Mapping[str, Market]:
@@ -132,7 +132,7 @@ class Batch:
     def _markets_before(self, at: datetime) -> Mapping[str, Market]:
         """The stored markets of an instant that is taken again; else those of the last snapshot before it, a complete
         one or one of the batch."""
-        before = completed_before(self.store, "markets", unix_second(at) + 1)
+        before = last_snapshot_before(self.store, "markets", unix_second(at) + 1)
         for second, markets in self._newest_markets.items():
             if (-1 if before is None else before) < second < unix_second(at):
                 return markets
@@ -143,11 +143,11 @@ class Batch:
         stated = self.source.rates(at)
         rates = Rates(self._aprs("lend rates", stated.lend), self._aprs("borrow rates", stated.borrow))
         if not (rates.lend or rates.borrow) and self.source.has_markets:
-            raise SourceError(f"{self.source.spec} has no rates as of {shown(at)}.")
+            raise SourceError(f"{self.source.spec} has no rates as of {format_instant(at)}.")
         return rates
 
     def _aprs(self, part: str, aprs: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
-        fit = self.left_out.fit(part, [Apr(*item) for item in aprs.items()], Apr)
+        fit = self.rejections.valid_records(part, [Apr(*item) for item in aprs.items()], Apr)
         return {rate.asset_id: rate.apr for rate in fit}
 
     def prices(self, at: datetime) -> Sequence[Price]:
@@ -157,11 +157,11 @@ class Batch:
         corrections of the past. So are those that claim to be older than all prices.
         """
         stated = self.source.prices(at)
-        fit = self.left_out.fit("prices", stated, Price)
+        fit = self.rejections.valid_records("prices", stated, Price)
         prices = [price for price in fit if self._is_credible(price, at)]
         if not prices:
             none = "no prices that can be used" if stated else "no prices"
-            raise SourceError(f"{self.source.spec} quotes {none} as of {shown(at)}.")
+            raise SourceError(f"{self.source.spec} quotes {none} as of {format_instant(at)}.")
         return prices
 
     def known_prices(self, at: datetime, ids: Iterable[str]) -> Prices:
@@ -174,7 +174,7 @@ class Batch:
         stored = filter(None, (self._last_prices[asset_id].get(second) for asset_id in missing))
         last = newest_prices([*stored, *quotes.values()])
         known = known_prices(last.values(), at, max_age)
-        return {**known, **quoted(last[asset_id] for asset_id, usd in known.items() if usd is not None)}
+        return {**known, **usd_by_asset(last[asset_id] for asset_id, usd in known.items() if usd is not None)}
 
     @cached_property
     def _last_prices(self) -> dict[str, dict[int, Price]]:
@@ -185,8 +185,8 @@ class Batch:
         """Whether a price may have been observed when it claims to."""
         if min(OLDEST, at) <= price.observed_at <= at + _MAX_AHEAD:
             return True
-        time = shown(price.observed_at)
-        self.left_out.note("prices", price, Misfit("observed_at", time, f" is {time}, which cannot be true."))
+        time = format_instant(price.observed_at)
+        self.rejections.add("prices", price, ValidationError("observed_at", time, f" is {time}, which cannot be true."))
         return False
 
 
@@ -198,7 +198,7 @@ def _with_stored(market: Market, sides: Set[str], stored: Mapping[str, Market]) 
     return market if market.lend or market.collateral or market.debt else None
 
 
-def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
+def _changed_decimals(known: Asset, asset: Asset) -> ValidationError:
     """What is wrong with the definition of an asset that is known with other decimals."""
     now, was = asset.decimals_denom, known.decimals_denom
     remedy = (
@@ -206,9 +206,9 @@ def _changed_decimals(known: Asset, asset: Asset) -> Misfit:
         "backfill all --again` what was stored with it."
     )
     problem = f" is {now}, and was {was}; decimals never change. {remedy} Its markets stay, too."
-    return Misfit("decimals_denom", now, problem)
+    return ValidationError("decimals_denom", now, problem)
 
 
 # Takes the snapshots of a batch, in the order of its instants, or only some of them. It reads no clock: the batch
 # has the time.
-Collect = Callable[[Batch], Commit]
+Collect = Callable[[JobContext], Commit]

@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import Parts
+from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.sources.base import Source
-from analytics_service.state.heads import Heads, Look, ShownHeads
+from analytics_service.state.watcher import Heads, HeadWatcher, Look
 from analytics_service.store.datasets.observations import NO_OBSERVATIONS
 from analytics_service.store.job_runs import JobRun
 from analytics_service.store.ledger import Head
 from analytics_service.store.ownership import MADE_UP
-from analytics_service.store.schema import Migration, made_by, shipped
+from analytics_service.store.schema import Migration, shipped_migrations, tables_made_by
 
 # Headers of requests to the operators' bind, which refuses the host of Falcon's tests.
 LOCAL = {"Host": "localhost"}
@@ -50,11 +50,11 @@ class WatchedStore(Store):
         self._before = before
         self._after = after
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         statement = Statement("query", query)
         self.queries[query] += 1
         self._begin(statement)
-        rows = super().frame(query, parts, **parameters)
+        rows = super().query(query, parts, **parameters)
         self._after(statement)
         return rows
 
@@ -76,7 +76,7 @@ class WatchedStore(Store):
         super().execute(statement, in_database=in_database)
         self._after(Statement("execute", statement))
 
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+    def run(self, query: str, parts: Placeholders = (), **parameters: object) -> None:
         self._begin(Statement("run", query))
         super().run(query, parts, **parameters)
         self._after(Statement("run", query))
@@ -105,7 +105,7 @@ QUESTIONS = [
 ]
 _LEDGER = {
     "how": pl.String,
-    "family": pl.String,
+    "dataset": pl.String,
     "version": pl.UInt64,
     "runs": pl.UInt64,
     "at": pl.UInt32,
@@ -129,19 +129,19 @@ class Silent:
 class LedgerStore(Store):
     """A database that knows the ledger, and which rewrites are under way. It is for data not simulated.
 
-    `heads` are by family, and `open` the families that are being rewritten. `migrations` are those that were applied,
+    `heads` are by dataset, and `open` the datasets that are being rewritten. `migrations` are those that were applied,
     and `job_runs` what schedulers that run told last, the newest first. Rewrites were announced at `rewritten_at`.
     `on_look` is called when the ledger is read. `shards` are those that a cluster has, and those that are recorded.
     """
 
-    def __init__(self, *families: str) -> None:
+    def __init__(self, *datasets: str) -> None:
         super().__init__(Settings())
-        self._layout = Layout()
-        self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in families or ("prices",)}
+        self._layout = Cluster()
+        self.heads = {dataset: Head(dataset, NOON, NOON, 1, 1) for dataset in datasets or ("prices",)}
         self.open: set[str] = set()
         self.rewritten_at = 0
         self.away = False
-        self.migrations: Sequence[Migration] = shipped()
+        self.migrations: Sequence[Migration] = shipped_migrations()
         self.job_runs: Sequence[JobRun] = ()
         self.shards = ("", "")
         self.queries: Counter[str] = Counter()
@@ -151,15 +151,15 @@ class LedgerStore(Store):
         if self.away:
             raise StoreUnavailable("away")
 
-    def change(self, family: str, **fields: int) -> "LedgerStore":
-        self.heads[family] = replace(self.heads[family], **fields)
+    def change(self, dataset: str, **fields: int) -> "LedgerStore":
+        self.heads[dataset] = replace(self.heads[dataset], **fields)
         return self
 
-    def rewrite(self, family: str) -> None:
-        self.change(family, rewrites=self.heads[family].rewrites + 1)
-        self.open.add(family)
+    def rewrite(self, dataset: str) -> None:
+        self.change(dataset, rewrites=self.heads[dataset].rewrites + 1)
+        self.open.add(dataset)
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         """The ledger and what is beside it."""
         self.queries[query] += 1
         if self.away:
@@ -168,16 +168,16 @@ class LedgerStore(Store):
             self.on_look()
             return self._ledger()
         if query == "count_rewrites":
-            asked = parameters["families"]
+            asked = parameters["datasets"]
             assert isinstance(asked, list)
-            counts = [(family, self.heads[family].rewrites) for family in asked]
-            rows = [(family, announced, announced - (family in self.open)) for family, announced in counts]
+            counts = [(dataset, self.heads[dataset].rewrites) for dataset in asked]
+            rows = [(dataset, announced, announced - (dataset in self.open)) for dataset, announced in counts]
             return pl.DataFrame(rows, schema=["name", "announced", "finished"], orient="row")
         if query == "read_migrations":
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
         if query == "list_tables":
-            return pl.DataFrame({"name": [*made_by(shipped())]})
+            return pl.DataFrame({"name": [*tables_made_by(shipped_migrations())]})
         if query == "count_anomalies":
             return pl.DataFrame({"anomalies": [0]})
         if query in (
@@ -195,17 +195,17 @@ class LedgerStore(Store):
 
     def _ledger(self) -> pl.DataFrame:
         heads = [
-            ("head", h.family, h.version, h.runs, h.at, h.last_observed_at, [], NOON, []) for h in self.heads.values()
+            ("head", h.dataset, h.version, h.runs, h.at, h.last_observed_at, [], NOON, []) for h in self.heads.values()
         ]
         rewrites = []
-        for family, head in self.heads.items():
+        for dataset, head in self.heads.items():
             # Each has a number as version, from 1; the last one is open.
             for version in range(1, head.rewrites + 1):
-                is_open = family in self.open and version == head.rewrites
-                kind = ("rewrite", family, version if is_open else 0)
+                is_open = dataset in self.open and version == head.rewrites
+                kind = ("rewrite", dataset, version if is_open else 0)
                 rewrites.append((*kind, 1, self.rewritten_at, 0, [], NOON, []))
         losses = [
-            ("loss", family, head.losses, 0, 0, 0, [], NOON, []) for family, head in self.heads.items() if head.losses
+            ("loss", dataset, head.losses, 0, 0, 0, [], NOON, []) for dataset, head in self.heads.items() if head.losses
         ]
         return pl.DataFrame(rewrites + heads + losses, schema=_LEDGER, orient="row")
 
@@ -218,10 +218,10 @@ class FakeStore(Store):
 
     def __init__(self) -> None:
         super().__init__(Settings())
-        self._layout = Layout()
+        self._layout = Cluster()
         self.inserts: list[tuple[str, pl.DataFrame]] = []
         self.completed: set[int] = set()
-        self.migrations: Sequence[Migration] = shipped()
+        self.migrations: Sequence[Migration] = shipped_migrations()
         self.head: tuple[int, int, int, int] | None = None
 
     def watch(self) -> None:
@@ -236,7 +236,7 @@ class FakeStore(Store):
         """Instants of the snapshots that were written (unix seconds), in the order of writing."""
         return [at for table, rows in self.inserts if table == "snapshot" for at in rows["at"]]
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         """What a run must know when it begins; else nothing."""
         if query == "read_commit_base":
             version = len(self.inserts) + 1
@@ -274,24 +274,24 @@ class FakeStore(Store):
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         self.inserts.append((table, rows))
 
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+    def run(self, query: str, parts: Placeholders = (), **parameters: object) -> None:
         """Rollups are not computed here."""
 
 
-class FirstHeads(Heads):
+class FirstHeads(HeadWatcher):
     """Heads that look at the ledger for the first request only, for tests that write nothing after it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, interval=None, clock=lambda: 0.0)
 
 
-class FreshHeads(Heads):
+class FreshHeads(HeadWatcher):
     """Heads that look at the ledger for every request, so that tests see immediately what they wrote."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, interval=None)
 
-    def shown(self) -> ShownHeads:
+    def shown(self) -> Heads:
         """The heads as they are now."""
         self.look()
         return super().shown()

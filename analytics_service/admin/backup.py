@@ -17,15 +17,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Reporter
-from analytics_service.config.files import NewFile
+from analytics_service.clickhouse.errors import Reporter
+from analytics_service.config.private_files import NewFile
 from analytics_service.config.settings import service_version
-from analytics_service.embedded.leftovers import emptied
-from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, StoreUnavailable, Superseded
+from analytics_service.embedded.leftovers import empty_folder
+from analytics_service.errors import AnalyticsError, OperationFailed, StoreUnavailable, Superseded, UserError
 from analytics_service.market.instants import unix_second
 from analytics_service.store.ledger import HEADS, LEDGER, read_heads, require_unchanged
 from analytics_service.store.rewrite import correction
-from analytics_service.store.schema import Applied, Migration, missing, missing_message, shipped, tables_of
+from analytics_service.store.schema import (
+    Applied,
+    Migration,
+    missing_message,
+    missing_tables,
+    shipped_migrations,
+    tables_of,
+)
 from analytics_service.store.write_lock import ALL
 
 # The last member of the file: without it, the file is not whole.
@@ -66,32 +73,32 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
     """
     # A link to nowhere, too: the file would take its place.
     if os.path.lexists(path):
-        raise BackupRefused(f"{path} exists. Name another file.")
+        raise UserError(f"{path} exists. Name another file.")
     if not os.access(path.parent, os.W_OK):
-        raise BackupRefused(f"{path.parent} is no folder that this user may write to. Name a file in another one.")
-    if lacking := missing(store):
-        raise BackupRefused(missing_message(lacking))
+        raise UserError(f"{path.parent} is no folder that this user may write to. Name a file in another one.")
+    if lacking := missing_tables(store):
+        raise UserError(missing_message(lacking))
     with correction(store, ALL, "backup"):
         for _ in range(_ATTEMPTS):
-            with suppress(Superseded), emptied(folder):
+            with suppress(Superseded), empty_folder(folder):
                 manifest = _copy(store, folder, reporter)
                 _pack(folder, path, manifest, reporter)
                 return manifest
-    raise BackupFailed("History is rewritten again and again. Take the backup when that is over.")
+    raise OperationFailed("History is rewritten again and again. Take the backup when that is over.")
 
 
 def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
     """Have ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
     heads = read_heads(store)
     taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
-    sizes = dict(store.frame("list_tables").iter_rows())
+    sizes = dict(store.query("list_tables").iter_rows())
     store.require_room(sum(sizes.values()) + SPARE)
-    for part, names in saved_tables(shipped()).items():
+    for part, names in saved_tables(shipped_migrations()).items():
         tables = statement_tables(names, store.database, DATABASE)
         size = sum(sizes[name] for name in names)
-        carry_out(store, f"BACKUP {tables} TO {disk(folder, part)}", ("Copying", size), reporter)
+        run_statement(store, f"BACKUP {tables} TO {backup_disk(folder, part)}", ("Copying", size), reporter)
     require_unchanged(store, *heads.values())
-    applied = [Applied(migration.number, migration.name, migration.checksum) for migration in shipped()]
+    applied = [Applied(migration.number, migration.name, migration.checksum) for migration in shipped_migrations()]
     return Manifest(FORMAT, taken_at, service_version(), applied)
 
 
@@ -108,7 +115,7 @@ def _pack(folder: Path, path: Path, manifest: Manifest, reporter: Reporter) -> N
                     reporter.advance(file.stat().st_size)
             new.keep()
     except OSError as error:
-        raise BackupFailed(f"The backup {path} cannot be written ({error.strerror or error}).") from error
+        raise OperationFailed(f"The backup {path} cannot be written ({error.strerror or error}).") from error
 
 
 def statement_tables(names: Iterable[str], database: str, other: str) -> str:
@@ -116,12 +123,12 @@ def statement_tables(names: Iterable[str], database: str, other: str) -> str:
     return ", ".join(f"TABLE `{database}`.{name} AS `{other}`.{name}" for name in names)
 
 
-def disk(folder: Path, part: str) -> str:
+def backup_disk(folder: Path, part: str) -> str:
     """A part of a backup as BACKUP and RESTORE name it."""
     return f"Disk('backups', '{folder.name}/{part}')"
 
 
-def carry_out(store: Store, statement: str, stage: tuple[str, int], reporter: Reporter) -> None:
+def run_statement(store: Store, statement: str, stage: tuple[str, int], reporter: Reporter) -> None:
     """Execute a BACKUP or RESTORE, however long it takes. `stage` is the label and the number of its bytes.
 
     BackupFailed when it fails, DiskFull if that is why, and StoreUnavailable when ClickHouse was restarted.
@@ -131,7 +138,7 @@ def carry_out(store: Store, statement: str, stage: tuple[str, int], reporter: Re
     store.command(f"{statement} SETTINGS id = '{own}' ASYNC", in_database=False)
     try:
         while True:
-            rows = store.frame("read_backup_progress", id=own)
+            rows = store.query("read_backup_progress", id=own)
             if rows.is_empty():
                 raise StoreUnavailable("ClickHouse was restarted meanwhile.")
             status, error, copied = rows.row(0)
@@ -141,7 +148,7 @@ def carry_out(store: Store, statement: str, stage: tuple[str, int], reporter: Re
             if status not in ("CREATING_BACKUP", "RESTORING"):
                 # On a full disk ClickHouse's own error may be any.
                 store.require_room(SPARE)
-                raise BackupFailed(f"ClickHouse cannot do it: {error.partition(', Stack trace')[0][:500]}")
+                raise OperationFailed(f"ClickHouse cannot do it: {error.partition(', Stack trace')[0][:500]}")
             done = copied
             time.sleep(_PAUSE)
     except BaseException:

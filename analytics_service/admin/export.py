@@ -15,13 +15,13 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Reporter
-from analytics_service.config.files import NewFile
-from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable, Superseded
+from analytics_service.clickhouse.errors import Reporter
+from analytics_service.config.private_files import NewFile
+from analytics_service.errors import OperationFailed, StoreUnavailable, Superseded, UserError
 from analytics_service.market.kinds import FOREVER
-from analytics_service.market.spreadsheets import escaped
+from analytics_service.market.spreadsheets import escape_formula
 from analytics_service.store.datasets.histories import HISTORIES, History
-from analytics_service.store.ledger import MOST_AHEAD, Ledger, read_ledger, require_unchanged, without_future
+from analytics_service.store.ledger import MOST_AHEAD, Ledger, hide_future_snapshots, read_ledger, require_unchanged
 
 FORMATS = ("parquet", "csv", "arrow")
 # ClickHouse's formats, and the last bytes of a file.
@@ -100,14 +100,14 @@ class RowQuery:
 def find_view(store: Store, name: str) -> ExportedView:
     """The view with this name, or of the history with this slug. ExportRefused if there is none."""
     views: dict[str, dict[str, str]] = {}
-    for view, column, kind in store.frame("list_export_columns").iter_rows():
+    for view, column, kind in store.query("list_export_columns").iter_rows():
         views.setdefault(view, {})[column] = kind
     histories = {history.name: history for history in HISTORIES}
     known = {view: view for view in views} | {each.slug: each.name for each in HISTORIES if each.name in views}
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         suggestion = f" Did you mean {near[0]}?" if near else ""
-        raise ExportRefused(f"There is no history or view {name[:80]!r}.{suggestion} There are: {', '.join(views)}.")
+        raise UserError(f"There is no history or view {name[:80]!r}.{suggestion} There are: {', '.join(views)}.")
     return ExportedView(known[name], views[known[name]], histories.get(known[name]))
 
 
@@ -117,19 +117,19 @@ def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, 
     ExportFailed when the file cannot be written, or when history is rewritten during every attempt.
     """
     for _ in range(_ATTEMPTS):
-        ledger = without_future(store, read_ledger(store))
+        ledger = hide_future_snapshots(store, read_ledger(store))
         if ledger.open:
             time.sleep(_PAUSE)
             continue
-        until = min(span[1], _shown_until(view, ledger)) if view.time else FOREVER
-        bounds = {"since": span[0] if view.time else 0, "until": until}
-        heads = [head for name, head in ledger.heads.items() if not view.history or name == view.history.family]
+        end = min(span[1], _shown_until(view, ledger)) if view.time else FOREVER
+        bounds = {"start": span[0] if view.time else 0, "end": end}
+        heads = [head for name, head in ledger.heads.items() if not view.history or name == view.history.dataset]
         reporter.stage(f"Writing {file.path.name}", 0)
         query = RowQuery(view.parts, bounds)
         with suppress(Superseded), writing_rows(store, query, file, reporter) as rows:
             require_unchanged(store, *heads)
             return rows
-    raise ExportFailed("History is rewritten again and again. Export when that is over.")
+    raise OperationFailed("History is rewritten again and again. Export when that is over.")
 
 
 def _shown_until(view: ExportedView, ledger: Ledger) -> int:
@@ -137,7 +137,7 @@ def _shown_until(view: ExportedView, ledger: Ledger) -> int:
     latest = ledger.now + MOST_AHEAD
     if view.history is None:
         return latest + 1 if ledger.ahead else FOREVER
-    head = ledger.heads.get(view.history.family)
+    head = ledger.heads.get(view.history.dataset)
     return min(latest, head.last_observed_at if head else -1) + 1
 
 
@@ -159,11 +159,11 @@ def writing_rows(store: Store, query: RowQuery, file: ExportFile, reporter: Repo
                 with NewFile(file.path) as arrow:
                     _receive(store, query, arrow, _ARROW, reporter)
                     rows = pl.scan_ipc(arrow.part)
-                    rows.with_columns(escaped(pl.col(pl.String))).sink_csv(new.part, datetime_format=_TIME)
+                    rows.with_columns(escape_formula(pl.col(pl.String))).sink_csv(new.part, datetime_format=_TIME)
                     yield _count(rows)
             new.keep()
     except OSError as error:
-        raise ExportFailed(f"{file.path} cannot be written ({error.strerror or error}).") from error
+        raise OperationFailed(f"{file.path} cannot be written ({error.strerror or error}).") from error
 
 
 def _count(rows: pl.LazyFrame) -> int:

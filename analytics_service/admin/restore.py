@@ -16,26 +16,26 @@ from analytics_service.admin.backup import (
     MANIFEST,
     SPARE,
     Manifest,
-    carry_out,
-    disk,
+    backup_disk,
+    run_statement,
     saved_tables,
     statement_tables,
 )
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Reporter
+from analytics_service.clickhouse.errors import Reporter
 from analytics_service.embedded.leftovers import (
     DROPPED,
     REPLACED,
     RESTORING,
     clear_leftovers,
     drop_database,
-    emptied,
+    empty_folder,
     rename_database,
 )
-from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, DiskFull, SchemaError
+from analytics_service.errors import AnalyticsError, DiskFull, OperationFailed, SchemaError, UserError
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.migrations import migrate
-from analytics_service.store.schema import Applied, Migration, shipped, unapplied
+from analytics_service.store.schema import Applied, Migration, shipped_migrations, unapplied_migrations
 from analytics_service.store.write_lock import LOCKS
 
 # Tables that have rows in a store without data.
@@ -49,23 +49,23 @@ def read_manifest(path: Path) -> Manifest:
     try:
         # Opening a named pipe would wait for its writer.
         if not path.is_file():
-            raise BackupRefused(f"{path} is not a file. Name another one.")
+            raise UserError(f"{path} is not a file. Name another one.")
         with tarfile.open(path, "r:") as archive:
             last = archive.getmembers()[-1]
             member = archive.extractfile(last) if last.name == MANIFEST else None
             fields = json.loads(member.read(_MOST) if member else "")
         if fields["format"] > FORMAT:
-            raise BackupRefused(f"{path} was written by a newer version. Install that version.")
+            raise UserError(f"{path} was written by a newer version. Install that version.")
         fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
         manifest = Manifest(**fields)
     except (tarfile.TarError, EOFError, ValueError, TypeError, KeyError, IndexError) as error:
-        raise BackupRefused(f"{path} is no backup of this service, or it is not whole.") from error
+        raise UserError(f"{path} is no backup of this service, or it is not whole.") from error
     except OSError as error:
-        raise BackupRefused(f"{path} cannot be read ({error.strerror or error}).") from error
+        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from error
     try:
-        unapplied(manifest.migrations, shipped())
+        unapplied_migrations(manifest.migrations, shipped_migrations())
     except SchemaError as error:
-        raise BackupRefused(f"{path} was written by version {manifest.service or 'unknown'}: {error}") from error
+        raise UserError(f"{path} was written by version {manifest.service or 'unknown'}: {error}") from error
     return manifest
 
 
@@ -77,14 +77,14 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
     """
     manifest = read_manifest(path)
     store.command(f"CREATE DATABASE IF NOT EXISTS `{store.database}`", in_database=False)
-    filled = {name for name, size in store.frame("list_tables").iter_rows() if size} - _ALWAYS_FILLED
+    filled = {name for name, size in store.query("list_tables").iter_rows() if size} - _ALWAYS_FILLED
     if filled and not replace:
-        raise BackupRefused("The store has data. With --replace, the backup takes the place of all of it.")
+        raise UserError("The store has data. With --replace, the backup takes the place of all of it.")
     applied = {each.number for each in manifest.migrations}
     try:
-        with emptied(folder), closing(store.sibling(store.database + RESTORING)) as beside:
+        with empty_folder(folder), closing(store.sibling(store.database + RESTORING)) as beside:
             _unpack(path, folder, reporter)
-            _load(beside, folder, [each for each in shipped() if each.number in applied], reporter)
+            _load(beside, folder, [each for each in shipped_migrations() if each.number in applied], reporter)
         _exchange(store)
     except BaseException:
         # If ClickHouse is away, the next start does it.
@@ -109,9 +109,9 @@ def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:
                 archive.extract(member, folder, filter="data")
                 reporter.advance(member.size)
     except tarfile.TarError as error:
-        raise BackupRefused(f"{path} is no backup of this service, or it is not whole.") from error
+        raise UserError(f"{path} is no backup of this service, or it is not whole.") from error
     except OSError as error:
-        raise BackupFailed(f"{path} cannot be unpacked into {folder} ({error.strerror or error}).") from error
+        raise OperationFailed(f"{path} cannot be unpacked into {folder} ({error.strerror or error}).") from error
 
 
 def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Reporter) -> None:
@@ -122,12 +122,12 @@ def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Re
         for part, names in parts.items():
             tables = statement_tables(names, DATABASE, beside.database)
             size = sum(file.stat().st_size for file in (folder / part).rglob("*"))
-            carry_out(beside, f"RESTORE {tables} FROM {disk(folder, part)}", ("Restoring", size), reporter)
+            run_statement(beside, f"RESTORE {tables} FROM {backup_disk(folder, part)}", ("Restoring", size), reporter)
     names = [name for names in parts.values() for name in names]
     reporter.stage("Checking", len(names))
     for name in names:
-        if not beside.frame("check_table", {"table": name})["result"].item():
-            raise BackupFailed(f"The backup is damaged: the files of table {name} are not as they were written.")
+        if not beside.query("check_table", {"table": name})["result"].item():
+            raise OperationFailed(f"The backup is damaged: the files of table {name} are not as they were written.")
         reporter.advance(1)
     # Nobody who writes to the other store writes to this one.
     for table in (JOB_RUNS, LOCKS):

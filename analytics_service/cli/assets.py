@@ -7,17 +7,16 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.context import filled_store, load_settings, patient
+from analytics_service.cli.context import filled_store, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
-from analytics_service.cli.report_forms import aligned
+from analytics_service.cli.report import align
 from analytics_service.clickhouse.connection import Store
-from analytics_service.errors import AssetRefused, EntityNotFound, ParameterInvalid
+from analytics_service.errors import EntityNotFound, ParameterInvalid, UserError
 from analytics_service.history.times import Edge
-from analytics_service.market.assets import Asset, id_of, unknown_asset
-from analytics_service.market.instants import instant, shown
-from analytics_service.market.listing import is_listed
+from analytics_service.market.assets import Asset, is_listed, resolve_id, unknown_asset
+from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.store.datasets.assets import present_frame, read_assets, read_spans
-from analytics_service.store.rewrite import define
+from analytics_service.store.rewrite import write_definitions
 
 _SECOND = timedelta(seconds=1)
 _HEADINGS = ("id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended")
@@ -46,11 +45,11 @@ def assets_list(**overrides: Any) -> None:
     \b
         analytics-service assets list
     """
-    with filled_store(patient(load_settings(**overrides)), dry_run=True) as store:
+    with filled_store(waiting_for_store(load_settings(**overrides)), dry_run=True) as store:
         stored, spans = read_assets(store), read_spans(store)
     undefined = {asset_id: replace(unknown_asset(asset_id), symbol_denom="") for asset_id in spans}
     rows = [_row(asset, spans) for _, asset in sorted({**undefined, **stored}.items())]
-    for line in aligned([_HEADINGS, *rows], right={4}):
+    for line in align([_HEADINGS, *rows], right={4}):
         click.echo(line)
 
 
@@ -71,21 +70,21 @@ def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **ove
     """
     if undo and at:
         raise click.UsageError("--undo takes the end back, so there is no use for --at.")
-    with filled_store(patient(load_settings(**overrides)), dry_run=dry_run) as store:
+    with filled_store(waiting_for_store(load_settings(**overrides)), dry_run=dry_run) as store:
         found = find(store, asset)
         changed = _going_on(found) if undo else _ended(store, found, at)
         report(store, changed, "end", dry_run=dry_run)
-    until = f"has no values after {shown(changed.ended_at)}" if changed.ended_at else "has not ended"
-    click.echo(f"{named(changed)} {until}.")
+    until = f"has no values after {format_instant(changed.ended_at)}" if changed.ended_at else "has not ended"
+    click.echo(f"{asset_label(changed)} {until}.")
 
 
 def find(store: Store, name: str) -> Asset:
     """The asset of an id, or of a symbol. AssetRefused if there is none, or several."""
     stored = read_assets(store)
     try:
-        return stored[id_of(name, stored, "ASSET")]
+        return stored[resolve_id(name, stored, "ASSET")]
     except (EntityNotFound, ParameterInvalid) as error:
-        raise AssetRefused(f"{error} `analytics-service assets list` lists them.") from None
+        raise UserError(f"{error} `analytics-service assets list` lists them.") from None
 
 
 def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
@@ -93,19 +92,19 @@ def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
     if dry_run:
         click.echo("Dry run: nothing was written. This would be so:")
     else:
-        define(store, present_frame(store, [changed]), what)
+        write_definitions(store, present_frame(store, [changed]), what)
 
 
-def named(asset: Asset) -> str:
+def asset_label(asset: Asset) -> str:
     return f"{asset.symbol} ({asset.id})"
 
 
 def _row(asset: Asset, spans: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
     described = "a file" if asset.is_described else "nobody"
     if asset.listed_until:
-        described = "the source" if is_listed(asset) else f"the source, until {shown(asset.listed_until)}"
-    observed = [shown(instant(second)) for second in spans.get(asset.id, ())] or ["", ""]
-    ended = shown(asset.ended_at) if asset.ended_at else ""
+        described = "the source" if is_listed(asset) else f"the source, until {format_instant(asset.listed_until)}"
+    observed = [format_instant(from_unix(second)) for second in spans.get(asset.id, ())] or ["", ""]
+    ended = format_instant(asset.ended_at) if asset.ended_at else ""
     decimals = str(asset.decimals_denom) if asset.is_described else ""
     former = " ".join(sorted(asset.former_symbols))
     return asset.id, asset.symbol, former, asset.kind, decimals, described, *observed, ended
@@ -114,21 +113,21 @@ def _row(asset: Asset, spans: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
 def _ended(store: Store, asset: Asset, at: datetime | None) -> Asset:
     """The asset with an end. AssetRefused if a source lists it, or if it has no value to end with."""
     if is_listed(asset):
-        raise AssetRefused(
-            f"The source lists {named(asset)}, so its next snapshot would take the end back. When the source has not "
-            f"listed it for {store.price_max_age // _SECOND:,} s (ANALYTICS_PRICE_MAX_AGE), it ends by itself."
+        raise UserError(
+            f"The source lists {asset_label(asset)}, so its next snapshot would take the end back. When the source has "
+            f"not listed it for {store.price_max_age // _SECOND:,} s (ANALYTICS_PRICE_MAX_AGE), it ends by itself."
         )
     span = read_spans(store).get(asset.id)
-    at = at or asset.listed_until or (instant(span[1]) if span else None)
+    at = at or asset.listed_until or (from_unix(span[1]) if span else None)
     if at is None:
-        raise AssetRefused(f"{named(asset)} has no values. Name its end with --at.")
+        raise UserError(f"{asset_label(asset)} has no values. Name its end with --at.")
     if at > datetime.now(UTC):
-        raise AssetRefused(f"{shown(at)} lies in the future.")
+        raise UserError(f"{format_instant(at)} lies in the future.")
     return replace(asset, ended_at=at.replace(microsecond=0))
 
 
 def _going_on(asset: Asset) -> Asset:
     """The asset without its end, also in later snapshots that do not list it. AssetRefused if it has none."""
     if asset.ended_at is None:
-        raise AssetRefused(f"{named(asset)} has not ended.")
+        raise UserError(f"{asset_label(asset)} has not ended.")
     return replace(asset, ended_at=None, listed_until=None)

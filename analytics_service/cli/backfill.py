@@ -1,4 +1,4 @@
-"""`jobs backfill`: snapshots of the past, of one family or of all."""
+"""`jobs backfill`: snapshots of the past, of one dataset or of all."""
 
 import logging
 from collections import Counter
@@ -23,28 +23,28 @@ from analytics_service.cli.options import (
     time_option,
     value_type,
 )
-from analytics_service.cli.recompute import following, suggest
+from analytics_service.cli.recompute import dependent_units, suggest_recompute
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
 from analytics_service.errors import AnalyticsError, SourceError
 from analytics_service.history.times import Edge
-from analytics_service.logs import tell
-from analytics_service.market.instants import EPOCH, shown, unix_second
+from analytics_service.logs import echo
+from analytics_service.market.instants import EPOCH, format_instant, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.commits import begin
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.observations import read_last_prices
 from jobs import runner
-from jobs.again import Portion, plan, retake
+from jobs.recompute import BackfillUnit, plan, replace_snapshots
 from jobs.registry import JOBS, Job
 
 log = logging.getLogger(__name__)
 
 _ALL = "all"
-# The family whose snapshots are not taken anew.
+# The dataset whose snapshots are not taken anew.
 _CHANGES = "positions"
-# The family whose values others are made with.
+# The dataset whose values others are made with.
 _PRICES = "prices"
 
 
@@ -68,13 +68,13 @@ _PRICES = "prices"
 def jobs_backfill(
     name: str, start: datetime, end: datetime, interval: timedelta, again: bool, dry_run: bool, **overrides: Any
 ) -> None:
-    """Take the snapshots of a range that are not there yet: of one family, or of all.
+    """Take the snapshots of a range that are not there yet: of one dataset, or of all.
 
     With --again only those that are there are replaced by what the source says now, and so are all events of the range
     if they are those of loans. Positions stay, and their risk is computed again. Without it all stay as they are.
-    Of single families, take prices first: values of the others are made with those that are stored by then.
+    Of single datasets, take prices first: values of the others are made with those that are stored by then.
     DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
-    as buckets of its history end. A family of whose past the source cannot tell keeps none of the others back.
+    as buckets of its history end. A dataset of whose past the source cannot tell keeps none of the others back.
 
     May be interrupted and run again: it continues where it stopped. Example:
 
@@ -84,8 +84,8 @@ def jobs_backfill(
     if again and name == _CHANGES:
         raise click.UsageError(
             "Positions are stored as changes from one snapshot to the next, so those that are there are not taken "
-            f"anew. `analytics-service remove positions --start {shown(start)}` takes out all from then on; then take "
-            "them without --again."
+            f"anew. `analytics-service remove positions --start {format_instant(start)}` takes out all from then on; "
+            "then take them without --again."
         )
     require_range(start, end)
     now = datetime.now(UTC)
@@ -103,8 +103,8 @@ def jobs_backfill(
                 click.echo(f"  {day}: {count:,} anew")
         if not dry_run and [*_failures(tasks, source, store, instants)]:
             raise SystemExit(SourceError.exit_code)
-        if name == _PRICES and not dry_run and (tasks[0].missing or tasks[0].portions):
-            suggest(following(store, _new_prices(store, start, end)))
+        if name == _PRICES and not dry_run and (tasks[0].missing or tasks[0].units):
+            suggest_recompute(dependent_units(store, _new_prices(store, start, end)))
 
 
 def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple[int, int]]:
@@ -117,28 +117,28 @@ def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What there is to take of a family: `missing` snapshots, or those of `portions` anew."""
+    """What there is to take of a dataset: `missing` snapshots, or those of `portions` anew."""
 
     job: Job
     missing: int
-    portions: Sequence[Portion]
+    units: Sequence[BackfillUnit]
 
     @property
     def days(self) -> Counter[str]:
         """The number of those anew, by day."""
-        return Counter(f"{at:%Y-%m-%d}" for portion in self.portions for at in portion.instants)
+        return Counter(f"{at:%Y-%m-%d}" for unit in self.units for at in unit.instants)
 
     @property
     def cost(self) -> str:
         """In words."""
-        count, anew = (self.days.total(), " anew") if self.portions else (self.missing, "")
+        count, anew = (self.days.total(), " anew") if self.units else (self.missing, "")
         return f"{self.job.name}: {count:,} snapshots to take{anew}."
 
 
-def _task(store: Store, job: Job, instants: Sequence[datetime], portions: Sequence[Portion]) -> _Task:
+def _task(store: Store, job: Job, instants: Sequence[datetime], units: Sequence[BackfillUnit]) -> _Task:
     seconds = {unix_second(at) for at in instants}
-    there = begin(store, job.family, min(seconds), max(seconds) + 1).completed if seconds else frozenset()
-    return _Task(job, len(seconds - there), portions)
+    there = begin(store, job.dataset, min(seconds), max(seconds) + 1).completed if seconds else frozenset()
+    return _Task(job, len(seconds - there), units)
 
 
 class _Asked:
@@ -160,34 +160,34 @@ class _Asked:
 def _failures(
     tasks: Sequence[_Task], source: Source, store: Store, instants: Sequence[datetime]
 ) -> Iterator[Exception]:
-    """Take the snapshots of all families; what the source cannot tell of one is said, and those of the next follow."""
+    """Take the snapshots of all datasets; what the source cannot tell of one is said, and those of the next follow."""
     for task in tasks:
         asked = _Asked(source)
         try:
             _take(task, cast(Source, asked), store, instants)
         except SourceError as error:
-            tell(f"{task.job.name}: {error}", is_error=True)
+            echo(f"{task.job.name}: {error}", is_error=True)
             yield error
         except AnalyticsError:
             raise
         # Any exception, because the source may come from another package.
         except Exception as error:
-            at = shown(asked.at)
+            at = format_instant(asked.at)
             log.error("%s: asked as of %s, the source failed unexpectedly", task.job.name, at, exc_info=error)
             yield error
 
 
 def _take(task: _Task, source: Source, store: Store, instants: Sequence[datetime]) -> None:
     job = task.job
-    with click.progressbar(length=len(task.portions) + len(instants), label=f"Backfill of {job.name}") as bar:
-        for portion in task.portions:
+    with click.progressbar(length=len(task.units) + len(instants), label=f"Backfill of {job.name}") as bar:
+        for unit in task.units:
             # Of loans, what a source states at the snapshots of the whole range comes after all events.
-            where = "the same" if job.name == "loans" else f"from {shown(portion.start)}"
-            begun = portion is not task.portions[0]
+            where = "the same" if job.name == "loans" else f"from {format_instant(unit.first_instant)}"
+            begun = unit is not task.units[0]
             with explaining_stop(f"Stopped. Run {where} again to go on.", begun=begun):
-                retake(job, source, store, portion)
+                replace_snapshots(job, source, store, unit)
             bar.update(1)
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
             written = runner.backfill(job, source, store, instants, progress=bar.update)
     taken = f"{written} snapshots taken, {len(instants) - written} were there already"
-    click.echo(f"{job.name}: {f'{task.days.total()} snapshots taken anew' if task.portions else taken}.")
+    click.echo(f"{job.name}: {f'{task.days.total()} snapshots taken anew' if task.units else taken}.")

@@ -14,8 +14,8 @@ from analytics_service.cli.context import (
     command_line,
     load_settings,
     open_store_to_read,
-    patient,
     store_location,
+    waiting_for_store,
 )
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.signals import explaining_stop
@@ -23,8 +23,8 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import BackupRefused
-from analytics_service.market.instants import instant, shown
+from analytics_service.errors import UserError
+from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 
 
@@ -41,11 +41,11 @@ def backup(file: Path, **overrides: Any) -> None:
     \b
         analytics-service backup analytics.backup
     """
-    settings = patient(load_settings(**overrides))
+    settings = waiting_for_store(load_settings(**overrides))
     _require_embedded(settings)
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
-            raise BackupRefused(f"There is no data in {store_location(settings)}.")
+            raise UserError(f"There is no data in {store_location(settings)}.")
         with explaining_stop(f"The backup was stopped. {file} was not written."):
             back_up(store, file, DataFolder(settings.data_dir).unfinished, bars)
     click.echo(f"Wrote {file} ({file.stat().st_size:,} bytes).")
@@ -64,7 +64,7 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     \b
         analytics-service restore analytics.backup --data-dir ./data
     """
-    settings = patient(load_settings(**overrides))
+    settings = waiting_for_store(load_settings(**overrides))
     _require_embedded(settings)
     read_manifest(file)
     with (
@@ -74,7 +74,9 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
         closing(ProgressBars()) as bars,
     ):
         manifest = restore_store(store, file, DataFolder(settings.data_dir).unfinished, bars, replace=replaces)
-    click.echo(f"Restored {file}, as of {shown(instant(manifest.taken_at))}, into {store_location(settings)}.")
+    click.echo(
+        f"Restored {file}, as of {format_instant(from_unix(manifest.taken_at))}, into {store_location(settings)}."
+    )
 
 
 def _require_embedded(settings: Settings) -> None:
@@ -85,7 +87,7 @@ def _require_embedded(settings: Settings) -> None:
     everywhere = where if settings.clickhouse_cluster else ""
     first, second = (f"S3('https://BUCKET.s3.amazonaws.com/NAME/{part}', 'KEY', 'SECRET')" for part in (FIRST, SECOND))
     derived = ", ".join(f"{name}.{table}" for table in (LEDGER, HEADS, HEADS_VIEW))
-    raise BackupRefused(
+    raise UserError(
         f"{store_location(settings)}: ClickHouse writes and restores the backups of a server itself. Stop imports, and "
         f"send it these statements; Disk('backups', 'NAME/{FIRST}') is a disk of the server.\n"
         f"    BACKUP TABLE {name}.{LEDGER}{everywhere} TO {first};\n"

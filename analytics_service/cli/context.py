@@ -16,7 +16,7 @@ import click
 from analytics_service import logs
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import ONCE, Retries
+from analytics_service.clickhouse.errors import ONCE, Retries
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.folder import DataFolder
@@ -46,11 +46,11 @@ _IMPORT_STOPPED = (
 def load_settings(**overrides: object) -> Settings:
     """The settings from the environment and from options. Also sets up logging."""
     settings = Settings.from_environment(os.environ, **overrides)
-    logs.set_up(settings.log_level, settings.log_format)
+    logs.set_up_logging(settings.log_level, settings.log_format)
     return settings
 
 
-def patient(settings: Settings) -> Settings:
+def waiting_for_store(settings: Settings) -> Settings:
     """The settings of a command that reads or writes the whole store."""
     return replace(settings, query_timeout=max(settings.query_timeout, _PATIENCE))
 

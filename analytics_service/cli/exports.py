@@ -8,12 +8,18 @@ from typing import Any
 import click
 
 from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
-from analytics_service.cli.context import ProgressBars, load_settings, open_store_to_read, patient, store_location
+from analytics_service.cli.context import (
+    ProgressBars,
+    load_settings,
+    open_store_to_read,
+    store_location,
+    waiting_for_store,
+)
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
-from analytics_service.errors import ExportRefused
+from analytics_service.errors import UserError
 from analytics_service.history.times import Edge
-from analytics_service.market.instants import EPOCH, instant, unix_second
+from analytics_service.market.instants import EPOCH, from_unix, unix_second
 from analytics_service.market.kinds import FOREVER
 
 
@@ -49,14 +55,14 @@ def export_command(
         analytics-service export price --start 2026-01-01 --out price.parquet
         analytics-service import price price.parquet --data-dir other --new-assets
     """
-    first, last = start or EPOCH, end or instant(FOREVER - 1)
+    first, last = start or EPOCH, end or from_unix(FOREVER - 1)
     require_range(first, last)
     span = unix_second(first), min(unix_second(last) + 1, FOREVER)
     chosen = suffix or next((each for each in FORMATS if file.suffix == f".{each}"), FORMATS[0])
-    settings = patient(load_settings(**overrides))
+    settings = waiting_for_store(load_settings(**overrides))
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
-            raise ExportRefused(f"There is no data in {store_location(settings)}.")
+            raise UserError(f"There is no data in {store_location(settings)}.")
         with explaining_stop(f"The export was stopped. {file} was not written."):
             rows = export(store, find_view(store, view), ExportFile(file, chosen), span, bars)
     click.echo(f"Wrote {rows:,} rows to {file} ({file.stat().st_size:,} bytes).")

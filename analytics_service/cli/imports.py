@@ -1,18 +1,265 @@
 """`import`: history from files."""
 
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import click
+import polars as pl
 
-from analytics_service.cli.context import load_settings, open_store, store_location
-from analytics_service.cli.event_imports import import_events_command
-from analytics_service.cli.history_imports import history_command
-from analytics_service.cli.options import data_dir_option
+from analytics_service.cli.context import ProgressBars, import_store, load_settings, open_store, store_location
+from analytics_service.cli.options import data_dir_option, value_type
+from analytics_service.cli.recompute import dependent_units, suggest_recompute
+from analytics_service.clickhouse.connection import Store
+from analytics_service.config.parsers import zone
+from analytics_service.config.settings import Settings
+from analytics_service.history.formats.base import decimal_strings
 from analytics_service.importing.assets import define_assets
-from analytics_service.market.instants import instant, shown
-from analytics_service.market.misfits import listed
-from analytics_service.store.datasets.histories import HISTORIES
+from analytics_service.importing.column_mapping import ColumnChoice
+from analytics_service.importing.events import EventRequest, LoadedEvents, load_events
+from analytics_service.importing.files import find_files
+from analytics_service.importing.history import Loaded, Summary, load_history
+from analytics_service.importing.numbers import may_be_percent
+from analytics_service.importing.publication import compare_with_stored, publish
+from analytics_service.importing.rows import SHOWN, HistoryRequest
+from analytics_service.importing.time_parsing import UNITS, TimeRules, parse_format
+from analytics_service.importing.timestamps import STAMPS, Timestamps, parse_interval
+from analytics_service.market.events import Event
+from analytics_service.market.instants import format_instant, from_unix
+from analytics_service.market.validation import list_in_words
+from analytics_service.store.datasets.histories import HISTORIES, PRICES, History
 from analytics_service.store.ledger import first_moment, read_state
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def parse_separator(text: str) -> str:
+    """A separator of fields; \\t is a tab."""
+    if text.replace(r"\t", "\t") not in (",", ";", "\t", "|"):
+        raise ValueError(r"must be one of , ; | and \t")
+    return text.replace(r"\t", "\t")
+
+
+def import_options(*options: Callable[..., Any]) -> Callable[[_Command], _Command]:
+    """The argument `files`, options of a command, and those of all imports: separator, assets, skip_invalid, dry_run
+    and data_dir."""
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    shared: tuple[Callable[..., Any], ...] = (
+        click.option(
+            "--separator", type=value_type(parse_separator), default=",", metavar="MARK", help=r"Of CSV: , ; | or \t."
+        ),
+        click.option("--assets", type=file, help="File that describes new assets."),
+        click.option("--skip-invalid", is_flag=True, help="Leave out bad rows, and show the first."),
+        click.option("--dry-run", is_flag=True, help="Show what would be written; stop there."),
+        data_dir_option,
+    )
+
+    def decorated(command: _Command) -> _Command:
+        for decorate in reversed((click.argument("files", nargs=-1, required=True), *options, *shared)):
+            command = decorate(command)
+        return command
+
+    return decorated
+
+
+def count_noun(count: int) -> str:
+    """The unit of a number of rows."""
+    return "row" if count == 1 else "rows"
+
+
+_ROWS = 3
+_DESCRIBE = (
+    "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
+)
+
+
+def _pattern(text: str) -> str:
+    if text.count("SYMBOL") != 1:
+        raise ValueError("must have SYMBOL once, where names of files have the symbol")
+    return text
+
+
+_COLUMNS = ("time", "asset_column", "value", "asset", "symbol_from", "wide", "candles")
+_OPTIONS = (
+    click.option("--time", metavar="COLUMN", help="Column of times.  [default: time]"),
+    click.option("--value", metavar="COLUMN", help="Column of values.  [default: value]"),
+    click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times."),
+    click.option("--time-format", type=value_type(parse_format), metavar="FORMAT", help="As strptime: %d.%m.%Y."),
+    click.option("--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="Of times without an offset."),
+    click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Mark before decimals."),
+    click.option("--stamp", type=click.Choice(STAMPS), help="Which end of its interval a time names."),
+    click.option("--interval", type=value_type(parse_interval), metavar="LENGTH", help="Such as 15min, 1h, 1d, 1mo."),
+    click.option("--last-wins", is_flag=True, help="Take the later of rows that disagree."),
+)
+_ASSETS = (
+    click.option("--asset-column", metavar="COLUMN", help="Column of assets.  [default: asset]"),
+    click.option("--asset", metavar="ASSET", help="Symbol or id of the asset of all rows."),
+    click.option(
+        "--symbol-from", type=value_type(_pattern), metavar="PATTERN", help="From file names: 'SYMBOL-1d*.csv'."
+    ),
+    click.option("--wide", is_flag=True, help="Each column but the time is an asset."),
+    click.option("--candles", is_flag=True, help="Bring in open, high, low and close."),
+    click.option("--new-assets", is_flag=True, help="Make assets native;SYMBOL of new symbols."),
+)
+_PERCENT = click.option("--percent", is_flag=True, help="Values are in percent: divide them by 100.")
+
+
+def history_command(history: History) -> click.Command:
+    """The command that imports a history."""
+    assets, percent = _ASSETS if history.by_asset else (), (_PERCENT,) if may_be_percent(history) else ()
+
+    @import_options(*_OPTIONS, *assets, *percent)
+    def import_history(**options: Any) -> None:
+        _import_history(history, options)
+
+    columns = "time, asset and value" if history.by_asset else "time and value"
+    import_history.__doc__ = f"""\b
+    Import {columns} from files, folders or globs, all or nothing:
+        analytics-service import {history.slug} data/*.csv --dry-run
+    """
+    return click.command(history.slug, short_help=history.meaning)(import_history)
+
+
+def _import_history(history: History, options: Mapping[str, Any]) -> None:
+    dry_run, settings = options["dry_run"], load_settings(data_dir=options["data_dir"])
+    request = _request(history, options)
+    with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:
+        content = load_history(store, request, datetime.now(UTC), bars)
+        bars.close()
+        for line in _understood(content):
+            click.echo(line)
+        summary = compare_with_stored(store, content, bars) if dry_run else publish(cast(Store, store), content, bars)
+        bars.close()
+        for line in _outcome(summary, history, settings, dry_run=dry_run):
+            click.echo(line)
+        if history is PRICES and store and not dry_run:
+            suggest_recompute(dependent_units(store, _spans(content.rows)))
+    if content.new and request.new_assets:
+        click.echo(_DESCRIBE)
+
+
+def _request(history: History, options: Mapping[str, Any]) -> HistoryRequest:
+    named = [
+        f"--{name.replace('_', '-')}" for name in ("asset", "symbol_from", "asset_column", "wide") if options.get(name)
+    ]
+    if len(named) > 1:
+        raise click.UsageError(f"{named[0]} and {named[1]} exclude each other.")
+    if options.get("wide") and (options["value"] or options["candles"]):
+        raise click.UsageError("With --wide each column but the time is an asset, so leave out --value and --candles.")
+    return HistoryRequest(
+        history,
+        find_files(options["files"]),
+        ColumnChoice(**{name: options[name] for name in _COLUMNS if name in options}),
+        TimeRules(options["zone"], options["time_unit"], options["time_format"]),
+        Timestamps(options["stamp"], options["interval"]),
+        separator=options["separator"],
+        comma=options["decimal"] == ",",
+        **{name: options.get(name, False) for name in ("percent", "assets", "new_assets", "last_wins", "skip_invalid")},
+    )
+
+
+def _spans(rows: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """The first and the last unix second of imported rows by asset."""
+    spans = rows.group_by("asset").agg(pl.min("observed_at"), last=pl.max("observed_at"))
+    return {str(asset): (first, last) for asset, first, last in spans.iter_rows()}
+
+
+def _understood(content: Loaded) -> Iterator[str]:
+    """The range, the assets, what is left out, and the first rows as they will be stored."""
+    rows = content.rows
+    first, last = rows.select(first=pl.col("observed_at").min(), last=pl.col("observed_at").max()).row(0)
+    yield f"Range: {format_instant(from_unix(first))} to {format_instant(from_unix(last))}"
+    symbols = [content.symbols.get(asset_id, asset_id) for asset_id in rows["asset"].unique().cast(pl.String).sort()]
+    if any(symbols):
+        yield f"Assets: {_listed(symbols)}"
+    if content.new:
+        yield f"New assets: {_listed([f'{asset.id} ({asset.symbol})' for asset in content.new])}"
+    yield from content.notes
+    beside = dict.fromkeys(column for file in content.files for column in file.layout.beside)
+    if beside:
+        yield f"Left out: {', '.join(beside)}. --candles brings them in, at seconds within each interval."
+    yield "First rows as stored:"
+    values = decimal_strings(rows["value"].head(_ROWS))
+    for asset_id, second, value in zip(rows["asset"], rows["observed_at"], values, strict=False):
+        yield f"  {format_instant(from_unix(second))}  {value}  {asset_id}".rstrip()
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
+
+
+def _outcome(summary: Summary, history: History, settings: Settings, *, dry_run: bool) -> Iterator[str]:
+    """The result of an import, or of its dry run, in words."""
+    would = "would be " if dry_run else ""
+    rows = f"{summary.written:,} {would}new, {summary.replaced:,} at known times, {summary.rejected:,} left out as bad"
+    yield f"Read {summary.read:,} {count_noun(summary.read)}: {rows}, {summary.empty:,} without a value."
+    yield from (f"  {rejection}" for rejection in summary.rejections)
+    if summary.rejected > len(summary.rejections):
+        yield f"  and {summary.rejected - len(summary.rejections):,} more"
+    for asset in summary.kept:
+        yield (
+            f"The store describes {asset.id} otherwise than the assets file, as {asset.symbol} with "
+            f"{asset.decimals_denom} decimals, and keeps that."
+        )
+    if dry_run:
+        yield f"Nothing was written. Without --dry-run the import writes into {store_location(settings)}."
+    else:
+        many = f"{summary.observations:,} value{'' if summary.observations == 1 else 's'}"
+        yield f"Written into {store_location(settings)}: {many} of {history.name.replace('_', ' ')}."
+
+
+_FIRST = 3
+
+
+@click.command("events")
+@import_options()
+def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) -> None:
+    """Import events of addresses, all or nothing.
+
+    FILES have columns of the view `events`: time, action, address, asset_id or symbol, amount_denom or units, and
+    perhaps usd, price, tx_hash, id, leg, account_index, contract and destination. Sums of loans and liquidations and
+    the histories of addresses follow. Without usd, the price at its time values an event. An event that is known, by
+    its id or its content, is corrected if its values differ. Example:
+
+    \b
+        analytics-service import events loans.csv --assets assets.csv
+    """
+    settings, files = load_settings(data_dir=data_dir), find_files(options.pop("files"))
+    with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:
+        content = load_events(store, EventRequest(files, **options), datetime.now(UTC), bars)
+        bars.close()
+        for line in _described(content, has_prices=store is not None):
+            click.echo(line)
+        if not dry_run:
+            content.write(cast(Store, store))
+    click.echo("Nothing was written." if dry_run else f"Written into {store_location(settings)}.")
+
+
+def _described(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
+    """What files of events have, in words."""
+    events, reader = content.events, content.reader
+    first, last = (format_instant(pick(event.at for event in events)) for pick in (min, max))
+    yield f"Range: {first} to {last}"
+    actions = Counter(event.action for event in events)
+    yield f"Actions: {', '.join(f'{count:,} {action}' for action, count in actions.most_common())}"
+    unknown = sum(event.usd is None and event.amount is not None for event in events)
+    if unknown and has_prices:
+        yield f"Of unknown USD value, because there is no price at their time: {unknown:,}"
+    yield "First events as stored:"
+    yield from (f"  {_shown(event, content.symbols[event.asset_id])}" for event in events[:_FIRST])
+    new = reader.read - content.changed - content.known - reader.empty - reader.rejected
+    counts = f"{new:,} new, {content.changed:,} changed, {content.known:,} known, {reader.rejected:,} left out as bad"
+    yield f"Read {reader.read:,} {count_noun(reader.read)}: {counts}, {reader.empty:,} without an amount."
+    yield from (f"  {rejection}" for rejection in reader.rejections)
+
+
+def _shown(event: Event, symbol: str) -> str:
+    usd = "unknown USD" if event.usd is None else f"{event.usd:f} USD"
+    amount = "" if event.amount is None else f" {event.amount} denom units of"
+    return f"{format_instant(event.at)}  {event.address[:20]}  {event.action}{amount} {symbol}, {usd}"
 
 
 @click.group("import")
@@ -44,10 +291,10 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
         first, head = (first_moment(store, "markets"), read_state(store, "markets")) if corrected else (None, None)
     click.echo(f"{changed:,} assets described anew in {store_location(settings)}.")
     if first is not None and head is not None:
-        span = f"--start {shown(instant(first))} --end {shown(instant(head.newest))}"
+        span = f"--start {format_instant(from_unix(first))} --end {format_instant(from_unix(head.newest))}"
         click.echo(
-            f"The decimals of {listed(corrected)} are others now. `analytics-service jobs recompute {span}` computes "
-            "again what was stored with them, and `analytics-service jobs backfill all --again "
+            f"The decimals of {list_in_words(corrected)} are others now. `analytics-service jobs recompute {span}` "
+            "computes again what was stored with them, and `analytics-service jobs backfill all --again "
             f"{span}` asks the source for what was left out because of them."
         )
 

@@ -22,7 +22,7 @@ from analytics_service.cli.signals import set_on_signals, stopping_normally
 from analytics_service.embedded.clickhouse import ending_with_holder
 from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
-from analytics_service.market.instants import shown
+from analytics_service.market.instants import format_instant
 from analytics_service.supervisor import end_with_parent
 from jobs import runner, scheduler
 from jobs.registry import JOBS
@@ -86,8 +86,8 @@ def jobs_once(name: str, at: datetime | None, replace_source: bool, **overrides:
         open_store(settings) as store,
         closing(require_source(settings, store, replace_source=replace_source)) as source,
     ):
-        outcome = runner.run_once(JOBS[name], source, store, at)
-    click.echo(f"{name} at {shown(at)}: {outcome}.")
+        outcome = runner.take_snapshot(JOBS[name], source, store, at)
+    click.echo(f"{name} at {format_instant(at)}: {outcome}.")
 
 
 jobs.add_command(jobs_backfill)

@@ -23,13 +23,13 @@ _COMMANDS = {
     "import": "imports:import_group",
     "jobs": "jobs:jobs",
     "keys": "keys:keys",
-    "migrate": "schema:migrate",
-    "remove": "removing:remove_command",
+    "migrate": "migrate:migrate",
+    "remove": "remove:remove_command",
     "restore": "backups:restore",
     "serve": "services:serve",
     "settings": "example:settings",
     "source": "sources:source",
-    "status": "schema:status",
+    "status": "migrate:status",
     "up": "services:up",
 }
 
@@ -44,13 +44,13 @@ class _Root(click.Group):
         try:
             return super().invoke(ctx)
         except AnalyticsError as error:
-            logs.tell(str(error), is_error=True)
+            logs.echo(str(error), is_error=True)
             ctx.exit(error.exit_code)
         except click.ClickException as error:
             # click prints several lines.
             if not logs.is_json():
                 raise
-            logs.tell(error.format_message(), is_error=True)
+            logs.echo(error.format_message(), is_error=True)
             ctx.exit(error.exit_code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -84,7 +84,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    logs.begin(os.environ)
+    logs.begin_logging(os.environ)
     signal.signal(signal.SIGTERM, terminate)
     threading.excepthook = sys.unraisablehook = quiet_interrupt
     # A shell may start a background process with Ctrl-C ignored.

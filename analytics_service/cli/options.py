@@ -12,7 +12,7 @@ from analytics_service.cli.context import load_settings
 from analytics_service.config.settings import parse_setting, table
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.times import FORMS, Edge, parse_time
-from analytics_service.market.instants import DAY, HOUR, MINUTE, instant, shown, unix_second
+from analytics_service.market.instants import DAY, HOUR, MINUTE, format_instant, from_unix, unix_second
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Value = TypeVar("_Value")
@@ -66,7 +66,7 @@ def time_option(edge: Edge, help: str, *, required: bool = False) -> Callable[[_
     def parse(value: str) -> datetime:
         zone, now = ZoneInfo(load_settings().tz), unix_second(datetime.now(UTC))
         try:
-            return instant(parse_time(value).second(zone, now, edge))
+            return from_unix(parse_time(value).second(zone, now, edge))
         except ParameterInvalid as error:
             raise ValueError(error) from None
 
@@ -76,7 +76,7 @@ def time_option(edge: Edge, help: str, *, required: bool = False) -> Callable[[_
 def require_range(start: datetime, end: datetime) -> None:
     """UsageError if a range is reversed."""
     if start > end:
-        raise click.UsageError(f"--start {shown(start)} is later than --end {shown(end)}.")
+        raise click.UsageError(f"--start {format_instant(start)} is later than --end {format_instant(end)}.")
 
 
 def past_end(last: datetime, now: datetime) -> datetime:
@@ -87,7 +87,9 @@ def past_end(last: datetime, now: datetime) -> datetime:
 def require_past(option: str, instant: datetime, now: datetime) -> None:
     """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:
-        raise click.UsageError(f"{option} {shown(instant)} lies in the future; `now` is {shown(now)}.")
+        raise click.UsageError(
+            f"{option} {format_instant(instant)} lies in the future; `now` is {format_instant(now)}."
+        )
 
 
 bind_option = setting_option("bind", "ADDRESS")

@@ -1,24 +1,30 @@
 """Finds out how the service is, for `status`."""
 
 import http.client
+import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+import click
+
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.running import address_of
-from analytics_service.concurrency import within
+from analytics_service.concurrency import deadline
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attached
-from analytics_service.embedded.folder import DataFolder, Holder
+from analytics_service.embedded.clickhouse import attach
+from analytics_service.embedded.folder import DataFolder, FolderHolder
 from analytics_service.errors import AnalyticsError
-from analytics_service.server.address import connected
-from analytics_service.server.welcome import sql_addresses
-from analytics_service.state.heads import Heads
-from analytics_service.state.health import Monitor, Status
+from analytics_service.market.instants import DAY, HOUR, MINUTE, format_instant
+from analytics_service.present.shapes import Scope
+from analytics_service.present.status import OPERATIONS
+from analytics_service.server.address import connect_to
+from analytics_service.server.up import sql_addresses
+from analytics_service.state.health import Dataset, Monitor, Status
+from analytics_service.state.watcher import HeadWatcher
 from jobs.registry import intervals
 
 # Seconds to wait for ClickHouse's first answer, for all its answers, and for each answer of the HTTP service.
@@ -40,7 +46,7 @@ class Report:
 
 def collect_report(settings: Settings, now: datetime, bind: str | None = None) -> Report:
     """The state of every part. `bind` is the HTTP service's address, if the operator named it."""
-    reached = attached(_with_source_of_service(settings))
+    reached = attach(_with_source_of_service(settings))
     if reached is None:
         where = f"ClickHouse is not running in {settings.data_dir}"
         error = f"{where}; start it with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL"
@@ -57,11 +63,11 @@ def collect_report(settings: Settings, now: datetime, bind: str | None = None) -
 
 def _status(settings: Settings, now: datetime) -> Status:
     """The status by a look of this process. ClickHouse may hang, so it has limited time."""
-    with closing(Store(settings)) as store, within(_ALL_ANSWERS, gate=None):
+    with closing(Store(settings)) as store, deadline(_ALL_ANSWERS, breaker=None):
         # A look has little time, in which there is none to connect. It tells why ClickHouse does not answer.
-        with suppress(AnalyticsError), within(_FIRST_ANSWER, gate=None):
+        with suppress(AnalyticsError), deadline(_FIRST_ANSWER, breaker=None):
             store.server_version()
-        heads = Heads(store, interval=None)
+        heads = HeadWatcher(store, interval=None)
         current_intervals = partial(heads.intervals, intervals(settings))
         return Monitor(heads, current_intervals, lambda: now, is_configured=settings.source is not None).check()
 
@@ -89,7 +95,7 @@ def _with_source_of_service(settings: Settings) -> Settings:
     return replace(settings, source=holder.source) if holder and settings.source is None else settings
 
 
-def _service(settings: Settings) -> Holder | None:
+def _service(settings: Settings) -> FolderHolder | None:
     """The `up` or `serve` that holds the data folder."""
     folder = DataFolder(settings.data_dir)
     holder = folder.holder() if settings.clickhouse_url is None and folder.locked() else None
@@ -100,10 +106,114 @@ def _answers(bind: str, path: str) -> int:
     """The status of the HTTP service's answer; 0 without an answer."""
     connection = http.client.HTTPConnection("localhost")
     try:
-        connection.sock = connected(bind, _HTTP_ANSWER)
+        connection.sock = connect_to(bind, _HTTP_ANSWER)
         connection.request("GET", path)
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):
         return 0
     finally:
         connection.close()
+
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+# Limit of prices that are listed.
+_MOST_PRICES = 20
+_HEADINGS = ("dataset", "newest snapshot", "age", "gaps, 24 h", "last error")
+
+
+def as_json(status: Status) -> str:
+    """A JSON document, that of /operations."""
+    return json.dumps(OPERATIONS.render(status, Scope()), indent=2)
+
+
+def as_text(report: Report) -> str:
+    """Lines for a terminal. click drops the colours if the output is no terminal."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    status = report.status
+    if report.clickhouse:
+        yield f"ClickHouse  {'answers' if status.reachable else _bad('does not answer')} at {report.clickhouse}"
+    if status.error:
+        yield f"            {status.error}"
+    if status.reachable and report.sql:
+        yield "SQL         " + "\n            ".join(report.sql)
+    if disk := status.facts.disk:
+        yield f"Disk        {format_size(disk.free)} of {format_size(disk.total)} are left"
+    if report.http:
+        yield f"HTTP        {report.http if report.http.startswith('ready') else _bad(report.http)}"
+    for scheduler in status.facts.schedulers or ():
+        if scheduler.alive:
+            yield f"Scheduler   {scheduler.name}, last heard from {scheduler.heard_seconds_ago} s ago"
+    for origin in status.origins:
+        yield f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
+    for each in status.facts.corrections:
+        yield f"Correction  {each.what} of {each.dataset} since {format_instant(each.began)}"
+        yield f"            {each.command}"
+    if status.version:
+        yield f"Version     {status.version}"
+    if status.datasets:
+        yield ""
+        yield from align([_HEADINGS, *map(_row, status.datasets)], right={2, 3})
+    for dataset in status.datasets:
+        if dataset.complete_until:
+            end = format_instant(dataset.complete_until)
+            yield f"Events of {dataset.dataset} are complete until {end}, as their source says"
+    if lost := status.lost_prices:
+        yield ""
+        rows = [(price.symbol, format_instant(price.newest), _age(price.age_seconds)) for price in lost[:_MOST_PRICES]]
+        yield from align([("lost prices", "newest", "age"), *rows], right={2})
+        yield from [f"and {len(lost) - _MOST_PRICES} more"] if len(lost) > _MOST_PRICES else []
+    if count := status.facts.anomalies:
+        yield ""
+        yield f"Anomalies   {count:,} of the last day; the view `anomalies` has them"
+    if status.faults:
+        yield ""
+    for fault in status.faults:
+        yield _bad(f"Problem     {fault}")
+
+
+def _row(dataset: Dataset) -> tuple[str, ...]:
+    error = f"{format_instant(dataset.failed_at)}: {dataset.error}" if dataset.failed_at else "-"
+    age = "-" if dataset.age_seconds is None else _age(dataset.age_seconds)
+    gaps = "-" if dataset.gaps is None else str(dataset.gaps)
+    return (dataset.dataset, _instant(dataset.newest), age if dataset.fresh else f"{age} !", gaps, error)
+
+
+def align(rows: list[tuple[str, ...]], right: set[int]) -> list[str]:
+    """Rows as lines with columns of equal width. The first row is the heading."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def format_size(count: int) -> str:
+    """Bytes in a unit that leaves at most four digits before the point."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} B"
+
+
+def _age(seconds: int) -> str:
+    """The two greatest units of an age. It is negative if a clock was ahead when the snapshot was taken."""
+    if seconds < 0:
+        return f"{_age(-seconds)} in the future"
+    days, rest = divmod(seconds, DAY)
+    hours, rest = divmod(rest, HOUR)
+    minutes, rest = divmod(rest, MINUTE)
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _instant(at: datetime | None) -> str:
+    return "-" if at is None else format_instant(at)
+
+
+def _bad(text: str) -> str:
+    return click.style(text, fg="red")

@@ -12,7 +12,7 @@ from types import FrameType
 
 import click
 
-from analytics_service.errors import CorrectionRefused, CorrectionStopped
+from analytics_service.errors import CorrectionInProgress, WriteLockLost
 
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
@@ -112,9 +112,9 @@ def explaining_stop(outcome: str, *, begun: bool = False) -> Iterator[None]:
     write, a refusal, because another correction came between two of its own, becomes CorrectionStopped with it."""
     try:
         yield
-    except CorrectionRefused as error:
+    except CorrectionInProgress as error:
         if begun:
-            raise CorrectionStopped(f"{error} {outcome}") from error
+            raise WriteLockLost(f"{error} {outcome}") from error
         raise
     except (KeyboardInterrupt, SystemExit):
         click.echo(f"\n{outcome}", err=True)

@@ -14,7 +14,7 @@ from analytics_service.cli.options import data_dir_option
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.market.instants import MINUTE, floored
+from analytics_service.market.instants import MINUTE, floor_to
 from analytics_service.sources.registry import SQL, open_source
 from jobs.check import Finding, Level, Plan, check, scratch_store
 
@@ -62,7 +62,7 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
         if opened is None:
             raise SettingError("There is nothing to check: the source is none.")
         # Jobs ask for multiples of their intervals: those of events, for which a source may lag, are the longest.
-        now = floored(datetime.now(UTC), timedelta(seconds=settings.every.loans))
+        now = floor_to(datetime.now(UTC), timedelta(seconds=settings.every.loans))
         with closing(opened), scratch_store() as scratch:
             findings: dict[Finding, None] = {}
             for step in check(opened, scratch, Plan(now, settings, pause)):

@@ -1,6 +1,9 @@
 """Makes the client of ClickHouse, with the settings that the layout of the store there needs."""
 
+import os
+import ssl
 from collections.abc import Sequence
+from http.client import BadStatusLine, RemoteDisconnected
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,15 +13,24 @@ import urllib3
 from clickhouse_connect import common
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httputil import get_pool_manager_options
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+    TimeoutError,
+)
 
-from analytics_service.clickhouse.cluster import Layout
-from analytics_service.clickhouse.ping import ping
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.clickhouse.running import address_of, server_of
 from analytics_service.clickhouse.sockets import Connection, TlsConnection, connection_to
-from analytics_service.concurrency import remaining
+from analytics_service.concurrency import cap_timeout
 from analytics_service.config.settings import WORKER_THREADS, Settings
-from analytics_service.errors import SchemaError
+from analytics_service.errors import SchemaError, StoreUnavailable
 
 # Seconds in which a server must accept the first connection and answer.
 _CONNECT_SECONDS = 4
@@ -39,12 +51,12 @@ class Pools(urllib3.PoolManager):
         # A second connection would have the same time again.
         kw["retries"] = False
         asked: urllib3.Timeout = kw["timeout"]
-        left = remaining(asked.read_timeout or inf)
+        left = cap_timeout(asked.read_timeout or inf)
         kw["timeout"] = urllib3.Timeout(left, asked.connect_timeout, asked.read_timeout)
         return super().urlopen(method, url, redirect, **kw)
 
 
-def connect(settings: Settings, pools: Pools) -> tuple[Client, Layout]:
+def connect(settings: Settings, pools: Pools) -> tuple[Client, Cluster]:
     """A client of the server of settings, and the layout of the store there.
 
     StoreUnavailable when it accepts no connection or does not answer, SchemaError if its tables are not those of the
@@ -103,15 +115,15 @@ def _patient(kind: type[Connection], settings: Settings) -> type[Connection]:
     return type("Patient", (kind,), {"sending_seconds": settings.client_timeout})
 
 
-def _layout_of(client: Client, settings: Settings) -> Layout:
+def _layout_of(client: Client, settings: Settings) -> Cluster:
     """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
     if settings.clickhouse_url is None:
-        return Layout()
+        return Cluster()
     engine, table_engine = _row(client, "read_table_engines", database=settings.clickhouse_database)
     cluster, shards = settings.clickhouse_cluster or "", 0
     if cluster:
         (shards,) = _row(client, "count_shards", cluster=cluster)
-    layout = Layout(engine or "", cluster, shards)
+    layout = Cluster(engine or "", cluster, shards)
     if cluster and not shards:
         raise SchemaError(
             f"ClickHouse at {address_of(settings)} knows no cluster {cluster}; ANALYTICS_CLICKHOUSE_CLUSTER must name "
@@ -130,3 +142,65 @@ def _row(client: Client, query: str, **parameters: str) -> Sequence[Any]:
     """The only row of a named query."""
     (row,) = client.query(named_query(query, ()), parameters).result_rows
     return row
+
+
+# Part of ClickHouse's answer to HTTP on its native port.
+_NATIVE_PORT = b"clickhouse-client"
+
+
+def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
+    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
+
+    User and password are not sent. Any answer counts, except that of ClickHouse's native port.
+    """
+    # Connecting and reading have separate limits, because on a busy machine connecting alone may take a while.
+    timeout = urllib3.Timeout(connect=seconds, read=seconds)
+    try:
+        try:
+            answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
+        except ProtocolError:
+            # Servers close connections now and then, so the second attempt counts.
+            answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
+    except (HTTPError, OSError) as error:
+        raise unreachable(url, cause_of(error)) from error
+    if _NATIVE_PORT in answer.data:
+        raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
+
+
+def unreachable(url: str, cause: str) -> StoreUnavailable:
+    """The error of a server that cannot be reached."""
+    return StoreUnavailable(f"ClickHouse at {url} cannot be reached: {cause}.")
+
+
+def cause_of(error: BaseException | None) -> str:
+    """The reason why a connection failed, or no answer came."""
+    reason = error.args[-1] if error is not None and error.args else None
+    if isinstance(error, NameResolutionError):
+        return "the name of the host is not known"
+    if isinstance(error, NewConnectionError):
+        return _of_system(error.__cause__)
+    if isinstance(error, ConnectTimeoutError):
+        return "nothing accepts the connection"
+    if isinstance(error, (ReadTimeoutError, TimeoutError)):
+        return "it does not answer"
+    if isinstance(error, SSLError):
+        return _of_tls(reason)
+    if isinstance(error, ProtocolError):
+        # RemoteDisconnected is a kind of BadStatusLine.
+        is_http = isinstance(reason, RemoteDisconnected) or not isinstance(reason, BadStatusLine)
+        return "it closed the connection" if is_http else "it does not answer in HTTP; perhaps it expects https"
+    return _of_system(error)
+
+
+def _of_tls(reason: object) -> str:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        refused = f"its certificate is refused: {reason.verify_message.rstrip('.')}"
+        return f"{refused}; SSL_CERT_FILE may name the file of the authority that signed it"
+    if isinstance(reason, ssl.SSLError):
+        return "it does not answer in TLS; perhaps it expects http"
+    return "TLS failed"
+
+
+def _of_system(error: BaseException | None) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number).lower() if number else "the connection failed"

@@ -15,7 +15,7 @@ Statements have placeholders where a cluster differs. For a single server, all o
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analytics_service.clickhouse.queries import created, filled
+from analytics_service.clickhouse.queries import created_name, fill_placeholders
 
 # The tables that are split, by the column that decides on the shard: all rows for a value of it are on the same one.
 SPLIT = {
@@ -56,7 +56,7 @@ _READING = ("select_sequential_consistency", "skip_unavailable_shards", "distrib
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Cluster:
     """The layout of a store: by default that of a single server.
 
     `engine` is that of the database; empty before there is one. `cluster` names the servers that share the work, and
@@ -108,14 +108,14 @@ class Layout:
         both = [statement]
         if self.is_split and "{local}" in statement and not statement.startswith("DELETE"):
             distributed = statement.replace("{local}", "")
-            if table := created(statement):
+            if table := created_name(statement):
                 distributed = (
                     f"CREATE TABLE IF NOT EXISTS {table}{{on_cluster}} AS {table}{{local}}\n"
                     f"ENGINE = Distributed('{self.cluster}', '{database}', '{table}{{local}}', "
                     f"cityHash64({SPLIT[_original(table)]}))"
                 )
             both.append(distributed)
-        return [filled(each, self.placeholders) for each in both]
+        return [fill_placeholders(each, self.placeholders) for each in both]
 
     def on_all_servers(self, table: str) -> Mapping[str, str]:
         """Placeholders of a query that reads a system table on all servers: `{from}` is the table, and `{server}` the
@@ -135,7 +135,7 @@ class Layout:
         return self.shards > 1 and self.engine != REPLICATED
 
 
-def named(table: str) -> str:
+def quote_identifier(table: str) -> str:
     """The name of a table, or of a staging table, as statements that create or drop it have it."""
     return f"{table}{{local}}" if _original(table) in SPLIT else table
 

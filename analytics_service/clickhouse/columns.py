@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import OutOfRange
-from analytics_service.market.kinds import Amount, Kind, Time
+from analytics_service.market.kinds import Amount, ColumnType, Time
 
 # Columns whose values identify the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
@@ -18,7 +18,7 @@ UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, Arith
 TIMES = ("observed_at", "at")
 
 
-Columns = Mapping[str, Kind]
+Columns = Mapping[str, ColumnType]
 Row = Mapping[str, Any]
 
 
@@ -34,24 +34,24 @@ def select_list(columns: Columns) -> str:
     )
 
 
-def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
+def encode_rows(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
     """Rows of the domain's values as a batch to insert. OutOfRange names the row that the store cannot hold."""
     kept = list(rows)
     return _frame({name: [row[name] for row in kept] for name in columns}, columns)
 
 
-def encoded_tuples(rows: Iterable[tuple[Any, ...]], columns: Columns) -> pl.DataFrame:
+def encode_tuples(rows: Iterable[tuple[Any, ...]], columns: Columns) -> pl.DataFrame:
     """Rows, with a value for each column in order, as a batch to insert; faster than `encoded` for many rows."""
     values = [*zip(*rows, strict=True)] or [()] * len(columns)
     return _frame({name: [*column] for name, column in zip(columns, values, strict=True)}, columns)
 
 
-def decoded(row: Row, columns: Columns) -> dict[str, Any]:
+def decode_rows(row: Row, columns: Columns) -> dict[str, Any]:
     """A stored row as values of the domain."""
     return {name: None if row[name] is None else column.decode(row[name]) for name, column in columns.items()}
 
 
-def versioned(rows: pl.DataFrame, version: int) -> pl.DataFrame:
+def with_version(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     """Rows with the version of the run that writes them."""
     return rows.with_columns(version=pl.lit(version, pl.UInt64))
 
@@ -60,7 +60,7 @@ def _frame(data: Mapping[str, list[Any]], columns: Columns) -> pl.DataFrame:
     return pl.DataFrame([_series(name, columns[name], values, data) for name, values in data.items()])
 
 
-def _series(name: str, kind: Kind, values: list[Any], data: Mapping[str, list[Any]]) -> pl.Series:
+def _series(name: str, kind: ColumnType, values: list[Any], data: Mapping[str, list[Any]]) -> pl.Series:
     try:
         return _fit(name, kind, values)
     except UNFIT:
@@ -69,7 +69,7 @@ def _series(name: str, kind: Kind, values: list[Any], data: Mapping[str, list[An
         raise
 
 
-def _require_fit(name: str, kind: Kind, value: Any, naming: Mapping[str, Any]) -> None:
+def _require_fit(name: str, kind: ColumnType, value: Any, naming: Mapping[str, Any]) -> None:
     """OutOfRange, identifying the row, for a value that the column cannot hold."""
     try:
         _fit(name, kind, [value])
@@ -79,8 +79,8 @@ def _require_fit(name: str, kind: Kind, value: Any, naming: Mapping[str, Any]) -
         raise OutOfRange(f"{name}{f' of {whose}' if whose else ''}: {reason}") from error
 
 
-def _fit(name: str, kind: Kind, values: list[Any]) -> pl.Series:
-    if type(kind).encode is not Kind.encode:
+def _fit(name: str, kind: ColumnType, values: list[Any]) -> pl.Series:
+    if type(kind).encode is not ColumnType.encode:
         encode = kind.encode
         values = [None if value is None else encode(value) for value in values]
     series = pl.Series(name, values, dtype=kind.dtype)
@@ -94,20 +94,20 @@ def _fit(name: str, kind: Kind, values: list[Any]) -> pl.Series:
 # Compared by identity, because each is declared once and is a key of `SnapshotRows`.
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotTable:
-    """A table of a family, with the columns below, `observed_at` (instant of the snapshot) and `version`.
+    """A table of a dataset, with the columns below, `observed_at` (instant of the snapshot) and `version`.
 
     A snapshot has a row for each value of `key`. A table without further key columns has a single row for each
     snapshot.
     """
 
     name: str
-    family: str
+    dataset: str
     columns: Columns
     key: tuple[str, ...] = ("observed_at",)
 
-    def frame(self, rows: Iterable[Row]) -> pl.DataFrame:
+    def to_frame(self, rows: Iterable[Row]) -> pl.DataFrame:
         """Rows of a snapshot as a batch to insert, without `observed_at` and `version`."""
-        return encoded(rows, self.columns)
+        return encode_rows(rows, self.columns)
 
     def count(self, rows: Iterable[Row]) -> int:
         """The rows that are stored of a snapshot: of several with the same key, one."""
@@ -119,8 +119,10 @@ class SnapshotTable:
         `only` is an SQL condition on the rows, whose values are bound from the parameters.
         """
         placeholders = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
-        rows = store.frame("read_snapshot_rows", placeholders, table=self.name, family=self.family, at=at, **parameters)
-        return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
+        rows = store.query(
+            "read_snapshot_rows", placeholders, table=self.name, dataset=self.dataset, at=at, **parameters
+        )
+        return (decode_rows(row, self.columns) for row in rows.iter_rows(named=True))
 
 
 class SnapshotRange:
@@ -145,18 +147,18 @@ class SnapshotRange:
         return self._rows(table, placeholders).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
     def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
-        return self._store.frame(
-            "read_rows_between", placeholders, table=table.name, family=table.family, **self._range
+        return self._store.query(
+            "read_rows_between", placeholders, table=table.name, dataset=table.dataset, **self._range
         )
 
     def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
         """The rows of the snapshot at a second, as `SnapshotTable.read` has them."""
         rows = self.frames(table).get(at)
-        return (decoded(row, table.columns) for row in ([] if rows is None else rows.iter_rows(named=True)))
+        return (decode_rows(row, table.columns) for row in ([] if rows is None else rows.iter_rows(named=True)))
 
 
 class SnapshotList(SnapshotRange):
-    """The same of some complete snapshots only: `versions` by family and unix second; of tables with a row for each
+    """The same of some complete snapshots only: `versions` by dataset and unix second; of tables with a row for each
     asset, those of some `ids`."""
 
     def __init__(self, store: Store, versions: Mapping[str, Mapping[int, int]], ids: Sequence[str]) -> None:
@@ -170,15 +172,15 @@ class SnapshotList(SnapshotRange):
         if table not in self._decoded:
             rows: dict[int, list[dict[str, Any]]] = {}
             for row in self._read(table).iter_rows(named=True):
-                rows.setdefault(row["observed_at"], []).append(decoded(row, table.columns))
+                rows.setdefault(row["observed_at"], []).append(decode_rows(row, table.columns))
             self._decoded[table] = rows
         return iter(self._decoded[table].get(at, ()))
 
     def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
         only = "asset_id IN {ids:Array(String)}" if "asset_id" in table.key else "true"
-        listed = self._versions[table.family]
+        listed = self._versions[table.dataset]
         bound = {"seconds": list(listed), "versions": list(listed.values()), "ids": self._ids}
-        return self._store.frame("read_rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
+        return self._store.query("read_rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
 
 
 # The rows of a snapshot by table: values of the domain by column.

@@ -19,14 +19,12 @@ from clickhouse_connect.driver.exceptions import (
 )
 from clickhouse_connect.driver.summary import QuerySummary
 
-from analytics_service.clickhouse.client import connect, pools_for
-from analytics_service.clickhouse.cluster import Layout
-from analytics_service.clickhouse.errors import translated
-from analytics_service.clickhouse.ping import ping
-from analytics_service.clickhouse.queries import Parts, named_query
-from analytics_service.clickhouse.retries import Retries
+from analytics_service.clickhouse.client import connect, ping, pools_for
+from analytics_service.clickhouse.cluster import Cluster
+from analytics_service.clickhouse.errors import Retries, translate
+from analytics_service.clickhouse.queries import Placeholders, named_query
 from analytics_service.clickhouse.running import KEPT_FREE, LOST_WRITES, address_of, require_running, server_of
-from analytics_service.concurrency import Line, Share, remaining, seconds_left
+from analytics_service.concurrency import QuerySlots, SingleFlight, cap_timeout, remaining
 from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.errors import DiskFull, QuorumPending, StoreUnavailable
 
@@ -66,14 +64,14 @@ class Store:
         self.author = author
         self._measure = measure
         self.database = settings.clickhouse_database
-        self.line = Line(_AT_ONCE, WORKER_THREADS - _FREE_THREADS)
+        self.line = QuerySlots(_AT_ONCE, WORKER_THREADS - _FREE_THREADS)
         self.price_max_age = timedelta(seconds=settings.price_max_age)
         self.events_lateness = settings.events_lateness
         self._settings = settings
         self._pools = pools_for(settings)
         self._clients: dict[str, Client] = {}
-        self._connecting = Share(self._clients)
-        self._layout: Layout | None = None
+        self._connecting = SingleFlight(self._clients)
+        self._layout: Cluster | None = None
         # Whether the thread's writes are checked at the end of a block.
         self._checked = threading.local()
         self._last_count = (0, 0)
@@ -81,20 +79,20 @@ class Store:
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> Cluster:
         """How the tables are spread over servers."""
         if self._layout is None:
             with self._client("layout"):
                 pass
-        return self._layout or Layout()
+        return self._layout or Cluster()
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query, as of `named_query`. DateTime columns arrive as UInt32 unix seconds."""
-        with self.line.turn(), self._measure(query):
+        with self.line.acquire(), self._measure(query):
             body = self._patiently(partial(self._arrow, query, parts, parameters))
         return pl.read_ipc_stream(body)
 
-    def _arrow(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> bytes:
+    def _arrow(self, query: str, parts: Placeholders, parameters: Mapping[str, object]) -> bytes:
         """The rows of a named query as an Arrow stream."""
         with self._client(f"query {query}") as client:
             body = client.raw_query(
@@ -162,9 +160,9 @@ class Store:
     def _patiently(self, act: Callable[[], _T]) -> _T:
         """The result of a function, which is called again while replicas wait for each other: they refuse a statement
         before they begin with it."""
-        return Retries(remaining(self._settings.query_timeout), _FIRST_PAUSE, _LONGEST_PAUSE, (QuorumPending,))(act)
+        return Retries(cap_timeout(self._settings.query_timeout), _FIRST_PAUSE, _LONGEST_PAUSE, (QuorumPending,))(act)
 
-    def stream(self, query: str, parts: Parts, output: str, /, **parameters: object) -> Iterator[bytes]:
+    def stream(self, query: str, parts: Placeholders, output: str, /, **parameters: object) -> Iterator[bytes]:
         """The rows of a named query in one of ClickHouse's formats, in chunks.
 
         StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
@@ -187,7 +185,7 @@ class Store:
         for each in self.layout.rendered(statement, self.database):
             self.command(each, in_database=in_database)
 
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+    def run(self, query: str, parts: Placeholders = (), **parameters: object) -> None:
         """Execute a named statement without an answer."""
         self._carry_out(f"statement {query}", named_query(query, parts), query, parameters=parameters)
 
@@ -208,12 +206,12 @@ class Store:
     @property
     def _limited(self) -> dict[str, Any]:
         """The setting that bounds a statement: by what a request has left, or else by the limit of a query."""
-        return {"max_execution_time": remaining(self._settings.query_timeout)}
+        return {"max_execution_time": cap_timeout(self._settings.query_timeout)}
 
     def require_room(self, needed: int = 2**20) -> None:
         """DiskFull when the embedded server has no room for so many bytes, of which an INSERT reserves 1 MiB, beside
         what it keeps free for definitions. On a full disk it cuts them short without an error."""
-        if self._is_embedded and (free := self.frame("read_free_room")["bytes"].item()) < needed:
+        if self._is_embedded and (free := self.query("read_free_room")["bytes"].item()) < needed:
             some, all_ = ((size + KEPT_FREE) / 2**20 for size in (free, needed))
             raise DiskFull(f"at most {some:,.0f} MiB are free, {all_:,.0f} MiB are needed")
 
@@ -294,8 +292,8 @@ class Store:
         try:
             yield self._connecting.get("client", self._connect)
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
-            ours = translated(error, operation, address_of(self._settings))
-            if seconds_left() == 0:
+            ours = translate(error, operation, address_of(self._settings))
+            if remaining() == 0:
                 # The request's time is over, which does not say that the server is away.
                 raise self.line.refusal() from ours
             raise ours from error

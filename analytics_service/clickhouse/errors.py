@@ -1,6 +1,10 @@
 """What errors of ClickHouse, and of connections to it, mean for the service."""
 
 import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import urllib3
 from clickhouse_connect.driver.exceptions import (
@@ -8,10 +12,12 @@ from clickhouse_connect.driver.exceptions import (
     DatabaseError,
     OperationalError,
 )
+from polars.exceptions import PanicException
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
-from analytics_service.clickhouse.ping import cause_of, unreachable
+from analytics_service.clickhouse.client import cause_of, unreachable
 from analytics_service.errors import (
-    AccessRefused,
+    AccessDenied,
     AnalyticsError,
     DiskFull,
     QuorumPending,
@@ -19,6 +25,71 @@ from analytics_service.errors import (
     StoreFailure,
     StoreUnavailable,
 )
+
+ANY_FAILURE = (Exception, PanicException)
+"""Caught by threads that continue after a failure. Polars does not derive its panics from Exception."""
+
+
+class Reporter(Protocol):
+    """Shows the progress of a long operation."""
+
+    def stage(self, label: str, total: int) -> None:
+        """A stage of `total` units begins; 0 if nobody knows."""
+
+    def advance(self, count: int) -> None:
+        """Another `count` units of the stage are done."""
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Calls a function until it succeeds, for at most `seconds` in all, then raises its last error. 0 means once.
+
+    Only `errors` are retried. `wait` pauses and, like `threading.Event.wait`, returns true to give up.
+    `on_retry` is called before each pause with the error and the length of the pause in seconds.
+    """
+
+    seconds: float = 0.0
+    first_pause: float = 1.0
+    longest_pause: float = 30.0
+    errors: tuple[type[AnalyticsError], ...] = (StoreUnavailable,)
+    wait: Callable[[float], bool | None] = field(default_factory=lambda: threading.Event().wait)
+    on_retry: Callable[[BaseException, float], None] = lambda error, pause: None
+
+    def __call__(self, act: Callable[[], _T], /) -> _T:
+        """The result of the function."""
+        failures: list[BaseException] = []
+
+        def before_pause(call: RetryCallState) -> None:
+            if call.outcome and (error := call.outcome.exception()):
+                failures.append(error)
+                self.on_retry(error, call.upcoming_sleep)
+
+        def pause(seconds: float) -> None:
+            if self.wait(seconds):
+                raise failures[-1]
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(self.errors),
+            wait=wait_exponential(multiplier=self.first_pause, max=self.longest_pause),
+            stop=self._is_too_late,
+            before_sleep=before_pause,
+            sleep=pause,
+            reraise=True,
+        )
+        return retrying(act)
+
+    def _is_too_late(self, call: RetryCallState) -> bool:
+        """Whether the next attempt would begin after the time is up. Pauses count in full, even if cut short."""
+        elapsed = max(call.seconds_since_start or 0.0, call.idle_for)
+        return elapsed + call.upcoming_sleep > self.seconds
+
+
+# Calls without retrying.
+ONCE = Retries()
+
 
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
@@ -42,7 +113,7 @@ _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 
 
-def translated(error: Exception, operation: str, url: str) -> AnalyticsError:
+def translate(error: Exception, operation: str, url: str) -> AnalyticsError:
     """Our exception for an error of the driver, or of the connections below it, to the server at the URL."""
     if not isinstance(error, ClickHouseError):
         return unreachable(url, cause_of(error))
@@ -58,7 +129,7 @@ def _of_server(error: DatabaseError, operation: str, url: str) -> AnalyticsError
             reason_of(error),
         )
     if error.code in _REFUSED_USER:
-        return AccessRefused(
+        return AccessDenied(
             f"ClickHouse at {url} refuses the user or the password; "
             "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
         )

@@ -12,10 +12,10 @@ _SQL = Path(__file__).resolve().parents[2] / "sql"
 # Limit of addresses in a parameter of a query, which may be 128 KiB long. An address has up to 90 characters.
 MAX_ADDRESSES = 1_000
 # Fills the placeholders of a query: SQL by name of the placeholder, or names of the queries that together fill {parts}.
-Parts = Mapping[str, str] | Sequence[str]
+Placeholders = Mapping[str, str] | Sequence[str]
 
 
-def named_query(name: str, parts: Parts) -> str:
+def named_query(name: str, parts: Placeholders) -> str:
     """The query with this heading in sql/queries, with its placeholders filled; queries for {parts} are joined by
     UNION ALL."""
     if isinstance(parts, Mapping):
@@ -25,10 +25,10 @@ def named_query(name: str, parts: Parts) -> str:
 
 @cache
 def _filled(name: str, placeholders: tuple[tuple[str, str], ...]) -> str:
-    return filled(_queries()[name], dict(placeholders))
+    return fill_placeholders(_queries()[name], dict(placeholders))
 
 
-def filled(sql: str, placeholders: Mapping[str, str]) -> str:
+def fill_placeholders(sql: str, placeholders: Mapping[str, str]) -> str:
     """SQL with these placeholders filled, by name. Others, such as parameters, stay."""
     for placeholder, filling in placeholders.items():
         sql = sql.replace(f"{{{placeholder}}}", filling)
@@ -45,7 +45,7 @@ def _queries() -> Mapping[str, str]:
     """All queries by name, without comments and line breaks, because the driver scans every character."""
     return {
         name: " ".join(line.strip() for line in without_comments(text).splitlines()).strip()
-        for topic in scripts("queries")
+        for topic in sql_scripts("queries")
         for name, text in query_texts(topic.read_text("utf-8"))
     }
 
@@ -61,17 +61,17 @@ def without_comments(script: str) -> str:
     return "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("--"))
 
 
-def scripts(folder: str) -> list[Path]:
+def sql_scripts(folder: str) -> list[Path]:
     """All .sql files of a folder below sql/, by name."""
     return sorted((_SQL / folder).glob("*.sql"))
 
 
-def statements(script: str) -> list[str]:
+def split_statements(script: str) -> list[str]:
     """The statements of a script, without comments; each ends with a semicolon at the end of a line."""
     return [part.strip() for part in f"{without_comments(script)}\n".split(";\n") if part.strip()]
 
 
-def created(statement: str) -> str:
+def created_name(statement: str) -> str:
     """The name of the table or view that a statement creates, if it does. Keywords are in capitals."""
     words = statement.replace("{", " ").split()
     return next(filter(str.islower, words)) if words[0] == "CREATE" else ""

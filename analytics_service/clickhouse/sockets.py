@@ -16,7 +16,7 @@ from typing import Any
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from analytics_service.clickhouse.running import RUNNING, require_running
-from analytics_service.concurrency import remaining
+from analytics_service.concurrency import cap_timeout
 from analytics_service.errors import StoreUnavailable
 
 _TCP_SOCKETS = Path("/proc/net/tcp")
@@ -102,7 +102,7 @@ class Connection(HTTPConnection):
         """Send a request."""
         if self.is_closed:
             self.connect()
-        self.timeout = remaining(self.sending_seconds)
+        self.timeout = cap_timeout(self.sending_seconds)
         super().request(*arguments, **options)
 
 

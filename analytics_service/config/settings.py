@@ -10,7 +10,7 @@ from typing import Any
 
 import platformdirs
 
-from analytics_service.config import values
+from analytics_service.config import parsers
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
@@ -28,7 +28,7 @@ _CREDENTIALS = re.compile(r"(\w+://)?.*@", re.DOTALL)
 
 def _setting(default: Any, parse: Callable[[str], Any], help: str, *, secret: bool = False) -> Any:
     make = default if callable(default) else lambda: default
-    if isinstance(parse, values.WholeNumber):
+    if isinstance(parse, parsers.WholeNumber):
         help = f"{help} A whole number {parse}."
     metadata = {"default": make, "parse": parse, "help": help, "secret": secret}
     return field(default_factory=make, repr=not secret, metadata=metadata)
@@ -39,114 +39,114 @@ class Settings:
     """All settings, parsed. Each is read from ANALYTICS_<NAME>. A SettingError names the variable that is wrong."""
 
     bind: str = _setting(
-        "127.0.0.1:8000", values.bind, "Address the HTTP service listens on: host:port, or unix:/path."
+        "127.0.0.1:8000", parsers.bind, "Address the HTTP service listens on: host:port, or unix:/path."
     )
     metrics_bind: str = _setting(
         "127.0.0.1:8001",
-        values.bind_or_none,
+        parsers.bind_or_none,
         "Address of operators' paths, such as /metrics, which ask for no key; none turns them off.",
     )
     workers: int = _setting(
-        2, values.WholeNumber(1, 512), "gunicorn worker processes; more help if requests are slow and processors idle."
+        2, parsers.WholeNumber(1, 512), "gunicorn worker processes; more help if requests are slow and processors idle."
     )
     source: str | None = _setting(
         None,
-        values.source,
+        parsers.source,
         "Where jobs take snapshots from: simulated, simulated:<seed>, the URL of another deployment, sql:<database>, "
         "one of an installed package, or none. Unset: the store's own, which --replace-source changes.",
     )
     source_timeout: int = _setting(
         300,
-        values.WholeNumber(1, 86_400),
+        parsers.WholeNumber(1, 86_400),
         "Seconds that the source may take for one answer; then there is no snapshot.",
     )
     price_max_age: int = _setting(
         86_400,
-        values.WholeNumber(1, 1_000_000_000),
+        parsers.WholeNumber(1, 1_000_000_000),
         "Seconds for which an asset goes on that its source does not list any more, and the last price of an asset "
         "counts from when it was observed. Then the asset ended when it was listed last, and the price is unknown.",
     )
     events_lateness: int = _setting(
         3_600,
-        values.WholeNumber(0, 1_000_000_000),
+        parsers.WholeNumber(0, 1_000_000_000),
         "Seconds for which events may come late, move or go. The source is asked for them again every five minutes.",
     )
     addresses_file: Path | None = _setting(
-        None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."
+        None, parsers.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."
     )
     upstream_key: str | None = _setting(
-        None, values.api_key, "API key that another deployment is sent. Unset: none.", secret=True
+        None, parsers.api_key, "API key that another deployment is sent. Unset: none.", secret=True
     )
     upstream_names: Path | None = _setting(
-        None, values.path, "File of lines such as ptoken = brand: words in which another deployment has its brand."
+        None, parsers.path, "File of lines such as ptoken = brand: words in which another deployment has its brand."
     )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
-        values.path,
+        parsers.path,
         "Folder of the embedded ClickHouse: its data, logs and passwords.",
     )
     sql_port: int | None = _setting(
         None,
-        values.WholeNumber(1, 65_534),
+        parsers.WholeNumber(1, 65_534),
         "Port of the embedded ClickHouse for HTTP; that of its native protocol is the next one. Unset: the one it had "
         "last, if nothing else uses it.",
     )
     clickhouse_url: str | None = _setting(
         None,
-        values.server_url,
+        parsers.server_url,
         "ClickHouse server to use, http(s)://host:port. Unset: an embedded one.",
     )
-    clickhouse_user: str = _setting("default", values.non_empty, "User on that server.")
+    clickhouse_user: str = _setting("default", parsers.non_empty, "User on that server.")
     clickhouse_password: str = _setting("", str, "Password on that server.", secret=True)
-    clickhouse_database: str = _setting("analytics", values.database_name, "Database of the service's tables.")
+    clickhouse_database: str = _setting("analytics", parsers.database_name, "Database of the service's tables.")
     clickhouse_cluster: str | None = _setting(
-        None, values.cluster_name, "Cluster of that server whose servers share the tables. Unset: it is alone."
+        None, parsers.cluster_name, "Cluster of that server whose servers share the tables. Unset: it is alone."
     )
     query_timeout: int = _setting(
         20,
-        values.WholeNumber(1, 600),
+        parsers.WholeNumber(1, 600),
         "Seconds a query may run, in a request at most 5; the client waits 5 more, gunicorn 15 more.",
     )
     history_memory: int = _setting(
         96,
-        values.WholeNumber(0, 65_536),
+        parsers.WholeNumber(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
         16,
-        values.WholeNumber(0, 65_536),
+        parsers.WholeNumber(0, 65_536),
         "MiB of rendered answers that each worker may keep in memory; 0: none is kept.",
     )
-    tz: str = _setting("UTC", values.zone, "Zone of history buckets and of times when none is named.")
+    tz: str = _setting("UTC", parsers.zone, "Zone of history buckets and of times when none is named.")
     cors_origins: str = _setting(
-        "*", values.origins, "Origins that browsers may call from: * or a comma-separated list."
+        "*", parsers.origins, "Origins that browsers may call from: * or a comma-separated list."
     )
     api_keys_file: Path | None = _setting(
         None,
-        values.path,
+        parsers.path,
         "File of the API keys that /api/v1 asks for; `keys add` makes it. Unset: none are needed.",
     )
-    every: values.Intervals = _setting(
-        values.Intervals(),
-        values.intervals,
+    every: parsers.Intervals = _setting(
+        parsers.Intervals(),
+        parsers.intervals,
         "Seconds between the snapshots of jobs, from 1 to 86400, such as prices=15,loans=600; others have defaults.",
     )
     ready_max_age: int | None = _setting(
         None,
-        values.WholeNumber(1, 10_000_000),
+        parsers.WholeNumber(1, 10_000_000),
         "Age in seconds of a late snapshot from which on /readyz is 503. Unset: only /api/v1/status/health, metrics "
         "and alerts tell of late snapshots.",
     )
     log_level: str = _setting(
         "info",
-        values.one_of("debug", "info", "warning", "error"),
+        parsers.one_of("debug", "info", "warning", "error"),
         "Least level that is logged: debug, info, warning or error.",
     )
     log_format: str = _setting(
-        "text", values.one_of("text", "json"), "Form of log lines: text, or json for an object in each line."
+        "text", parsers.one_of("text", "json"), "Form of log lines: text, or json for an object in each line."
     )
     access_log: bool = _setting(
-        False, values.flag, "Whether each request of the main bind is logged: client, key, path, status."
+        False, parsers.flag, "Whether each request of the main bind is logged: client, key, path, status."
     )
 
     @classmethod
@@ -160,12 +160,14 @@ class Settings:
             parsed[declared[variable].name] = _parse(declared[variable], variable, environ[variable])
         parsed.update({name: value for name, value in overrides.items() if value is not None})
         settings = cls(**parsed)  # type: ignore[arg-type]
-        if values.endpoint(settings.bind) == settings.metrics_endpoint:
+        if parsers.endpoint(settings.bind) == settings.metrics_endpoint:
             raise SettingError(
                 f"ANALYTICS_METRICS_BIND={settings.metrics_bind} is not usable: "
                 f"it needs another port or path than ANALYTICS_BIND={settings.bind}, or none."
             )
-        if settings.sql_port and {settings.sql_port, settings.sql_port + 1} & set(map(values.endpoint, settings.binds)):
+        if settings.sql_port and {settings.sql_port, settings.sql_port + 1} & set(
+            map(parsers.endpoint, settings.binds)
+        ):
             raise SettingError(
                 f"ANALYTICS_SQL_PORT={settings.sql_port} is not usable: it and the next port must be other ports than "
                 f"those of {' and '.join(settings.binds)}, where the HTTP service listens."
@@ -175,7 +177,7 @@ class Settings:
     @property
     def metrics_endpoint(self) -> int | str | None:
         """The port or path of the operators' bind, which differs from that of `bind`; None if it is off."""
-        return None if self.metrics_bind == values.NONE else values.endpoint(self.metrics_bind)
+        return None if self.metrics_bind == parsers.NONE else parsers.endpoint(self.metrics_bind)
 
     @property
     def binds(self) -> tuple[str, ...]:

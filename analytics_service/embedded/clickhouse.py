@@ -10,13 +10,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import scripts, statements
+from analytics_service.clickhouse.queries import split_statements, sql_scripts
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.folder import DataFolder, Holder
+from analytics_service.embedded.folder import DataFolder, FolderHolder
 from analytics_service.embedded.leftovers import clear_leftovers
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import AnalyticsError, EmbeddedServerError
-from analytics_service.supervisor import Supervisor, running
+from analytics_service.supervisor import Supervisor, run_children
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
         yield reached
         return
     try:
-        with serving(folder, lock, settings):
+        with serve_clickhouse(folder, lock, settings):
             shutil.rmtree(folder.unfinished, ignore_errors=True)
             with closing(Store(reached)) as store:
                 clear_leftovers(store)
@@ -69,14 +69,14 @@ def keep_query_log(settings: Settings) -> None:
         try:
             # The view can be created only after the server has created its own table.
             store.execute("SYSTEM FLUSH LOGS", in_database=False)
-            for script in scripts("embedded"):
-                for statement in statements(script.read_text("utf-8")):
+            for script in sql_scripts("embedded"):
+                for statement in split_statements(script.read_text("utf-8")):
                     store.execute(statement, in_database=False)
         except AnalyticsError as error:
             log.warning("Queries are not logged: %s", error)
 
 
-def attached(settings: Settings) -> Settings | None:
+def attach(settings: Settings) -> Settings | None:
     """The settings, if their ClickHouse already runs, by URL or in another process; None if it does not."""
     if settings.clickhouse_url is not None:
         return settings
@@ -84,9 +84,9 @@ def attached(settings: Settings) -> Settings | None:
     return replace(settings, data_dir=folder.root) if folder.locked() and folder.running() else None
 
 
-def require_attached(settings: Settings) -> Settings:
+def require_attachable(settings: Settings) -> Settings:
     """As `attached`, but EmbeddedServerError when no ClickHouse runs, unless gunicorn was started with one."""
-    reached = attached(settings)
+    reached = attach(settings)
     if reached is None and FOUND not in os.environ:
         raise EmbeddedServerError(
             f"No ClickHouse is running in the data folder {settings.data_dir.absolute()}. Start one with "
@@ -96,9 +96,9 @@ def require_attached(settings: Settings) -> Settings:
 
 
 @contextmanager
-def serving(folder: DataFolder, lock: int, settings: Settings) -> Iterator[None]:
+def serve_clickhouse(folder: DataFolder, lock: int, settings: Settings) -> Iterator[None]:
     """An embedded server in a locked folder for the duration of the block, announced to other commands."""
-    with running([Supervisor(EmbeddedServer(folder, lock, settings))]):
+    with run_children([Supervisor(EmbeddedServer(folder, lock, settings))]):
         try:
             yield
         finally:
@@ -127,7 +127,7 @@ def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) ->
         time.sleep(0.05)
 
 
-def _in_use(folder: DataFolder, holder: Holder | None) -> str:
+def _in_use(folder: DataFolder, holder: FolderHolder | None) -> str:
     who = f"process {holder.pid} (`{holder.command}`)" if holder else "another process"
     stop = f" with `kill {holder.pid}`" if holder else ""
     return (

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from analytics_service.clickhouse.running import KEPT_FREE, native_port
-from analytics_service.config.files import NewFile
+from analytics_service.config.private_files import NewFile
 from analytics_service.store.researcher import fixed_settings, researcher_grants
 
 USER = "analytics"

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from analytics_service.clickhouse.running import RUNNING, Running, read_password, read_running
-from analytics_service.config.files import NewFile
+from analytics_service.config.private_files import NewFile
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _WRONG_PATH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class FolderHolder:
     """The process that holds a data folder, its HTTP address if it serves HTTP, and its configured source, if any."""
 
     pid: int
@@ -133,7 +133,7 @@ class DataFolder:
             return None
         try:
             self.announce(None)
-            _record(descriptor, Holder(os.getpid(), command, bind, source))
+            _record(descriptor, FolderHolder(os.getpid(), command, bind, source))
         except OSError as error:
             os.close(descriptor)
             raise self.unusable(error) from error
@@ -152,14 +152,16 @@ class DataFolder:
             raise self.unusable(error) from error
         return False
 
-    def holder(self) -> Holder | None:
+    def holder(self) -> FolderHolder | None:
         """The last process that locked the folder; None while the file is being written."""
         content = self._lock.read_text("utf-8")
         if not content:
             return None
         # The file may be from another version, with more or fewer fields.
         record = json.loads(content)
-        return Holder(**{field.name: record[field.name] for field in fields(Holder) if field.name in record})
+        return FolderHolder(
+            **{field.name: record[field.name] for field in fields(FolderHolder) if field.name in record}
+        )
 
     def running(self) -> Running | None:
         """The server of the folder's holder, once it answers."""
@@ -212,7 +214,7 @@ def _name_of(uid: int) -> str:
         return f"user {uid}"
 
 
-def _record(descriptor: int, record: Holder | Running | None) -> None:
+def _record(descriptor: int, record: FolderHolder | Running | None) -> None:
     """Write a record in place, or that there is none."""
     content = json.dumps(asdict(record) if record else None).encode()
     os.pwrite(descriptor, content.ljust(_RECORD_BYTES), 0)

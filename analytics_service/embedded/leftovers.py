@@ -23,7 +23,7 @@ def clear_leftovers(store: Store) -> None:
     restoring, replaced, dropped = (store.database + suffix for suffix in (RESTORING, REPLACED, DROPPED))
     # The store's own database may be missing.
     with closing(store.sibling("default")) as server:
-        present = {*server.frame("list_databases")["name"]}
+        present = {*server.query("list_databases")["name"]}
     if replaced in present:
         drop_database(store, store.database)
         rename_database(store, replaced, store.database)
@@ -43,7 +43,7 @@ def rename_database(store: Store, old: str, new: str) -> None:
 
 
 @contextmanager
-def emptied(folder: Path) -> Iterator[None]:
+def empty_folder(folder: Path) -> Iterator[None]:
     """Remove a folder before the block, and after it."""
     try:
         shutil.rmtree(folder, ignore_errors=True)

@@ -15,7 +15,7 @@ from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError
-from analytics_service.supervisor import Child, Program, ending, start_python
+from analytics_service.supervisor import Child, Program, end_child, start_python
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ class EmbeddedServer(Program):
             return f"The embedded ClickHouse cannot be started: {printed}"
         lines = [line for line in printed.splitlines() if not line.startswith(_STARTUP_LINES)]
         last = f"It printed {lines[-1][:500]!r}. " if lines else ""
-        return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
+        return f"The {self.name} {end_child(code)}. {last}{self.where_logged}"
 
     def _remove_cut_definitions(self) -> None:
         """Remove definitions without the line break at their end, with which the server would not start: a disk was

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from analytics_service.history.frame import UNIT, FrameRange, candles, last, layout
+from analytics_service.history.segments import UNIT, SegmentRange, bucket_candles, last_values, row_index
 from analytics_service.market.kinds import DECIMAL
 
 
@@ -50,9 +50,9 @@ _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 _GREATEST = pl.lit(10**38 - 1, dtype=_WIDE)
 
 
-def points(
+def bucket_points(
     agg: Aggregate,
-    parts: Sequence[FrameRange],
+    parts: Sequence[SegmentRange],
     ids: Sequence[str],
     begins: Sequence[int],
     until: int,
@@ -71,16 +71,16 @@ def points(
     Cost: for last values proportional to the buckets, else to the rows in their range.
     """
     ends, carry = [min(end, until) for end in begins[1:]], fill is not Fill.NONE
-    held = last(parts, ids, ends)
+    held = last_values(parts, ids, ends)
     value, newest = held["value"], held["second"].max()
-    series, bucket = layout(len(ids), len(ends))
+    series, bucket = row_index(len(ids), len(ends))
     if fill is not Fill.LAST and ends and begins[-2] >= until:
         value = value.set((pl.Series(begins[:-1]) >= until)[bucket], None)
     if agg in OF_LAST:
         if not carry:
             value = value.set(held["second"] < pl.Series(begins[:-1], dtype=pl.Int64)[bucket], None)
         if agg is Aggregate.DELTA:
-            before = last(parts, ids, _starts(begins, ends))["value"].cast(DECIMAL)
+            before = last_values(parts, ids, _starts(begins, ends))["value"].cast(DECIMAL)
             value = difference(value.cast(DECIMAL), before.fill_null(Decimal(0)) if cumulative else before)
         shown = value.to_frame("v")
     elif agg is Aggregate.MEAN:
@@ -88,15 +88,15 @@ def points(
         shown = _mean(parts, ids, begins, ends, held, carry=carry)
     else:
         columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
-        summaries = candles(parts, ids, begins, [*columns, "count"])
+        summaries = bucket_candles(parts, ids, begins, [*columns, "count"])
         shown = _candles(summaries, value, columns, carry=carry)
     if shown.height and not ended.keys().isdisjoint(ids):
         shown = _without_ended(shown, ids, begins, ended)
     return shown, newest if isinstance(newest, int) and newest >= 0 else None
 
 
-def summed(
-    parts: Sequence[FrameRange],
+def sum_by_bucket(
+    parts: Sequence[SegmentRange],
     ids: Sequence[str],
     begins: Sequence[int],
     until: int,
@@ -107,9 +107,9 @@ def summed(
     """The sum `v` of some series at the end of each bucket, as `points` has their last values. A series counts from its
     first observation to its end. Null where none counts or one is unknown, and for 10^20 or more."""
     ends = [min(end, until) for end in begins[1:]]
-    series, bucket = layout(len(ids), len(ends))
+    series, bucket = row_index(len(ids), len(ends))
     starts = pl.Series("start", begins[:-1], dtype=pl.Int64)
-    held = last(parts, ids, ends).with_columns(start=starts[bucket], until=_lasts(ids, ended)[series])
+    held = last_values(parts, ids, ends).with_columns(start=starts[bucket], until=_lasts(ids, ended)[series])
     counted = held.filter(pl.col("second") >= 0, pl.col("start") <= pl.col("until"))
     values = counted.select("start", unit=pl.col("value").cast(DECIMAL).to_physical())
     unit = pl.col("unit")
@@ -146,7 +146,7 @@ def _without_ended(
     shown: pl.DataFrame, ids: Sequence[str], begins: Sequence[int], ended: Mapping[str, int]
 ) -> pl.DataFrame:
     """Without the points of buckets that begin after the end of their series."""
-    series, bucket = layout(len(ids), len(begins) - 1)
+    series, bucket = row_index(len(ids), len(begins) - 1)
     goes_on = pl.lit(pl.Series(begins[:-1], dtype=pl.Int64)[bucket] <= _lasts(ids, ended)[series])
     values = shown.with_columns(pl.when(goes_on).then(pl.col(name)) for name in shown.columns)
     return values.with_columns(pl.col("n").fill_null(0)) if "n" in shown.columns else values
@@ -166,7 +166,7 @@ def _candles(summaries: pl.DataFrame, close: pl.Series, columns: Sequence[str], 
 
 
 def _mean(
-    parts: Sequence[FrameRange],
+    parts: Sequence[SegmentRange],
     ids: Sequence[str],
     begins: Sequence[int],
     ends: Sequence[int],
@@ -177,14 +177,14 @@ def _mean(
     """The area of each bucket, divided by the seconds in which there was a value. `held` has the values at the buckets'
     ends, and `until` when the series has ended."""
     starts = _starts(begins, ends)
-    before = last(parts, ids, starts)
-    bucket = layout(len(ids), len(ends))[1]
+    before = last_values(parts, ids, starts)
+    bucket = row_index(len(ids), len(ends))[1]
     start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))
     # What is observed after the end of a series, such as that a market is gone, ends its value.
     ended = pl.max_horizontal(pl.min_horizontal("end", "until"), "second")
     end = held.with_columns(end=end).select(ended).to_series()
     close = held["value"].cast(DECIMAL)
-    frame = candles(parts, ids, begins, ["count", "seconds", "units", "rest"]).with_columns(
+    segment = bucket_candles(parts, ids, begins, ["count", "seconds", "units", "rest"]).with_columns(
         close=close,
         after=close.to_physical(),
         after_for=(end - held["second"]).cast(_WIDE),
@@ -196,9 +196,9 @@ def _mean(
         pl.col(area).cast(_WIDE).fill_null(0) + _held("after", area) - _held("before", area)
         for area in ("units", "rest", "seconds")
     )
-    frame = frame.select("close", "count", *areas)
+    segment = segment.select("close", "count", *areas)
     mean = pl.when(pl.col("seconds") > 0).then(_QUOTIENT).otherwise("close")
-    return frame.select(v=mean if carry else pl.when(pl.col("count") > 0).then(mean))
+    return segment.select(v=mean if carry else pl.when(pl.col("count") > 0).then(mean))
 
 
 def _held(value: str, area: str) -> pl.Expr:

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from analytics_service.clickhouse.retries import ANY_FAILURE
+from analytics_service.clickhouse.errors import ANY_FAILURE
 from analytics_service.errors import AnalyticsError, Superseded
-from analytics_service.history.frame import ROW_BYTES, Frame
-from analytics_service.history.stored import PinnedHistory
+from analytics_service.history.segments import ROW_BYTES, PinnedHistory, Segment
 from analytics_service.market.instants import month_start, next_month
-from analytics_service.store.rollups import FIFTEEN_MINUTES, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class Memory:
         self._measure = measure
         self._clock = clock
         self._lock = threading.Lock()
-        self._frames: LRUCache[_Key, Frame] = LRUCache(limit, getsizeof=lambda frame: frame.size)
+        self._frames: LRUCache[_Key, Segment] = LRUCache(limit, getsizeof=lambda segment: segment.size)
         # By history: the generation of its frames, and the size of the largest one so far.
         self._generations: dict[str, int] = {}
         self._largest: dict[str, int] = {}
@@ -70,34 +69,34 @@ class Memory:
         self._loading: _Load | None = None
         self._thread: threading.Thread | None = None
 
-    def renew(self, pinned: PinnedHistory, since: int) -> None:
+    def renew(self, pinned: PinnedHistory, start: int) -> None:
         """Begin a generation: evict frames that may hold instants at or after `since`, a unix second."""
         name = pinned.history.name
         with self._lock:
             self._generations[name] = pinned.generation
-            stale = [key for key, frame in self._frames.items() if key.history == name and frame.until > since]
+            stale = [key for key, segment in self._frames.items() if key.history == name and segment.end > start]
             for key in stale:
                 del self._frames[key]
             self._measure(int(self._frames.currsize))
 
-    def find(self, pinned: PinnedHistory, months: Iterable[int]) -> Mapping[int, Frame]:
+    def find(self, pinned: PinnedHistory, months: Iterable[int]) -> Mapping[int, Segment]:
         """The cached frames of these months. Superseded when there is a later generation."""
         name = pinned.history.name
         with self._lock:
             if self._generations.get(name) != pinned.generation:
                 raise Superseded(f"{name} has a newer head.")
-            frames = {month: self._frames.get(_Key(name, month)) for month in months}
-        return {month: frame for month, frame in frames.items() if frame is not None}
+            segments = {month: self._frames.get(_Key(name, month)) for month in months}
+        return {month: segment for month, segment in segments.items() if segment is not None}
 
-    def put(self, pinned: PinnedHistory, month: int, frame: Frame) -> None:
+    def put(self, pinned: PinnedHistory, month: int, segment: Segment) -> None:
         """Keep a frame, unless there is a later generation or it does not fit."""
         key = _Key(pinned.history.name, month)
         with self._lock:
-            if frame.size > self.limit:
+            if segment.size > self.limit:
                 self._refuse(key)
             elif self._generations.get(key.history) == pinned.generation:
-                self._largest[key.history] = max(self._largest.get(key.history, 0), frame.size)
-                self._frames[key] = frame
+                self._largest[key.history] = max(self._largest.get(key.history, 0), segment.size)
+                self._frames[key] = segment
                 self._measure(int(self._frames.currsize))
 
     def load(self, pinned: PinnedHistory, months: Collection[int], beside: int) -> None:
@@ -166,15 +165,13 @@ class Memory:
     def _load(self, load: _Load) -> None:
         """Keep a month's closed rollups of 15 minutes. If they are too many, they are not even read."""
         pinned, month = load.pinned, load.month
-        until = max(month, min(next_month(month), floor(pinned.newest + 1, FIFTEEN_MINUTES)))
+        end = max(month, min(next_month(month), floor_to_width(pinned.newest + 1, FIFTEEN_MINUTES)))
         most = self.limit // ROW_BYTES
-        if pinned.count_rollups(month, until, most + 1) > most:
+        if pinned.count_rollups(month, end, most + 1) > most:
             with self._lock:
                 self._refuse(load.key)
         else:
-            self.put(
-                pinned, month, pinned.frame(pinned.ids, range(month, max(until, month + 1), FIFTEEN_MINUTES), until)
-            )
+            self.put(pinned, month, pinned.segment(pinned.ids, range(month, max(end, month + 1), FIFTEEN_MINUTES), end))
 
     def _next(self) -> "_Load | None":
         with self._lock:

@@ -8,16 +8,15 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.candles import NO_ENDS, OF_LAST, Aggregate, Fill, points, summed
-from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import Format, Points, decimal_strings
+from analytics_service.history.candles import NO_ENDS, OF_LAST, Aggregate, Fill, bucket_points, sum_by_bucket
+from analytics_service.history.formats.base import Format, Points, decimal_strings, shorten_digits
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, make_grid
 from analytics_service.history.reader import HistoryReader
-from analytics_service.market.assets import as_stored
+from analytics_service.market.assets import stored_id
 from analytics_service.market.sums import TOTAL
 from analytics_service.store.ledger import Head
-from analytics_service.store.rollups import FIFTEEN_MINUTES, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width
 
 MAX_POINTS = 100_000
 # Values that a page may sum: they are read, but not encoded.
@@ -87,7 +86,7 @@ class Query:
 class Page:
     """A page of buckets, encoded.
 
-    `body` is a complete file, or a JSON member of the answer's data. `as_of` is the family's newest instant up to the
+    `body` is a complete file, or a JSON member of the answer's data. `as_of` is the dataset's newest instant up to the
     end of the page, unix seconds; None before the first. `begins` is the first observation of any of the page's series,
     however early; None if there is none.
     """
@@ -118,19 +117,21 @@ def read_page(
     rest = [asset_id for asset_id in pinned.ids if asset_id not in {TOTAL, *ids}] if query.others else []
     require_few(query, len(ids) + query.others, MAX_POINTS)
     require_few(query, len(rest), MAX_SUMMED)
-    begins, until = query.begins, min(query.end, pinned.newest) + 1
+    begins, end = query.begins, min(query.end, pinned.newest) + 1
     # Of a page after the newest observation, the 15 minutes that have it.
-    since = floor(pinned.newest, FIFTEEN_MINUTES)
-    is_carried = query.fill is Fill.LAST and begins and begins[0] >= until
-    read = [since, since + FIFTEEN_MINUTES] if is_carried else begins
-    parts = reader.parts(pinned, [*ids, *rest], read, until, all_columns=query.agg not in OF_LAST)
+    start = floor_to_width(pinned.newest, FIFTEEN_MINUTES)
+    is_carried = query.fill is Fill.LAST and begins and begins[0] >= end
+    read = [start, start + FIFTEEN_MINUTES] if is_carried else begins
+    parts = reader.parts(pinned, [*ids, *rest], read, end, all_columns=query.agg not in OF_LAST)
     cumulative = reader.history.cumulative
-    values, newest = points(query.agg, parts, ids, begins, until, fill=query.fill, ended=ended, cumulative=cumulative)
+    values, newest = bucket_points(
+        query.agg, parts, ids, begins, end, fill=query.fill, ended=ended, cumulative=cumulative
+    )
     named = ids
     if query.others:
-        sums = summed(parts, rest, begins, until, fill=query.fill, ended=ended)
+        sums = sum_by_bucket(parts, rest, begins, end, fill=query.fill, ended=ended)
         values, named = pl.concat([values, sums.select(decimal_strings(sums["v"]))]), [*ids, TOTAL]
-    shown = shortened(values, query.digits)
+    shown = shorten_digits(values, query.digits)
     body = query.format.encode(Points(query.starts, named, shown, single, symbols, query.zone))
     first = min((pinned.series[asset_id] for asset_id in (*ids, *rest) if asset_id in pinned.series), default=None)
     if query.last >= head.newest:
@@ -157,7 +158,7 @@ def require_few(query: Query, series: int, most: int) -> None:
 
 
 def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, str]) -> list[str]:
-    ids = [asset_id for asset_id in listed if asset_id != TOTAL] if query.ids is None else as_stored(query.ids, listed)
+    ids = [asset_id for asset_id in listed if asset_id != TOTAL] if query.ids is None else stored_id(query.ids, listed)
     for asset_id in ids:
         if asset_id not in listed:
             symbol = f" ({symbols[asset_id]})" if asset_id in symbols else ""

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import Share
+from analytics_service.concurrency import SingleFlight
 from analytics_service.errors import Superseded
-from analytics_service.history.frame import Frame, FrameRange, last
 from analytics_service.history.memory import RECENT, Memory
-from analytics_service.history.stored import PinnedHistory
+from analytics_service.history.segments import PinnedHistory, Segment, SegmentRange, last_values
 from analytics_service.market.instants import DAY, month_start, next_month
 from analytics_service.store.datasets.histories import History
 from analytics_service.store.datasets.observations import read_series
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
-from analytics_service.store.rollups import FIFTEEN_MINUTES, floor
+from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width
 
 # Buckets with a greater mean width are read from the store, which has rollups of days.
 _WIDEST = 2 * DAY
@@ -29,8 +28,8 @@ class HistoryReader:
         self._store = store
         self._memory = memory
         self._pinned: PinnedHistory | None = None
-        self._advancing: Share[None] = Share()
-        self._recents: Share[Frame] = Share()
+        self._advancing: SingleFlight[None] = SingleFlight()
+        self._recents: SingleFlight[Segment] = SingleFlight()
 
     def at(self, head: Head) -> PinnedHistory:
         """The history pinned to a head. Superseded if the reader has moved on to a newer head."""
@@ -42,7 +41,7 @@ class HistoryReader:
     def _advance(self, head: Head) -> None:
         old = self._pinned
         if old is not None and old.head.follows(head):
-            raise Superseded(f"{head.family} has a newer head.")
+            raise Superseded(f"{head.dataset} has a newer head.")
         series = read_series(self._store, self.history, head.last_observed_at + 1)
         changed = oldest_change(self._store, old.head, head) if old is not None else 0
         require_unchanged(self._store, head)
@@ -56,8 +55,8 @@ class HistoryReader:
         self._pinned = pinned
 
     def parts(
-        self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], until: int, *, all_columns: bool
-    ) -> list[FrameRange]:
+        self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], end: int, *, all_columns: bool
+    ) -> list[SegmentRange]:
         """The parts for the buckets of these series between `begins` (unix s, ascending), up to `until`: with all
         columns, or else with last values at least.
 
@@ -66,22 +65,22 @@ class HistoryReader:
         loaded in the background, or if buckets are shorter than 15 minutes or longer than days. Superseded
         when the history was rewritten since its head.
         """
-        if not begins or until <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
+        if not begins or end <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
             return []
-        until = min(begins[-1], until)
-        months = _months(max(begins[0], pinned.first), until) if self._memory.limit and _suits(begins) else []
-        frames = self._memory.find(pinned, months)
-        if not months or len(frames) < len(months):
-            frame = pinned.frame(ids, begins, until, all_columns=all_columns)
+        end = min(begins[-1], end)
+        months = _months(max(begins[0], pinned.first), end) if self._memory.limit and _suits(begins) else []
+        segments = self._memory.find(pinned, months)
+        if not months or len(segments) < len(months):
+            segment = pinned.segment(ids, begins, end, all_columns=all_columns)
             # After the query, so that this page does not wait for the load.
-            self._memory.load(pinned, [month for month in months if month not in frames], len(frames))
-            return [FrameRange(frame, frame.begin, until)]
-        parts = self._joined(pinned, frames, until)
-        since = floor(until, FIFTEEN_MINUTES)
-        if since < until and parts[-1].frame.cuts(until):
-            frame = pinned.frame(pinned.ids, [since], until)
-            parts = [replace(part, until=min(part.until, since)) for part in parts if part.since < since]
-            parts.append(FrameRange(frame, since, until))
+            self._memory.load(pinned, [month for month in months if month not in segments], len(segments))
+            return [SegmentRange(segment, segment.begin, end)]
+        parts = self._joined(pinned, segments, end)
+        start = floor_to_width(end, FIFTEEN_MINUTES)
+        if start < end and parts[-1].segment.cuts(end):
+            segment = pinned.segment(pinned.ids, [start], end)
+            parts = [replace(part, end=min(part.end, start)) for part in parts if part.start < start]
+            parts.append(SegmentRange(segment, start, end))
         return parts
 
     def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
@@ -89,41 +88,41 @@ class HistoryReader:
         errors are those of a page with a single bucket."""
         if second >= pinned.newest:
             return pinned.newest
-        begin = floor(second, FIFTEEN_MINUTES)
+        begin = floor_to_width(second, FIFTEEN_MINUTES)
         parts = self.parts(pinned, pinned.ids, [begin, begin + FIFTEEN_MINUTES], second + 1, all_columns=False)
-        newest = last(parts, pinned.ids, [second + 1])["second"].max()
+        newest = last_values(parts, pinned.ids, [second + 1])["second"].max()
         return newest if isinstance(newest, int) and newest >= 0 else None
 
-    def _joined(self, pinned: PinnedHistory, frames: Mapping[int, Frame], until: int) -> list[FrameRange]:
+    def _joined(self, pinned: PinnedHistory, segments: Mapping[int, Segment], end: int) -> list[SegmentRange]:
         """The frames of consecutive months, and a frame of observations since the newest of them was loaded."""
-        parts: list[FrameRange] = []
-        for month, frame in frames.items():
-            parts.append(FrameRange(frame, month, min(frame.until, until)))
-            if frame.until < min(next_month(month), until):
-                parts.append(FrameRange(self._recent(pinned, frame.until, until), frame.until, until))
-                if pinned.newest - frame.until > _MOST_RECENT:
-                    self._memory.load(pinned, [stale for stale in frames if stale >= month], len(frames))
+        parts: list[SegmentRange] = []
+        for month, segment in segments.items():
+            parts.append(SegmentRange(segment, month, min(segment.end, end)))
+            if segment.end < min(next_month(month), end):
+                parts.append(SegmentRange(self._recent(pinned, segment.end, end), segment.end, end))
+                if pinned.newest - segment.end > _MOST_RECENT:
+                    self._memory.load(pinned, [stale for stale in segments if stale >= month], len(segments))
                 break
         return parts
 
-    def _recent(self, pinned: PinnedHistory, since: int, until: int) -> Frame:
+    def _recent(self, pinned: PinnedHistory, start: int, end: int) -> Segment:
         """A frame from the start of 15 minutes on: rollups, and observations that no rollup covers yet."""
         recent = self._memory.find(pinned, [RECENT]).get(RECENT)
-        if recent is None or recent.begin > since or recent.until < until:
-            recent = self._recents.get((pinned.head, since), lambda: self._read_recent(pinned, since))
+        if recent is None or recent.begin > start or recent.end < end:
+            recent = self._recents.get((pinned.head, start), lambda: self._read_recent(pinned, start))
         return recent
 
-    def _read_recent(self, pinned: PinnedHistory, since: int) -> Frame:
-        tail, until = floor(pinned.newest + 1, FIFTEEN_MINUTES), pinned.newest + 1
-        recent = pinned.frame(pinned.ids, [*range(since, tail, FIFTEEN_MINUTES), *range(tail, until)], until)
+    def _read_recent(self, pinned: PinnedHistory, start: int) -> Segment:
+        tail, end = floor_to_width(pinned.newest + 1, FIFTEEN_MINUTES), pinned.newest + 1
+        recent = pinned.segment(pinned.ids, [*range(start, tail, FIFTEEN_MINUTES), *range(tail, end)], end)
         self._memory.put(pinned, RECENT, recent)
         return recent
 
 
-def _months(since: int, until: int) -> list[int]:
+def _months(start: int, end: int) -> list[int]:
     """The starts of the UTC months in which a range of time lies."""
-    months = [month_start(since)]
-    while (following := next_month(months[-1])) < until:
+    months = [month_start(start)]
+    while (following := next_month(months[-1])) < end:
         months.append(following)
     return months
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from analytics_service.config.values import INTEGER, to_integer
+from analytics_service.config.parsers import INTEGER, to_integer
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, to_second
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from analytics_service.http.answer import reason
+from analytics_service.http.answer import reason_phrase
 from analytics_service.http.errors import CASES
 
 Schema = Mapping[str, Any]
@@ -44,7 +44,7 @@ POLICY = "; ".join(
 _STYLE = files("analytics_service").joinpath("http/docs.css").read_text("utf-8")
 
 
-def page(document: Schema, examples: Examples, *, simulated: bool = False) -> str:
+def render_docs(document: Schema, examples: Examples, *, simulated: bool = False) -> str:
     """The page of an OpenAPI document.
 
     Parameters without a value in `examples` have the document's example. If data is `simulated`, the page says so
@@ -252,10 +252,10 @@ def _errors(responses: Mapping[str, Schema]) -> str:
     rows = []
     for status in sorted({case.status for case in CASES.values()}):
         cases = {kind: case for kind, case in CASES.items() if case.status is status}
-        if reason(status).replace(" ", "") in responses:
+        if reason_phrase(status).replace(" ", "") in responses:
             kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in cases)
             scopes = ", ".join(sorted({escape(case.scope) for case in cases.values()}))
-            rows.append((f"{status.value} {escape(reason(status))}", kinds, scopes))
+            rows.append((f"{status.value} {escape(reason_phrase(status))}", kinds, scopes))
     return _table(("status", "error.kind", "error.scope"), rows)
 
 

@@ -1,15 +1,20 @@
 """Errors in responses: one table from kind of error to status and scope (rule 3.1)."""
 
 import logging
-from collections.abc import Mapping
+import random
+import re
+import socket
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
+from ipaddress import ip_address
+from urllib.parse import quote
 
 import falcon
 
 from analytics_service.errors import (
-    AccessRefused,
+    AccessDenied,
     BeingCorrected,
     Busy,
     EntityNotFound,
@@ -20,9 +25,60 @@ from analytics_service.errors import (
     SchemaError,
     StoreUnavailable,
 )
-from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE, failure, reason
-from analytics_service.http.requests import HEADER, OWN_REQUEST, target_for_log
-from analytics_service.logs import Seldom
+from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE, failure, reason_phrase
+from analytics_service.logs import RateLimited
+
+HEADER = "X-Request-ID"
+# Set in the environment of requests that a worker sends to itself, which do not count. No header can have this name.
+OWN_REQUEST = "analytics_service.own_request"
+# The path within a request target: after the scheme and host, if given, and before the query.
+_PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
+# No parameter of the service has such a name, but clients of other services send keys like this.
+_SECRET = re.compile(r"((?:^|&)[^=&]*(?:key|token|secret|passw|auth)[^=&]*=)[^&]+", re.IGNORECASE)
+
+
+def new_request_id() -> str:
+    """An id for a request without one: 16 hex digits."""
+    # It need not be secret. os.urandom lets other threads run meanwhile, for which a busy worker then waits: with it, a
+    # cached answer took a tenth more processor time.
+    return f"{random.getrandbits(64):016x}"
+
+
+def path_as_sent(req: falcon.Request) -> str:
+    """The path before percent-decoding, which turns %2F into a slash, and %0A into the end of a line of a log."""
+    # Of the WSGI servers, gunicorn passes it on, and refuses what is no visible ASCII.
+    match = _PATH.match(req.env.get("RAW_URI") or quote(req.path))
+    return match[1] if match else ""
+
+
+def target_for_log(req: falcon.Request) -> str:
+    """The path with its query, without the values of parameters that look like secrets."""
+    query = _SECRET.sub(r"\1***", req.query_string)
+    return f"{path_as_sent(req)}?{query}" if query else path_as_sent(req)
+
+
+def own_host(bind: str) -> Callable[[str], bool]:
+    """Whether a name in a request is this machine's, or the bind's (rule 1.4).
+
+    A web page can make its own name lead here, and then read answers in its visitors' browsers (DNS rebinding). No
+    name leads to a Unix socket.
+    """
+    names, is_checked = ("localhost", bind.rpartition(":")[0].lower()), not bind.startswith("unix:")
+    return lambda host: not is_checked or host in names or _is_address(host) or host in _names_of_machine()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
+
+
+@cache
+def _names_of_machine() -> tuple[str, str]:
+    """Its host name, and that with its domain, which may be asked of the network."""
+    return socket.gethostname().lower(), socket.getfqdn().lower()
+
 
 log = logging.getLogger(__name__)
 
@@ -73,29 +129,29 @@ _MESSAGES = {
 _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
 
 
-def shortened(value: str) -> str:
+def shorten(value: str) -> str:
     """A caller's value, quoted and shortened for a message."""
     return repr(value if len(value) <= 80 else value[:77] + "...")
 
 
-def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/docs lists all paths") -> None:
+def add_error_handlers(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/docs lists all paths") -> None:
     """Make the app answer every error in the envelope. `paths` is the hint in the answer to an unknown path."""
     app.add_error_handler(Exception, _unexpected)
     app.add_error_handler(falcon.HTTPError, partial(_from_falcon, paths))
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
-    app.add_error_handler(EntityNotFound, partial(_told, "entity_not_found"))
-    refusals = Seldom()
-    app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), partial(_store_unavailable, refusals))
-    app.add_error_handler((NoSnapshot, NotReady, Lost), partial(_told, "unavailable"))
+    app.add_error_handler(EntityNotFound, partial(_message, "entity_not_found"))
+    refusals = RateLimited()
+    app.add_error_handler((StoreUnavailable, AccessDenied, SchemaError), partial(_store_unavailable, refusals))
+    app.add_error_handler((NoSnapshot, NotReady, Lost), partial(_message, "unavailable"))
     app.add_error_handler(Busy, partial(_busy, refusals))
 
 
-def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:
+def malformed_request(kind: str, request_id: str, *, any_origin: bool) -> bytes:
     """The complete response to a request that the application never sees. It closes the connection."""
     status = CASES[kind].status
     body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
-    head = [f"HTTP/1.1 {status.value} {reason(status)}", f"Content-Type: {falcon.MEDIA_JSON}"]
+    head = [f"HTTP/1.1 {status.value} {reason_phrase(status)}", f"Content-Type: {falcon.MEDIA_JSON}"]
     head += [
         f"Content-Length: {len(body)}",
         f"Cache-Control: {NO_STORE}",
@@ -125,15 +181,15 @@ def _request_error(req: falcon.Request, resp: falcon.Response, error: RequestErr
 
 def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: ParameterInvalid, params: object) -> None:
     value = req.get_param(error.parameter)
-    assignment = "" if value is None else f"={shortened(value)}"
+    assignment = "" if value is None else f"={shorten(value)}"
     _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}{assignment}: {error}.")
 
 
-def _told(kind: str, req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+def _message(kind: str, req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     _answer(resp, kind, str(error))
 
 
-def _busy(seldom: Seldom, req: falcon.Request, resp: falcon.Response, error: Busy, params: object) -> None:
+def _busy(seldom: RateLimited, req: falcon.Request, resp: falcon.Response, error: Busy, params: object) -> None:
     if (more := seldom.passes(_kind(error))) is not None:
         said = "Requests are answered with 503, because they would wait for more than five seconds."
         log.warning("%s%s%s", said, _cause(error), more)
@@ -153,7 +209,7 @@ def _kind(error: Exception) -> str:
 
 
 def _store_unavailable(
-    seldom: Seldom, req: falcon.Request, resp: falcon.Response, error: Exception, params: object
+    seldom: RateLimited, req: falcon.Request, resp: falcon.Response, error: Exception, params: object
 ) -> None:
     # No client waits for the requests that a worker sends to itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from analytics_service.config.values import INTEGER, to_integer, zone
+from analytics_service.config.parsers import INTEGER, to_integer, zone
 from analytics_service.history.grid import Period
 from analytics_service.history.times import Ago
 from analytics_service.market.assets import is_id
-from analytics_service.market.assumptions import PriceChange
+from analytics_service.market.risk import PriceChange
 
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
@@ -83,7 +83,7 @@ def _price_change(part: str) -> PriceChange:
     return PriceChange(name, Decimal(match[1]), bool(match[3]))
 
 
-def spans(value: str) -> dict[str, Ago]:
+def parse_spans(value: str) -> dict[str, Ago]:
     """Lengths of time, separated by commas, by what the caller calls them."""
     parts = value.split(",")
     if len(parts) > MAX_CHANGES:

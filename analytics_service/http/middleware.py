@@ -9,12 +9,19 @@ from functools import lru_cache
 import falcon
 from falcon.util.mediatypes import quality
 
-from analytics_service.config.values import BEARER
+from analytics_service.config.parsers import BEARER
 from analytics_service.http.answer import EXPOSED, PROTECTIVE
 from analytics_service.http.api_keys import digest
-from analytics_service.http.errors import RequestError, shortened
+from analytics_service.http.errors import (
+    HEADER,
+    OWN_REQUEST,
+    RequestError,
+    new_request_id,
+    path_as_sent,
+    shorten,
+    target_for_log,
+)
 from analytics_service.http.instruments import UNKNOWN, Instruments
-from analytics_service.http.requests import HEADER, OWN_REQUEST, new_request_id, path_as_sent, target_for_log
 from analytics_service.http.resource import ALLOWED, Resource
 from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID
 
@@ -141,7 +148,7 @@ class Middleware:
 def _foreign_host(host: str) -> RequestError:
     return RequestError(
         "request_malformed",
-        f"Host: {shortened(host)} is no name of this machine: use its address, localhost, its host name, or the name "
+        f"Host: {shorten(host)} is no name of this machine: use its address, localhost, its host name, or the name "
         "in ANALYTICS_METRICS_BIND.",
     )
 

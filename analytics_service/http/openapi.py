@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from analytics_service.http.answer import envelope, reason
+from analytics_service.http.answer import envelope, reason_phrase
+from analytics_service.http.declared_params import Param
 from analytics_service.http.errors import CASES, NGINX_KINDS
 from analytics_service.http.middleware import is_guarded
-from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.market.events import Action
-from analytics_service.present.schema import Components, camel, exactly, schema_of
+from analytics_service.present.json_schema import Components, camel_case, exact_schema, schema_of
 from analytics_service.present.shapes import ByShape, Many
 
 Routes = Sequence[tuple[str, Resource]]
@@ -34,7 +34,7 @@ fractions need both `with_percent` and `with_text`. Values of an asset without a
 
 Every 200 has an `ETag`, a digest of its body. A request with that tag in `If-None-Match` gets a 304 without a body as \
 long as the answer is the same. `Cache-Control` says how long an answer may be cached. `As-Of` has the instant of the \
-snapshot of each family that an answer is made from. `Link` has the next page of a history, if \
+snapshot of each dataset that an answer is made from. `Link` has the next page of a history, if \
 there is one. Bodies are compressed with gzip if `Accept-Encoding` allows it.
 """
 _ABOUT_KEYS = """
@@ -69,7 +69,7 @@ _HEADERS: Mapping[str, Object] = {
     "Vary": _header("Request headers that the answer depends on.", required=True),
     "Last-Modified": _header("Instant of the newest snapshot in the answer, if it shows any."),
     "As-Of": _header(
-        "Instant of the snapshot of each family that the answer is made from: a dictionary of dates "
+        "Instant of the snapshot of each dataset that the answer is made from: a dictionary of dates "
         "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`. `positions=@1764547200;behind=28800` says "
         "that positions are so many seconds older than the newest of these snapshots, because later ones are missing."
     ),
@@ -88,7 +88,7 @@ _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
 }
 
 
-def document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
+def openapi_document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
     """The document of all routes whose resource has a shape. It describes API keys only if requests need one."""
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=("operations", "status").__contains__)
@@ -141,13 +141,13 @@ def _distinguish_words(components: Components) -> None:
             schema["x-enum-varnames"] = [f"{name}_{word}".upper().replace("-", "_") for word in schema["enum"]]
 
 
-def published(value: Any) -> Any:
+def publish_schema(value: Any) -> Any:
     """The document for generators: they take nothing beside a reference. /docs shows the descriptions there."""
     if isinstance(value, list):
-        return [published(item) for item in value]
+        return [publish_schema(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: published(item) for key, item in value.items() if key == "$ref" or "$ref" not in value}
+    return {key: publish_schema(item) for key, item in value.items() if key == "$ref" or "$ref" not in value}
 
 
 def _item(path: str, resource: Resource, components: Components, *, needs_key: bool) -> Object:
@@ -185,7 +185,7 @@ def _parameter(param: Param, location: str, components: Components) -> Object:
     schema = {**param.schema, **default}
     if "enum" in param.schema:
         # An enumeration is a component, too.
-        reference = components.add(str(param.schema.get("title", camel(param.name))), dict(param.schema))
+        reference = components.add(str(param.schema.get("title", camel_case(param.name))), dict(param.schema))
         schema = {"allOf": [reference], **default} if default else reference
     examples = param.schema.get("examples")
     # Neither of two alternatives is required. The one with an example is in example requests.
@@ -209,7 +209,7 @@ def _success(resource: Resource, components: Components) -> Object:
     null = components.add("Nothing", _NULL)
     fields = envelope(data, null, {"type": "integer", "const": 200}, {"type": "string", "const": "OK"})
     count = {"count": {"type": "integer", "minimum": 0}} if any(lists) else {}
-    schema = {**exactly(fields | count), "required": [*fields, *(count if all(lists) else ())]}
+    schema = {**exact_schema(fields | count), "required": [*fields, *(count if all(lists) else ())]}
     name = data.get("items", data)["$ref"].rpartition("/")[2] + ("List" if "items" in data else "")
     return {
         "description": HTTPStatus.OK.phrase,
@@ -239,7 +239,7 @@ def _reference(kind: str, name: str) -> Object:
 
 
 def _name(status: HTTPStatus) -> str:
-    return reason(status).replace(" ", "")
+    return reason_phrase(status).replace(" ", "")
 
 
 def _failures(components: Components, *, needs_key: bool) -> Object:
@@ -251,14 +251,14 @@ def _failures(components: Components, *, needs_key: bool) -> Object:
         "scope": {"type": "string", "enum": sorted({case.scope for case in cases.values()})},
         "message": {"type": "string", "description": "What is wrong, and what is allowed."},
     }
-    null, error = components.add("Nothing", _NULL), components.add("Error", exactly(error))
-    body = exactly(envelope(null, error, {"type": "integer"}, {"type": "string"}))
+    null, error = components.add("Nothing", _NULL), components.add("Error", exact_schema(error))
+    body = exact_schema(envelope(null, error, {"type": "integer"}, {"type": "string"}))
     schema = components.add("Failure", body)
     failures: Object = {}
     for status in statuses:
         headers = _EXTRA_HEADERS.get(status)
         failures[_name(status)] = {
-            "description": reason(status),
+            "description": reason_phrase(status),
             **({"headers": headers} if headers else {}),
             "content": {_MEDIA: {"schema": schema}},
         }

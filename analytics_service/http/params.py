@@ -5,19 +5,19 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.config.values import flag
+from analytics_service.config.parsers import flag
 from analytics_service.history import times
 from analytics_service.history.candles import OF_LAST, Aggregate, Fill
-from analytics_service.history.digits import MAX_DIGITS
 from analytics_service.history.formats import FORMATS
+from analytics_service.history.formats.base import MAX_DIGITS
 from analytics_service.history.grid import Period
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.http import forms
-from analytics_service.http.param import Param
-from analytics_service.market.addresses import parse_address
+from analytics_service.http.declared_params import Param
+from analytics_service.market.assets import parse_address
 from analytics_service.market.events import Action
+from analytics_service.market.portfolio import OF_ACCOUNTS, Metric
 from analytics_service.market.risk import AT_RISK
-from analytics_service.market.worth import OF_ACCOUNTS, Metric
 
 # The period with which the service chooses the buckets.
 AUTO = "auto"
@@ -187,7 +187,7 @@ MOMENT = (
 )
 CHANGES = _text(
     "changes",
-    forms.spans,
+    forms.parse_spans,
     f"adds `changes` to each price: how much it has changed over each of these lengths of time, at most "
     f"{forms.MAX_CHANGES}, separated by commas, from 1min to 400d (units min, h, d, w, m, y; from d on by tz's "
     "calendar). Each is a fraction, with 6 decimals, of the price that this path shows for `at` so long before the "

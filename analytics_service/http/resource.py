@@ -8,9 +8,8 @@ from typing import Any
 import falcon
 from polars.exceptions import PanicException
 
-from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of
-from analytics_service.http.coding import negotiate
-from analytics_service.http.param import Param, parse_params
+from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, etag_of, negotiate, send
+from analytics_service.http.declared_params import Param, parse_params
 from analytics_service.present.shapes import Node
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
@@ -65,7 +64,7 @@ class Live(Resource):
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)
         body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
-        send(req, resp, Answer(Validators(tag_of(body)), coding, body, self.headers), NO_STORE)
+        send(req, resp, Answer(Validators(etag_of(body)), coding, body, self.headers), NO_STORE)
 
     @abstractmethod
     def body(self) -> bytes:
@@ -79,7 +78,7 @@ class Fixed(Resource):
 
     def __init__(self, make: Callable[[], bytes], headers: Headers = ()) -> None:
         body = cache(make)
-        self._answer = cache(lambda coding: Answer(Validators(tag_of(body())), coding, body(), headers))
+        self._answer = cache(lambda coding: Answer(Validators(etag_of(body())), coding, body(), headers))
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)

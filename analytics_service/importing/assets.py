@@ -8,14 +8,14 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.errors import ImportRefused
-from analytics_service.importing.reading import open_table
-from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, as_stored, id_key, split_id
+from analytics_service.errors import UserError
+from analytics_service.importing.readers import open_table
+from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, id_key, split_id, stored_id
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.store.datasets.assets import changed_assets, read_assets
 from analytics_service.store.ledger import IMPORTED
 from analytics_service.store.ownership import read_owner, require_admitted, take_ownership
-from analytics_service.store.rewrite import define
+from analytics_service.store.rewrite import write_definitions
 
 _MAX_DECIMALS = 77
 _DISPLAYED = 6
@@ -38,7 +38,7 @@ def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
     changed = changed_assets(store, assets)
     if changed.height:
         take_ownership(store, read_owner(store), IMPORTED)
-        define(store, changed, "import")
+        write_definitions(store, changed, "import")
     described = [asset for asset in assets if asset.id in registered and registered[asset.id].is_described]
     return changed.height, [
         asset.symbol for asset in described if asset.decimals_denom != registered[asset.id].decimals_denom
@@ -71,7 +71,7 @@ def listed_assets(path: Path | None, registered: Mapping[str, Asset]) -> list[As
     """The assets of a file, each with the key that it has in the store, which may be in another case (rule 3.4), and
     with its end."""
     assets = read_assets_file(path) if path else []
-    ids = as_stored([asset.id for asset in assets], registered)
+    ids = stored_id([asset.id for asset in assets], registered)
     return [
         replace(
             asset,
@@ -95,7 +95,7 @@ def read_assets_file(path: Path) -> list[Asset]:
     columns = [column for name in (*needed, "name") if (column := table.column(name))]
     if len(columns) < len(needed) or not all(map(table.column, needed)):
         shown = ", ".join(table.columns)[:200]
-        raise ImportRefused(f"{path} has the columns {shown!r}. It needs {', '.join(needed)}.")
+        raise UserError(f"{path} has the columns {shown!r}. It needs {', '.join(needed)}.")
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
     for rows, _ in table.batches(columns):
@@ -106,9 +106,9 @@ def read_assets_file(path: Path) -> list[Asset]:
                 raise table.refused(line, None, ",".join(row), f"{fault}; correct the file")
             symbols[asset.symbol] = addresses.setdefault(id_key(asset.id), asset)
         if len(addresses) > _MAX_ASSETS:
-            raise ImportRefused(f"{path} has more than {_MAX_ASSETS:,} assets.")
+            raise UserError(f"{path} has more than {_MAX_ASSETS:,} assets.")
     if not addresses:
-        raise ImportRefused(f"{path} names no assets.")
+        raise UserError(f"{path} names no assets.")
     return list(addresses.values())
 
 
@@ -155,7 +155,7 @@ def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
     return None
 
 
-def differ(asset: Asset, registered: Asset) -> bool:
+def definitions_differ(asset: Asset, registered: Asset) -> bool:
     """Whether two descriptions of an asset differ in the fields that an import has."""
     same = (asset.symbol, asset.decimals_denom) == (registered.symbol, registered.decimals_denom)
     return registered.is_described and not same

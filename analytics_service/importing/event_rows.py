@@ -9,18 +9,17 @@ from pathlib import Path
 
 import polars as pl
 
-from analytics_service.errors import ImportRefused
-from analytics_service.importing.names import AssetNames
-from analytics_service.importing.reading import RECIPES, Table, open_table
+from analytics_service.errors import UserError
+from analytics_service.importing.asset_names import AssetNames
+from analytics_service.importing.numbers import NO_VALUE
+from analytics_service.importing.readers import RECIPES, SourceTable, open_table
 from analytics_service.importing.rows import SHOWN
-from analytics_service.importing.times import TimeRules, last_second, parse_times
-from analytics_service.importing.values import NO_VALUE
-from analytics_service.market.addresses import parse_address
-from analytics_service.market.assets import Asset
+from analytics_service.importing.time_parsing import TimeRules, last_second, parse_times
+from analytics_service.market.assets import Asset, parse_address
+from analytics_service.market.decimals import EXACT
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.instants import instant, shown
-from analytics_service.market.misfits import misfits
-from analytics_service.market.values import EXACT
+from analytics_service.market.instants import format_instant, from_unix
+from analytics_service.market.validation import validate
 
 COLUMNS = (
     *("time", "action", "leg", "asset_id", "symbol", "address", "account_index", "units", "amount_denom"),
@@ -45,19 +44,19 @@ class Fault(Exception):
 class EventRow:
     """An event, and the line of a file that it stands in."""
 
-    table: Table
+    table: SourceTable
     line: int
     event: Event
 
 
 def storable(event: Event) -> Event:
     """The event. Fault if the store cannot hold one of its values."""
-    for misfit in misfits(event, Event):
+    for misfit in validate(event, Event):
         raise Fault(misfit.path, "", f"{misfit.problem.strip(': .')}; correct the row")
     return event
 
 
-def open_events(path: Path, separator: str) -> Table:
+def open_events(path: Path, separator: str) -> SourceTable:
     """The table of a file. ImportRefused names all columns that it lacks, and all that events do not have."""
     table = open_table(path, separator)
     lacking = [" or ".join(names) for names in _REQUIRED if not {*names} & {*table.columns}]
@@ -65,7 +64,7 @@ def open_events(path: Path, separator: str) -> Table:
     if lacking or others:
         faults = [f"lacks the columns {', '.join(lacking)}"] if lacking else []
         faults += [f"has {', '.join(map(repr, others))} beside those of events"] if others else []
-        raise ImportRefused(
+        raise UserError(
             f"{path} {', and '.join(faults)}. Name columns as the view events does, each once: see {RECIPES}."
         )
     if "time" in table.rounded:
@@ -90,7 +89,7 @@ class EventReader:
     rejected: int = 0
     rejections: list[str] = field(default_factory=list)
 
-    def rows(self, table: Table, advance: Callable[[int], None]) -> Iterator[EventRow]:
+    def rows(self, table: SourceTable, advance: Callable[[int], None]) -> Iterator[EventRow]:
         """The good rows of a file, in order."""
         for batch, size in table.batches(table.columns):
             seconds = parse_times(batch["time"], TimeRules())["second"]
@@ -108,7 +107,7 @@ class EventReader:
                     yield EventRow(table, line, event)
             advance(size)
 
-    def reject(self, table: Table, line: int, fault: Fault) -> None:
+    def reject(self, table: SourceTable, line: int, fault: Fault) -> None:
         """Count a bad row, or raise ImportRefused for it."""
         refusal = table.refused(line, *fault.args)
         if not self.skip_invalid:
@@ -119,7 +118,8 @@ class EventReader:
     def _event(self, row: Mapping[str, str], second: int | None) -> Event | None:
         """The event of a row; None if it belongs to lending and has no amount. Fault if it is none."""
         if second is None or not 0 <= second <= last_second(self.at):
-            advice = f"is no time up to {shown(self.at)} in ISO 8601 or unix seconds; write it as 2026-01-31T12:00:00Z"
+            latest = format_instant(self.at)
+            advice = f"is no time up to {latest} in ISO 8601 or unix seconds; write it as 2026-01-31T12:00:00Z"
             raise Fault("time", row["time"], advice)
         try:
             address = parse_address(row["address"])
@@ -134,7 +134,7 @@ class EventReader:
             action=action,
             asset_id=asset.id,
             address=address,
-            at=instant(second),
+            at=from_unix(second),
             amount=_amount(row, asset),
             usd=_number(row, "usd_exact", "usd")[1],
             price=_number(row, "price_exact", "price")[1],

@@ -12,15 +12,16 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Reporter
-from analytics_service.errors import ImportRefused, OutOfRange
+from analytics_service.clickhouse.errors import Reporter
+from analytics_service.errors import OutOfRange, UserError
+from analytics_service.importing.asset_names import AssetNames
 from analytics_service.importing.assets import listed_assets, registered_assets
 from analytics_service.importing.event_rows import EventReader, EventRow, Fault, open_events, storable
-from analytics_service.importing.names import AssetNames
-from analytics_service.importing.publishing import names_of, number_of, resumable, retries
+from analytics_service.importing.publication import files_number, names_of, resumable, write_retries
 from analytics_service.market.assets import Asset
+from analytics_service.market.decimals import usd_value
 from analytics_service.market.event_changes import (
     EventChanges,
     EventOrigin,
@@ -28,22 +29,21 @@ from analytics_service.market.event_changes import (
     compare_events,
     has_id_of,
     is_alike,
-    renamed,
     with_ids,
+    with_renamed_ids,
 )
 from analytics_service.market.events import Event
-from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.values import usd_value
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.datasets.assets import ASSETS, changed_assets
 from analytics_service.store.datasets.events import EVENTS, changes_frame, read_stored_events
 from analytics_service.store.datasets.observations import OBSERVATIONS, read_last_prices
 from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, summed_seconds, unsettled_from
-from analytics_service.store.ledger import Run, new_version, read_state
+from analytics_service.store.ledger import LedgerRow, new_version, read_state
 from analytics_service.store.ownership import read_owner, take_ownership
 from analytics_service.store.rewrite import staging
 
-FAMILY = "loans"
+DATASET = "loans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
         rows += of_file
     rows = _valued_rows(rows, store, reader)
     if not rows:
-        raise ImportRefused("\n".join([f"{request.files[0]}: there are no events to import.", *reader.rejections]))
+        raise UserError("\n".join([f"{request.files[0]}: there are no events to import.", *reader.rejections]))
     stored = read_stored_events(store, [row.event for row in rows]) if store is not None else []
     events = _distinct(rows, stored)
     used = {event.asset_id for event in events}
@@ -118,7 +118,7 @@ def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventRea
         for asset_id, at in seconds.items()
         if store
         for second, price in read_last_prices(store, [asset_id], [*at])[asset_id].items()
-        if instant(second) - price.observed_at <= store.price_max_age
+        if from_unix(second) - price.observed_at <= store.price_max_age
     }
     valued = []
     for row in rows:
@@ -145,7 +145,7 @@ def _distinct(rows: Sequence[EventRow], stored: Sequence[StoredEvent]) -> list[E
     distinct: dict[str, EventRow] = {}
     for row in rows:
         first = distinct.setdefault(row.event.id, row).event
-        if first != renamed(row.event, first):
+        if first != with_renamed_ids(row.event, first):
             raise _two_events(row, first)
     for known in stored:
         found = distinct.get(known.event.id)
@@ -158,7 +158,7 @@ def _distinct(rows: Sequence[EventRow], stored: Sequence[StoredEvent]) -> list[E
     return [row.event for row in distinct.values()]
 
 
-def _two_events(row: EventRow, other: Event) -> ImportRefused:
+def _two_events(row: EventRow, other: Event) -> UserError:
     advice = (
         f"is the id of another event, {_described(other)}; write ids that tell all events apart, or leave the column "
         "out. A correction needs the transaction or the time of the event that it corrects"
@@ -168,25 +168,27 @@ def _two_events(row: EventRow, other: Event) -> ImportRefused:
 
 def _described(event: Event) -> str:
     tx = f" in {event.tx_hash[:20]}" if event.tx_hash else ""
-    return f"{event.action} of {event.amount} at {shown(event.at)}{tx}"
+    return f"{event.action} of {event.amount} at {format_instant(event.at)}{tx}"
 
 
 @resumable()
 def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | None] = time.sleep) -> None:
     """Write events, with everything that follows from them, and new assets: all at once, or nothing."""
-    retry, events, files = retries(wait), loaded.events, loaded.files
+    retry, events, files = write_retries(wait), loaded.events, loaded.files
     version = retry(lambda: new_version(store))
     retry(lambda: take_ownership(store, read_owner(store), ledger.IMPORTED))
-    with staging(store, FAMILY, version, retry, what="import", expected=len(events)) as staged:
+    with staging(store, DATASET, version, retry, what="import", expected=len(events)) as staged:
         seconds = [unix_second(event.at) for event in events]
-        head = retry(lambda: read_state(store, FAMILY))
+        head = retry(lambda: read_state(store, DATASET))
         first, last = min(seconds), max(*seconds, head.at if head else 0)
         changes = compare_events(events, retry(lambda: read_stored_events(store, events)), EventOrigin.FILE)
         sums = retry(lambda: _sums(store, changes, first))
         definitions = retry(lambda: changed_assets(store, loaded.new))
-        run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files_id=number_of(files))
+        run = LedgerRow(
+            DATASET, last, "import", first, last, len(events), names_of(files), version, files_id=files_number(files)
+        )
         for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes_frame(changes), ASSETS: definitions}.items():
-            retry(lambda table=table, rows=rows: staged.insert(table, versioned(rows, version)))  # type: ignore[misc]
+            retry(lambda table=table, rows=rows: staged.insert(table, with_version(rows, version)))  # type: ignore[misc]
         retry(lambda: staged.remove(sums.removed))
         rewrite.publish(store, staged, [run], retry)
 
@@ -198,6 +200,6 @@ def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
     ticks = {first: TOTALS}
     start = unsettled_from(store, first)
     try:
-        return changed_sums(store, start, changes, ticks=ticks, refused=ImportRefused)
+        return changed_sums(store, start, changes, ticks=ticks, refused=UserError)
     except OutOfRange as error:
-        raise ImportRefused(f"Sums of the events cannot be stored: {error} Correct the events' values.") from error
+        raise UserError(f"Sums of the events cannot be stored: {error} Correct the events' values.") from error

@@ -11,7 +11,7 @@ from typing import IO, cast
 
 import polars as pl
 
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import UserError
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -31,7 +31,7 @@ def find_files(names: Sequence[str]) -> list[Path]:
     paths: list[Path] = []
     for name in names:
         path = Path(name)
-        with readable(path):
+        with open_file_to_read(path):
             if path.is_dir():
                 paths += _visible(path.rglob("*"), f"The folder {name} has no files.")
             elif glob.has_magic(name) and not path.exists():
@@ -41,7 +41,7 @@ def find_files(names: Sequence[str]) -> list[Path]:
     resolved = [path.resolve() for path in paths]
     for number, path in enumerate(paths):
         if resolved[number] in resolved[:number]:
-            raise ImportRefused(f"{path} is given twice. Name each file once.")
+            raise UserError(f"{path} is given twice. Name each file once.")
     return paths
 
 
@@ -55,7 +55,7 @@ def _visible(paths: Iterator[Path], refusal: str) -> list[Path]:
         path for path in sorted(paths) if path.is_file() and not path.name.startswith(".") and path.suffix != ".part"
     ]
     if not visible:
-        raise ImportRefused(refusal)
+        raise UserError(refusal)
     return visible
 
 
@@ -63,21 +63,21 @@ def file_state(path: Path) -> tuple[int, int, int, int]:
     """A value that changes when a file is written to or replaced. ImportRefused when it is missing or empty, or when
     its name is not UTF-8, which neither the ledger nor Polars accepts."""
     if not str(path.name).isprintable():
-        raise ImportRefused(f"The name of the file {path.name!r} is not UTF-8 or not printable. Rename it.")
+        raise UserError(f"The name of the file {path.name!r} is not UTF-8 or not printable. Rename it.")
     if not path.is_file():
-        raise ImportRefused(f"{path} is not a file. Check the name.")
-    with readable(path):
+        raise UserError(f"{path} is not a file. Check the name.")
+    with open_file_to_read(path):
         status = path.stat()
     if not status.st_size:
-        raise ImportRefused(f"{path} is empty.")
+        raise UserError(f"{path} is empty.")
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def unpack(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The file itself, whose position is the progress, and its content, unpacked if it is gzip or zstd. ImportRefused
     when it is damaged."""
-    with readable(path), path.open("rb") as raw:
+    with open_file_to_read(path), path.open("rb") as raw:
         start = raw.read(4)
         raw.seek(0)
         if start.startswith(_GZIP):
@@ -91,10 +91,10 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def open_file_to_read(path: Path) -> Iterator[None]:
     """ImportRefused in place of the errors of a file that is damaged or cannot be read."""
     try:
         yield
     except (*_DAMAGES, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0][:200]
-        raise ImportRefused(f"{path} cannot be read: {reason}. It may be damaged or incomplete.") from error
+        raise UserError(f"{path} cannot be read: {reason}. It may be damaged or incomplete.") from error

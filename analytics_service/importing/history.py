@@ -11,25 +11,24 @@ from itertools import islice
 import polars as pl
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Reporter
-from analytics_service.errors import ImportRefused
-from analytics_service.importing.assets import differ, listed_assets, notes_on_symbols, registered_assets
-from analytics_service.importing.merging import merged
-from analytics_service.importing.monotonic import require_rising
-from analytics_service.importing.names import AssetNames
-from analytics_service.importing.reading import cite
+from analytics_service.clickhouse.errors import Reporter
+from analytics_service.errors import UserError
+from analytics_service.importing.asset_names import AssetNames
+from analytics_service.importing.assets import definitions_differ, listed_assets, notes_on_symbols, registered_assets
+from analytics_service.importing.merge import merge_rows, require_monotonic
+from analytics_service.importing.readers import quote_value
 from analytics_service.importing.rows import SHOWN, HistoryRequest, ReadFile, open_file, read_rows
-from analytics_service.importing.stamps import (
+from analytics_service.importing.time_parsing import TimeStyle
+from analytics_service.importing.timestamps import (
     LEAST,
-    candles,
+    candle_rows,
     last_seconds,
     least_bucket,
     least_interval,
-    shifted,
+    shift_times,
 )
-from analytics_service.importing.times import TimeStyle
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.store.datasets.histories import PRICES
 
 
@@ -98,11 +97,11 @@ def load_history(store: Store | None, request: HistoryRequest, at: datetime, rep
     offered = sum(block.height for file in files for block in file.good)
     if not offered:
         _refuse_nothing(files)
-    rows, conflict = merged(_with_ids(files, names.ids), last_wins=request.last_wins)
+    rows, conflict = merge_rows(_with_ids(files, names.ids), last_wins=request.last_wins)
     if conflict is not None:
         raise _disagreement(files, conflict)
     _require_going_on(rows, registered)
-    require_rising(store, history, rows)
+    require_monotonic(store, history, rows)
     return _loaded(request, files, rows, offered, (registered, listed, names))
 
 
@@ -118,7 +117,7 @@ def _loaded(
     described = {asset.id for asset in registered.values() if asset.is_described}
     new = [asset for asset in listed if asset.id not in described and asset.id in used]
     new += [asset for asset in names.new.values() if asset.id in used]
-    kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
+    kept = [stored for asset in listed if (stored := registered.get(asset.id)) and definitions_differ(asset, stored)]
     symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
     return Loaded(request, files, rows, new, kept, symbols, notes_on_symbols(new, registered.values()), offered)
 
@@ -129,20 +128,18 @@ def _place(file: ReadFile) -> None:
     stamp, interval = request.stamps.stamp or ("begin" if file.layout.page else None), request.stamps.interval
     path, is_candles = file.table.path, request.choice.candles
     if file.layout.is_candle and file.style in (TimeStyle.CLOCK, TimeStyle.NUMBER) and stamp is None:
-        raise ImportRefused(
+        raise UserError(
             f"{path}: a time beside open, high and close may name the beginning of its interval, whose close is known "
             "later, or the end. Say --stamp begin or --stamp end."
         )
     is_needed = stamp == "begin" or (stamp == "end" and is_candles)
     if interval and not is_needed:
-        raise ImportRefused(f"{path}: an interval changes nothing here. Say --stamp begin, or leave out --interval.")
+        raise UserError(f"{path}: an interval changes nothing here. Say --stamp begin, or leave out --interval.")
     if is_needed and interval is None and any(rows.height for rows in file.good):
         begins = pl.concat([rows.select("asset", "begin") for rows in file.good])
         interval = least_bucket(file.buckets) if file.layout.page else least_interval(begins, file.times.zone)
         if interval is None:
-            raise ImportRefused(
-                f"{path} has one time of each asset. Say how long an interval is, such as --interval 1d."
-            )
+            raise UserError(f"{path} has one time of each asset. Say how long an interval is, such as --interval 1d.")
     now, zone = unix_second(file.at), file.times.zone
     for number, rows in enumerate(file.good):
         if interval and stamp == "begin":
@@ -151,10 +148,10 @@ def _place(file: ReadFile) -> None:
             # The end of a candle on a full minute is the first second after it.
             rows = rows.with_columns(observed_at=pl.col("observed_at") - (pl.col("observed_at") % 60 == 0))
             ends = rows["observed_at"].cast(pl.Int64) + 1
-            rows = rows.with_columns(begin=shifted(ends, f"-{interval}", zone).cast(pl.UInt32))
+            rows = rows.with_columns(begin=shift_times(ends, f"-{interval}", zone).cast(pl.UInt32))
         if is_candles and (rows["observed_at"].cast(pl.Int64) - rows["begin"] < LEAST - 1).any():
-            raise ImportRefused(f"{path} has candles of less than {LEAST} seconds. Leave out --candles.")
-        file.good[number] = (candles(rows) if is_candles else rows).drop("begin", strict=False)
+            raise UserError(f"{path} has candles of less than {LEAST} seconds. Leave out --candles.")
+        file.good[number] = (candle_rows(rows) if is_candles else rows).drop("begin", strict=False)
 
 
 def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> list[pl.DataFrame]:
@@ -168,15 +165,16 @@ def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> list[pl.DataFram
     return blocks
 
 
-def _disagreement(files: Sequence[ReadFile], conflict: pl.DataFrame) -> ImportRefused:
+def _disagreement(files: Sequence[ReadFile], conflict: pl.DataFrame) -> UserError:
     places = [
-        f"{cite(files[row['file']].table.path, files[row['file']].table.label, row['line'], None, None)} {row['value']}"
+        f"{quote_value(files[row['file']].table.path, files[row['file']].table.label, row['line'], None, None)} "
+        f"{row['value']}"
         for row in conflict.iter_rows(named=True)
     ]
     asset, second = conflict["asset"][0] or "the sum", conflict["observed_at"][0]
-    return ImportRefused(
-        f"Two rows have different values of {asset} at {shown(instant(second))}: {' and '.join(places)}. Leave out "
-        "what is not meant, or say --last-wins to take the later."
+    return UserError(
+        f"Two rows have different values of {asset} at {format_instant(from_unix(second))}: {' and '.join(places)}. "
+        "Leave out what is not meant, or say --last-wins to take the later."
     )
 
 
@@ -185,8 +183,8 @@ def _refuse_nothing(files: Sequence[ReadFile]) -> None:
     name = f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}"
     if rejected := sum(file.rejected for file in files):
         first = next(text for file in files for text in file.rejections)
-        raise ImportRefused(f"{name}: all {rejected:,} rows with a value are bad. {first}")
-    raise ImportRefused(f"{name}: there are no rows with a value.")
+        raise UserError(f"{name}: all {rejected:,} rows with a value are bad. {first}")
+    raise UserError(f"{name}: there are no rows with a value.")
 
 
 def _require_going_on(rows: pl.DataFrame, registered: Mapping[str, Asset]) -> None:
@@ -194,8 +192,8 @@ def _require_going_on(rows: pl.DataFrame, registered: Mapping[str, Asset]) -> No
     for asset_id, last in rows.group_by("asset").agg(pl.col("observed_at").max()).iter_rows():
         asset = registered.get(asset_id)
         if asset and asset.ended_at and last > unix_second(asset.ended_at):
-            raise ImportRefused(
-                f"{asset.symbol} ({asset_id}) ended at {shown(asset.ended_at)}, and there are values up to "
-                f"{shown(instant(last))}. `analytics-service assets end '{asset_id}' --undo` takes the end back; or "
-                "leave these values out."
+            raise UserError(
+                f"{asset.symbol} ({asset_id}) ended at {format_instant(asset.ended_at)}, and there are values up to "
+                f"{format_instant(from_unix(last))}. `analytics-service assets end '{asset_id}' --undo` takes the end "
+                "back; or leave these values out."
             )

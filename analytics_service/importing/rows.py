@@ -8,13 +8,16 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.importing.columns import WIDE_VALUE, ColumnChoice, Layout, lay_out
-from analytics_service.importing.money import DOLLARS, pair_fault
-from analytics_service.importing.names import AssetNames
-from analytics_service.importing.reading import Table, open_table
-from analytics_service.importing.stamps import Stamps
-from analytics_service.importing.times import TimeRules, TimeStyle, last_second, parse_times, time_fault
-from analytics_service.importing.values import (
+from analytics_service.importing.asset_names import AssetNames
+from analytics_service.importing.column_mapping import (
+    DOLLARS,
+    WIDE_VALUE,
+    ColumnChoice,
+    ColumnMapping,
+    map_columns,
+    pair_fault,
+)
+from analytics_service.importing.numbers import (
     ValueRules,
     is_missing,
     may_be_percent,
@@ -23,6 +26,9 @@ from analytics_service.importing.values import (
     valid_values,
     value_fault,
 )
+from analytics_service.importing.readers import SourceTable, open_table
+from analytics_service.importing.time_parsing import TimeRules, TimeStyle, last_second, parse_times, time_fault
+from analytics_service.importing.timestamps import Timestamps
 from analytics_service.market.kinds import DECIMAL
 from analytics_service.store.datasets.histories import PRICES, History
 
@@ -44,7 +50,7 @@ class HistoryRequest:
     files: Sequence[Path]
     choice: ColumnChoice = field(default_factory=ColumnChoice)
     times: TimeRules = field(default_factory=TimeRules)
-    stamps: Stamps = field(default_factory=Stamps)
+    stamps: Timestamps = field(default_factory=Timestamps)
     separator: str = ","
     comma: bool = False
     percent: bool = False
@@ -61,8 +67,8 @@ class ReadFile:
     style of its times; the first row and value of each column that must name one asset; and the starts of the buckets
     of a page, of which some are empty."""
 
-    table: Table
-    layout: Layout
+    table: SourceTable
+    layout: ColumnMapping
     request: HistoryRequest
     at: datetime
     times: TimeRules
@@ -80,7 +86,7 @@ class ReadFile:
 def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
     """A file with its layout; `at` is the present instant. ImportRefused when its columns differ from the shape."""
     table = open_table(path, request.separator)
-    layout = lay_out(table, request.history, request.choice, percent=request.percent)
+    layout = map_columns(table, request.history, request.choice, percent=request.percent)
     if layout.time in table.rounded:
         raise table.refused(None, layout.time, None, "has 32-bit floats, in which times are rounded; write integers")
     if layout.own:

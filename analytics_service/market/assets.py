@@ -1,17 +1,51 @@
 """Assets and their ids."""
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
+from operator import itemgetter
 from typing import Annotated
 
+from bech32 import bech32_decode, bech32_encode, convertbits
+
 from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.market.instants import EPOCH, from_unix
+from analytics_service.market.kinds import TIME_LIMIT, AssetId, Places, Text, Word
 from analytics_service.market.kinds import AssetGroup as AssetGroup
-from analytics_service.market.kinds import AssetId, Places, Text, Word
 from analytics_service.market.kinds import split_id as split_id
+
+# BIP 173's limit, which the library does not check.
+_MAX_LENGTH = 90
+
+
+def parse_address(address: str) -> str:
+    """The address in lower case, as it is stored and compared (rule 6.1). ValueError, with the reason, if malformed.
+
+    A bech32 address needs a valid checksum and must not mix upper and lower case; any prefix is accepted. Hex digits
+    may be in either case.
+    """
+    if re.fullmatch(r"0x[0-9a-fA-F]{40}", address):
+        return address.lower()
+    prefix, _ = bech32_decode(address) if len(address) <= _MAX_LENGTH else (None, None)
+    if prefix is None:
+        raise ValueError("must be bech32 with a valid checksum, or 0x and 40 hex digits")
+    return address.lower()
+
+
+def bech32_address(prefix: str, payload: bytes) -> str:
+    """The payload (20 bytes for a user, 32 for a contract) as a bech32 address. ValueError if it is too long."""
+    groups = convertbits(payload, 8, 5) or []
+    address = bech32_encode(prefix, groups)
+    if len(address) > _MAX_LENGTH:
+        raise ValueError(f"{len(payload)} bytes do not fit into an address")
+    return address
+
 
 # How the ids begin that are compared without case (rule 3.4).
 HEX = ("token;0x", "token;0X")
@@ -69,7 +103,7 @@ class Asset:
         return bool(self.symbol_denom)
 
 
-def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
+def link_receipts(assets: Mapping[str, Asset]) -> dict[str, Asset]:
     """The same assets by id, each with its receipt token, even if only the receipt token names its origin (rule 4.6).
 
     Of several receipt tokens with the same origin, the first by id is its receipt token.
@@ -89,7 +123,7 @@ def origins_of(assets: Iterable[Asset]) -> dict[str, str]:
     return {asset.receipt_asset: asset.id for asset in assets if asset.receipt_asset}
 
 
-def line_of(asset_id: str, origins: Mapping[str, str]) -> list[str]:
+def redemption_chain(asset_id: str, origins: Mapping[str, str]) -> list[str]:
     """An asset, and if it is a receipt token what it redeems, and so on, each once."""
     line = [asset_id]
     while (origin := origins.get(line[-1])) and origin not in line:
@@ -122,7 +156,7 @@ class AssetIds:
         return self._known.get(asset_id) or self._known.get(id_key(asset_id))
 
 
-def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
+def stored_id(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
     """The ids in their stored spelling, without duplicates. Ids that are not stored stay as they are."""
     ids = [*asset_ids]
     if not all(asset_id in stored for asset_id in ids):
@@ -188,7 +222,7 @@ def is_id(name: str) -> bool:
         return False
 
 
-def named_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
+def resolve_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
     """The ids of assets that are named by id, which may be of no asset, by address, or by symbol in any case (rule
     2.18); `assets` are all, by id, and the request gives the names in the `parameter`.
 
@@ -215,9 +249,9 @@ def named_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: str 
     return asset_ids
 
 
-def id_of(name: str, assets: Mapping[str, Asset], parameter: str) -> str:
+def resolve_id(name: str, assets: Mapping[str, Asset], parameter: str) -> str:
     """The id of one asset, named as in `named_ids`. EntityNotFound also for an id of no asset."""
-    (asset_id,) = named_ids([name], assets, parameter)
+    (asset_id,) = resolve_ids([name], assets, parameter)
     if asset_id not in assets:
         raise EntityNotFound(f"{parameter}: {name[:100]!r} names no asset.")
     return asset_id
@@ -234,3 +268,109 @@ def unknown_asset(asset_id: str) -> Asset:
     """An asset known only by its id; its amounts are in denom units. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return Asset(group, key, name=key, symbol=key, symbol_denom=key, decimals_denom=0, decimals_display=0)
+
+
+# Until when an asset is listed that its source lists in the newest snapshot.
+LISTED = from_unix(TIME_LIMIT - 1)
+Listing = tuple[datetime, Sequence[Asset]]
+# An asset, and the instant from which it is defined so.
+Definition = tuple[datetime, Asset]
+
+
+def is_listed(asset: Asset) -> bool:
+    """Whether the source lists the asset in the newest snapshot."""
+    return asset.listed_until == LISTED
+
+
+def redefined(
+    stored: Mapping[str, Asset],
+    listings: Sequence[Listing],
+    newest: datetime | None,
+    max_age: timedelta,
+    definitions: Mapping[str, Sequence[Definition]] | None = None,
+    complete: Collection[datetime] = (),
+) -> list[Definition]:
+    """The definitions that the listings of some snapshots bring, oldest first. `stored` are the assets before, by id,
+    and `newest` is the instant of the newest snapshot so far.
+
+    An asset that is listed goes on; one that has not been listed for `max_age` ended when it was listed last. Imported
+    assets, which no source ever listed, end in no snapshot, and a source that lists none at all says nothing.
+
+    Of listings before the newest snapshot, `definitions` are all that are stored, by id, and `complete` are the other
+    complete snapshots from the first listing to the next snapshot after the last: what these show stays.
+    """
+    described = {asset.id: asset for _, assets in listings for asset in assets}
+    seen = {asset.id: at for at, assets in listings for asset in assets}
+    if not seen:
+        return []
+    at, last = listings[-1]
+    if newest is not None and at < newest:
+        listed = [_listed_before(stored.get(asset_id), described[asset_id], at) for asset_id, at in seen.items()]
+    else:
+        for asset in stored.values():
+            if asset.listed_until is not None:
+                seen[asset.id] = max(seen.get(asset.id, EPOCH), min(asset.listed_until, newest or at))
+        current = {asset.id for asset in last}
+        assets = {**stored, **described}
+        differing = {asset.id for _, assets in listings for asset in assets if stored.get(asset.id) != asset}
+        # Most of ten thousand assets are listed as they were.
+        for asset_id in current - differing if definitions is None else ():
+            if _ends(stored[asset_id]) == (LISTED, None):
+                del seen[asset_id]
+        listed = [
+            replace(assets[asset_id], listed_until=LISTED)
+            if asset_id in current
+            else _unlisted(assets[asset_id], until, at - until >= max_age)
+            for asset_id, until in seen.items()
+        ]
+    if definitions is None:
+        definitions = {asset_id: [(EPOCH, asset)] for asset_id, asset in stored.items()}
+    stated: dict[str, dict[datetime, Asset]] = defaultdict(dict)
+    for instant_of_listing, listing in listings:
+        for asset in listing:
+            stated[asset.id][instant_of_listing] = asset
+    found: list[Definition] = []
+    for asset in listed:
+        known = definitions.get(asset.id, ())
+        changes = [*_changes(known, stated[asset.id], complete)]
+        is_present = not known or (bool(changes) and changes[-1][0] >= known[-1][0])
+        if not is_present and _ends(asset) != _ends(stored[asset.id]):
+            changes.append((max(at, known[-1][0]), known[-1][1]))
+        found += [
+            (since, replace(one, listed_until=asset.listed_until, ended_at=asset.ended_at)) for since, one in changes
+        ]
+    return found
+
+
+def _changes(
+    known: Sequence[Definition], stated: Mapping[datetime, Asset], complete: Collection[datetime]
+) -> Iterator[Definition]:
+    """What is to be added to the known definitions of an asset, so that each counts from the snapshot on that states
+    it, and others show what they did."""
+    added: Definition | None = None
+    for at in sorted({*stated, *complete}):
+        # Before its first definition, an asset has that one.
+        then = known[max(bisect_right(known, at, key=itemgetter(0)) - 1, 0)] if known else None
+        is_covered = added and (then is None or not added[0] < then[0] <= at)
+        now, right = added if is_covered else then, stated.get(at) or (then and then[1])
+        if right and (now is None or now[1] != right):
+            added = (at, right)
+            yield added
+
+
+def _ends(asset: Asset) -> tuple[object, ...]:
+    return asset.listed_until, asset.ended_at
+
+
+def _unlisted(asset: Asset, until: datetime, has_ended: bool) -> Asset:
+    return replace(asset, listed_until=until, ended_at=asset.ended_at or (until if has_ended else None))
+
+
+def _listed_before(stored: Asset | None, asset: Asset, at: datetime) -> Asset:
+    """The asset after it was found to be listed at an instant of the past. That moves only ends that are earlier and of
+    the source."""
+    if stored is None:
+        return replace(asset, listed_until=at)
+    if stored.listed_until is None or stored.listed_until >= at:
+        return stored
+    return replace(stored, listed_until=at, ended_at=at if stored.ended_at == stored.listed_until else stored.ended_at)

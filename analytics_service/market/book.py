@@ -14,14 +14,14 @@ from functools import reduce
 
 import polars as pl
 
+from analytics_service.market.account_health import AccountValues, Group, Side, Unit, account_values, unit_at, unit_of
 from analytics_service.market.assets import Asset
-from analytics_service.market.health import AccountValues, Group, Side, Unit, account_values, unit_at, unit_of
-from analytics_service.market.lazy import lazy
+from analytics_service.market.decimals import EXACT, ONE, ZERO
+from analytics_service.market.lazy import cached_attribute
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.prices import Prices
 from analytics_service.market.ptoken import Ptoken
-from analytics_service.market.shares import Redemption, following_prices, redemptions, steps_below
-from analytics_service.market.values import EXACT, ONE, ZERO
+from analytics_service.market.receipts import Redemption, following_prices, redemption_depth, redemptions
 
 # The relative distance from a bound within which exact values decide.
 NEAR = 1e-9
@@ -48,7 +48,7 @@ class Book:
     amounts: list[int]
     begins: pl.Series
 
-    @lazy
+    @cached_attribute
     def layers(self) -> list[tuple[pl.Series, pl.Series]]:
         """The accounts that have a first, second, ... item, and the rows of these items: sums over the items of each
         account are made layer by layer, which takes a tenth of the time of grouping."""
@@ -159,7 +159,7 @@ class Terms:
     config: GlobalConfig
     ptoken: Ptoken
 
-    @lazy
+    @cached_attribute
     def redeemed(self) -> dict[str, Redemption]:
         """What receipt tokens redeem, by their ids."""
         return redemptions(self.assets, self.markets.values())
@@ -176,27 +176,27 @@ class Valuation:
     terms: Terms
     quoted: Prices
 
-    @lazy
+    @cached_attribute
     def prices(self) -> dict[str, Decimal | None]:
         return following_prices(self.quoted, self.terms.redeemed)
 
-    @lazy
+    @cached_attribute
     def known(self) -> dict[str, Decimal]:
         """The prices that are known."""
         return {asset_id: price for asset_id, price in self.prices.items() if price is not None}
 
-    @lazy
+    @cached_attribute
     def units(self) -> list[Unit]:
         """The unit of each group."""
         return [unit_of(group, self.terms, self.prices) for group in self.book.groups]
 
-    @lazy
+    @cached_attribute
     def sums(self) -> pl.DataFrame:
         """The values of each account as floats: collateral, secured, debt and staked, each without what is unknown,
         is_known, whether its health is, and account, its number."""
         return self.book.sums(self.units).with_columns(is_known=~self.unknown).with_row_index("account")
 
-    @lazy
+    @cached_attribute
     def unknown(self) -> pl.Series:
         """Whether the health of each account is unknown."""
         return self._having("collateral", "hides") | self._having("debt", "hides") | self._lost_stake
@@ -207,7 +207,7 @@ class Valuation:
         stakes = self._having("stake", "hides")
         return stakes & self.owing if stakes.any() else stakes
 
-    @lazy
+    @cached_attribute
     def owing(self) -> pl.Series:
         """Whether each account owes something. Debts worth 0 USD are none."""
         groups = self.book.groups_of("debt")
@@ -245,7 +245,7 @@ class Valuation:
 
     def base_of(self, asset_id: str) -> tuple[str, Decimal]:
         """The asset that another's price follows, which may be itself, and the units of it that one redeems."""
-        steps = steps_below(asset_id, self.quoted, self.terms.redeemed)
+        steps = redemption_depth(asset_id, self.quoted, self.terms.redeemed)
         ratios = (step.exact for step in steps)
         return steps[-1].asset_id if steps else asset_id, reduce(EXACT.multiply, ratios, ONE)
 

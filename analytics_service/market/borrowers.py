@@ -14,12 +14,20 @@ from typing import Annotated, Literal
 
 import polars as pl
 
+from analytics_service.market.account_health import AccountValues, Unit
 from analytics_service.market.book import IS_OWING, NEAR, Valuation
-from analytics_service.market.health import AccountValues, Unit
-from analytics_service.market.kinds import Address, AssetId, Index, Price, Ratio, Usd
+from analytics_service.market.decimals import (
+    EXACT,
+    ONE,
+    ZERO,
+    as_fraction,
+    known_rounded,
+    quantize_below_limit,
+    round_decimal,
+)
+from analytics_service.market.kinds import Address, AssetId, Index, PriceType, Ratio, Usd
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.risk import health_of
-from analytics_service.market.values import EXACT, ONE, ZERO, fraction, known_rounded, quantized_below_limit, rounded
 
 # The greatest debt or collateral comes first, but the least health.
 Order = Literal["debt", "health", "collateral"]
@@ -35,7 +43,7 @@ class LiquidationPrice:
     """The price of one asset at which a borrow account's health reaches 1, while other prices stay."""
 
     asset_id: Annotated[str, AssetId("The asset")]
-    price: Annotated[Decimal | None, Price("The price; null if there is none. Of several, the nearest")] = None
+    price: Annotated[Decimal | None, PriceType("The price; null if there is none. Of several, the nearest")] = None
     change: Annotated[Decimal | None, Ratio("Change from the present price")] = None
 
 
@@ -98,10 +106,10 @@ class Liquidations:
         fixed, slope = ((each.secured, each.collateral, each.debt, each.staked) for each in values)
         prices = list(_reaching_one(fixed, slope, valuation.terms.config))
         nearest = min(prices, key=lambda price: _subtract(price, present).copy_abs(), default=None)
-        if nearest is None or quantized_below_limit(nearest) is None:
+        if nearest is None or quantize_below_limit(nearest) is None:
             return LiquidationPrice(asset_id)
-        price = rounded(nearest)
-        return LiquidationPrice(asset_id, price, fraction(_subtract(price, present), present) if present else None)
+        price = round_decimal(nearest)
+        return LiquidationPrice(asset_id, price, as_fraction(_subtract(price, present), present) if present else None)
 
 
 def _reaching_one(fixed: _Numbers, slope: _Numbers, config: GlobalConfig) -> Iterator[Decimal]:
@@ -191,7 +199,7 @@ def _borrower(liquidations: Liquidations, valuation: Valuation, account: int, va
         account_index=index,
         collateral_value=known_rounded(collateral),
         debt_value=known_rounded(debt),
-        ltv=fraction(debt, collateral) if collateral and debt is not None else None,
+        ltv=as_fraction(debt, collateral) if collateral and debt is not None else None,
         health=health,
         liquidation=liquidations.of(account, is_known=health is not None),
     )

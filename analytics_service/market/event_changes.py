@@ -92,7 +92,7 @@ def has_id_of(event: Event, stored: Event) -> bool:
     return same_id and bool(event.tx_hash or event.at == stored.at)
 
 
-def renamed(event: Event, stored: Event) -> Event:
+def with_renamed_ids(event: Event, stored: Event) -> Event:
     """The event under the id and the hash of the stored one that it is."""
     tx_hash = stored.tx_hash if _bare_hash(event.tx_hash) == _bare_hash(stored.tx_hash) else event.tx_hash
     return replace(event, id=stored.id, tx_hash=tx_hash)
@@ -156,7 +156,7 @@ def _may_be(stored: StoredEvent, event: Event, complete: range) -> bool:
 def _updated(event: Event, stored: StoredEvent) -> Event:
     """A listed event as it will be stored in the place of a stored one."""
     usd, price = (None if value is None else Usd.encode(value) for value in (event.usd, event.price))
-    return renamed(replace(event, usd=usd, price=price), stored.event)
+    return with_renamed_ids(replace(event, usd=usd, price=price), stored.event)
 
 
 def _names(event: Event) -> tuple[object, ...]:

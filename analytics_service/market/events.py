@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID, uuid5
 
+from analytics_service.market.decimals import LIMIT, quantize_below_limit
 from analytics_service.market.kinds import TIME_LIMIT, Address, Amount, AssetId, Index, Text, Time, Usd, Word
-from analytics_service.market.values import LIMIT, quantized_below_limit
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The namespace of events' uuids: an event has the same uuid wherever it is read.
@@ -101,7 +101,7 @@ class Event:
         return str(uuid5(_NAMESPACE, f"{self.tx_hash};{self.id}"))
 
 
-def storable(event: Event) -> Event:
+def storable_events(event: Event) -> Event:
     """A source's event at a whole second, with its address in lower case. Its value becomes unknown if its price or
     value is absurd: a single event must not keep all others from being stored."""
     if event.at.microsecond or not event.address.islower():
@@ -112,7 +112,7 @@ def storable(event: Event) -> Event:
 
 
 def _is_credible(value: Decimal | None, limit: Decimal) -> bool:
-    stored = quantized_below_limit(value) if isinstance(value, Decimal) else None
+    stored = quantize_below_limit(value) if isinstance(value, Decimal) else None
     return value is None or (stored is not None and 0 <= stored < limit)
 
 

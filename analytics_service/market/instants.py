@@ -16,22 +16,22 @@ def unix_second(at: datetime) -> int:
     return (at - EPOCH) // _SECOND
 
 
-def instant(second: int) -> datetime:
+def from_unix(second: int) -> datetime:
     """The start of a unix second, in UTC."""
     return EPOCH + second * _SECOND
 
 
-def shown(at: datetime) -> str:
+def format_instant(at: datetime) -> str:
     """A UTC instant in RFC 3339, without fractions of its second, such as 2026-03-01T00:00:00Z."""
     return f"{at.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
-def floored(at: datetime, step: timedelta) -> datetime:
+def floor_to(at: datetime, step: timedelta) -> datetime:
     """The last multiple of a step since the epoch that is not after an instant, in UTC."""
     return EPOCH + (at - EPOCH) // step * step
 
 
-def multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
+def multiples_between(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
     """The multiples of a step since the epoch in [start, end), in UTC, oldest first."""
     first, after = (-((EPOCH - at) // step) for at in (start, end))
     return [EPOCH + step * number for number in range(first, after)]
@@ -39,7 +39,7 @@ def multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]
 
 def month_start(second: int) -> int:
     """The start of the UTC month that holds a unix second."""
-    return unix_second(instant(second).replace(day=1, hour=0, minute=0, second=0))
+    return unix_second(from_unix(second).replace(day=1, hour=0, minute=0, second=0))
 
 
 def next_month(month: int) -> int:

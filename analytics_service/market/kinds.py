@@ -5,19 +5,21 @@ their comments, the views of a source and what `source check` says of types and 
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any, ClassVar
+from functools import cache, lru_cache
+from operator import attrgetter
+from types import NoneType
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 import polars as pl
 
 from analytics_service.errors import OutOfRange
-from analytics_service.market.instants import EPOCH, instant, unix_second
-from analytics_service.market.values import DECIMALS, quantized, quantized_below_limit
+from analytics_service.market.decimals import DECIMALS, quantize, quantize_below_limit
+from analytics_service.market.instants import EPOCH, from_unix, unix_second
 
 DECIMAL = pl.Decimal(38, DECIMALS)
 """The Polars type of prices, rates and ratios."""
@@ -68,7 +70,7 @@ def with_article(kind: type) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnType:
     """Text, and what other kinds derive from.
 
     `meaning` is the comment of the field's columns, with the unit. `column` is their name if it is not the field's.
@@ -109,14 +111,14 @@ class Kind:
         return re.fullmatch(self.pattern, type_name) is not None
 
 
-class Text(Kind):
+class Text(ColumnType):
     """Text. Empty text of a source's view is no value where there may be none."""
 
     def read(self, selected: str, /) -> str | None:
         return selected or None if self.nullable else selected
 
 
-class Texts(Kind):
+class Texts(ColumnType):
     """Several texts."""
 
     dtype = pl.List(pl.String)
@@ -131,7 +133,7 @@ class Texts(Kind):
         return tuple(selected)
 
 
-class Address(Kind):
+class Address(ColumnType):
     """An address, stored in lower case."""
 
     def encode(self, address: str, /) -> str:
@@ -149,7 +151,7 @@ class AssetId(Text):
         return None if self.nullable and not selected else self.encode(selected)
 
 
-class Word(Kind):
+class Word(ColumnType):
     """A member of the enum that is the field's type; empty text is none."""
 
     nothing = ""
@@ -172,7 +174,7 @@ class Word(Kind):
             raise ValueError(f"must be one of {', '.join(self.of)}") from None
 
 
-class Flag(Kind):
+class Flag(ColumnType):
     """Yes or no."""
 
     dtype = pl.Boolean
@@ -184,7 +186,7 @@ class Flag(Kind):
         return bool(selected)
 
 
-class _Whole(Kind):
+class _Whole(ColumnType):
     """A whole number that is not negative."""
 
     allowed = "a whole number, such as UInt256, or String"
@@ -247,7 +249,7 @@ class Places(Count):
     limit = 2**8
 
 
-class Number(Kind):
+class Number(ColumnType):
     """A number with 18 decimals, rounded half to even, in (-10^20, 10^20)."""
 
     dtype = DECIMAL
@@ -257,7 +259,7 @@ class Number(Kind):
 
     @staticmethod
     def encode(number: Decimal, /) -> Decimal:
-        stored = quantized_below_limit(number)
+        stored = quantize_below_limit(number)
         if stored is None:
             raise OutOfRange(f"{number} is not a number that can be stored: it must be finite and below 10^20.")
         return stored
@@ -278,13 +280,13 @@ class Usd(Number):
     """A value in USD."""
 
 
-class Price(Usd):
+class PriceType(Usd):
     """USD per standard unit (rule 2.12)."""
 
     @staticmethod
     def encode(usd: Decimal, /) -> Decimal:
         """The rounded price. OutOfRange outside [0, 10^20)."""
-        price = quantized_below_limit(usd)
+        price = quantize_below_limit(usd)
         if price is None or price < 0:
             raise OutOfRange(f"{usd} is not a price: it must be finite, not negative and below 10^20.")
         return price
@@ -298,10 +300,10 @@ class Rate(Number):
         """The rounded APR. OutOfRange outside [-1, 100]."""
         if not apr.is_finite() or not LOWEST_RATE <= apr <= RATE_LIMIT:
             raise OutOfRange(f"{apr} is not an APR: it must be a fraction from {LOWEST_RATE} to {RATE_LIMIT}.")
-        return quantized(apr)
+        return quantize(apr)
 
 
-class Time(Kind):
+class Time(ColumnType):
     """An instant, stored in whole seconds."""
 
     dtype = pl.UInt32
@@ -319,9 +321,62 @@ class Time(Kind):
         return second
 
     def decode(self, stored: int, /) -> datetime:
-        return instant(stored)
+        return from_unix(stored)
 
     @staticmethod
     def read(selected: int, /) -> datetime:
         """The instant of unix microseconds."""
         return EPOCH + timedelta(microseconds=selected)
+
+
+_R = TypeVar("_R")
+
+
+@cache
+def kinds_of(record: Any) -> Mapping[str, Any]:
+    """The kind of each field, with its column and what its type says, and the type of each record within the record."""
+    hints = get_type_hints(record, include_extras=True)
+    declared: dict[str, Any] = {}
+    for name in (field.name for field in fields(record)):
+        hint = hints[name]
+        if is_dataclass(hint):
+            declared[name] = hint
+        elif get_origin(hint) is Annotated:
+            plain, kind = get_args(hint)
+            of = get_args(plain) or (plain,)
+            declared[name] = replace(kind, column=kind.column or name, nullable=NoneType in of, of=of[0])
+    return declared
+
+
+def columns_of(record: Any) -> Mapping[str, ColumnType]:
+    """The kinds of a record's fields by the name of their column, those of a record within it included. Fields without
+    a kind are no columns."""
+    columns: dict[str, ColumnType] = {}
+    for kind in kinds_of(record).values():
+        columns |= {kind.column: kind} if isinstance(kind, ColumnType) else dict(columns_of(kind))
+    return columns
+
+
+def row_of(record: Any) -> dict[str, Any]:
+    of: Any = type(record)
+    return {column: value(record) for column, value in _getters(of).items()}
+
+
+def record_of(record: Callable[..., _R], row: Mapping[str, Any], **others: Any) -> _R:
+    """The record with the values of a row; `others` are fields without a kind."""
+    values = {
+        name: row[kind.column] if isinstance(kind, ColumnType) else record_of(kind, row)
+        for name, kind in kinds_of(record).items()
+    }
+    return record(**values, **others)
+
+
+@cache
+def _getters(record: Any, path: str = "") -> Mapping[str, Callable[[Any], Any]]:
+    getters: dict[str, Callable[[Any], Any]] = {}
+    for name, kind in kinds_of(record).items():
+        if isinstance(kind, ColumnType):
+            getters[kind.column] = attrgetter(path + name)
+        else:
+            getters |= _getters(kind, f"{path}{name}.")
+    return getters

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import polars as pl
 
-from analytics_service.market.assumptions import changed
+from analytics_service.market.account_health import Unit, unit_at
 from analytics_service.market.book import Book, Valuation
-from analytics_service.market.health import Unit, unit_at
-from analytics_service.market.kinds import Price, Ratio, Usd
-from analytics_service.market.risk import LIQUIDATION, Holdings, Slice, health_bands
-from analytics_service.market.values import EXACT, ONE, ZERO
+from analytics_service.market.decimals import EXACT, ONE, ZERO
+from analytics_service.market.kinds import PriceType, Ratio, Usd
+from analytics_service.market.risk import LIQUIDATION, AccountTotals, Holdings, change_prices, health_bands
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +20,8 @@ class Step:
     """What is liquidatable at a price of the asset. Tokens that are priced by it move with it."""
 
     change: Annotated[Decimal, Ratio("Change of the price")]
-    price: Annotated[Decimal, Price("The price")]
-    liquidatable: Slice
+    price: Annotated[Decimal, PriceType("The price")]
+    liquidatable: AccountTotals
     bad_debt: Annotated[Decimal, Usd("USD by which debt exceeds collateral, over all borrow accounts")]
 
 
@@ -31,7 +30,7 @@ class Ladder:
     """An asset, its price, and steps of the price."""
 
     asset_id: str
-    price: Annotated[Decimal, Price("USD for one standard unit now")]
+    price: Annotated[Decimal, PriceType("USD for one standard unit now")]
     steps: Sequence[Step]
 
 
@@ -47,7 +46,9 @@ def ladder_of(
     price = valuation.known[asset_id]
     moving = {name: valuation.known[name] for name in (asset_id, *following)}
     steps = [
-        replace(valuation, quoted={**valuation.quoted, **{name: changed(usd, change) for name, usd in moving.items()}})
+        replace(
+            valuation, quoted={**valuation.quoted, **{name: change_prices(usd, change) for name, usd in moving.items()}}
+        )
         for change in changes
     ]
     is_moving, sums = _sums_at(steps, valuation)

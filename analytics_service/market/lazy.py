@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 _T = TypeVar("_T")
 
 
-class lazy(Generic[_T]):  # noqa: N801 - a decorator
+class cached_attribute(Generic[_T]):  # noqa: N801 - a decorator
     """functools.cached_property without its lock, which Python 3.11 shares between all instances. Threads that come at
     the same time compute the same value."""
 

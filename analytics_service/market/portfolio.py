@@ -5,18 +5,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Protocol
 
-from analytics_service.market.health import AccountValues, Group, Health, Rules, UnknownHealth, account_values, unit_of
+from analytics_service.market.account_health import (
+    INFINITE,
+    AccountValues,
+    Group,
+    Health,
+    Rules,
+    UnknownHealth,
+    account_values,
+    unit_of,
+)
+from analytics_service.market.decimals import (
+    ZERO,
+    as_fraction,
+    known_rounded,
+    known_total,
+    known_value,
+    quantize_below_limit,
+)
 from analytics_service.market.kinds import Amount
-from analytics_service.market.lazy import lazy
+from analytics_service.market.lazy import cached_attribute
 from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
 from analytics_service.market.prices import Prices
-from analytics_service.market.ptoken import Arrangement, StakingPool
+from analytics_service.market.ptoken import Arrangement, StakingPool, UnlockAmounts, unlock_amounts, unlock_totals
 from analytics_service.market.rates import MarketRate, UnknownRate, net_rate, rate_of
-from analytics_service.market.shares import (
-    Claim,
+from analytics_service.market.receipts import (
+    LenderClaim,
     Redemption,
     claim_totals,
     claims_of,
@@ -24,8 +42,6 @@ from analytics_service.market.shares import (
     origin_equivalent,
     redemptions,
 )
-from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
-from analytics_service.market.values import ZERO, known_rounded, known_total, known_value
 
 
 class MarketContext(Rules, Protocol):
@@ -41,14 +57,14 @@ class MarketContext(Rules, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Collateral(Claim):
+class Collateral(LenderClaim):
     """Collateral of an account in an asset, with what the source says of it."""
 
     holding: Holding
 
 
 @dataclass(frozen=True, slots=True)
-class Debt(Claim):
+class Debt(LenderClaim):
     """Debt in an asset, and its rate."""
 
     market_rate: MarketRate
@@ -58,18 +74,20 @@ class Debt(Claim):
 class BorrowTotals:
     """Collaterals and debts."""
 
-    collaterals: tuple[Claim, ...]
+    collaterals: tuple[LenderClaim, ...]
     debts: tuple[Debt, ...]
     context: MarketContext
 
     @classmethod
-    def of(cls, collaterals: tuple[Claim, ...], owed: Iterable[Claim], context: MarketContext) -> "BorrowTotals":
+    def of(
+        cls, collaterals: tuple[LenderClaim, ...], owed: Iterable[LenderClaim], context: MarketContext
+    ) -> "BorrowTotals":
         """With the rates of the debts that are owed."""
         rated = ((debt, getattr(context.markets.get(debt.asset_id), "debt", None)) for debt in owed)
         debts = (Debt(debt.asset_id, debt.principal, debt.shares, rate_of(market)) for debt, market in rated)
         return cls(collaterals, tuple(debts), context)
 
-    @lazy
+    @cached_attribute
     def debts_net_rate(self) -> MarketRate | UnknownRate:
         return net_rate(
             (known_rounded(value_of(debt.principal, debt.asset_id, self.context)), debt.market_rate)
@@ -92,7 +110,7 @@ class BorrowAccount:
     def index(self) -> int:
         return self.account.index
 
-    @lazy
+    @cached_attribute
     def totals(self) -> BorrowTotals:
         markets, held = self.context.markets, self.account.collaterals
         return BorrowTotals.of(
@@ -104,7 +122,7 @@ class BorrowAccount:
             self.context,
         )
 
-    @lazy
+    @cached_attribute
     def values(self) -> AccountValues:
         """The exact values of what it has and owes, and of the stakes for it."""
         items = [
@@ -154,7 +172,7 @@ class AccountClaim:
     """What one borrow account has posted or owes in an asset."""
 
     index: int
-    claim: Claim
+    claim: LenderClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +241,11 @@ class Portfolio:
     position: Position
     context: MarketContext
 
-    @lazy
+    @cached_attribute
     def accounts(self) -> tuple[BorrowAccount, ...]:
         return tuple(BorrowAccount(account, self.position.stakes, self.context) for account in self.position.accounts)
 
-    @lazy
+    @cached_attribute
     def totals(self) -> BorrowTotals:
         return BorrowTotals.of(
             claim_totals(claim for account in self.accounts for claim in account.totals.collaterals),
@@ -235,12 +253,12 @@ class Portfolio:
             self.context,
         )
 
-    @lazy
+    @cached_attribute
     def redeemed(self) -> Mapping[str, Redemption]:
         """What receipt tokens redeem, by their ids."""
         return redemptions(self.context.assets, self.context.markets.values())
 
-    @lazy
+    @cached_attribute
     def lends(self) -> Sequence[LendPool]:
         pools = []
         origins = {token_id: redemption.asset_id for token_id, redemption in self.redeemed.items()}
@@ -256,14 +274,14 @@ class Portfolio:
             pools.append(LendPool(lent.asset_id, rate_of(market), receipts, SplitAmount(*redeemed)))
         return pools
 
-    @lazy
+    @cached_attribute
     def lend_net_rate(self) -> MarketRate | UnknownRate:
         return net_rate(
             (known_rounded(value_of(lend.origin_equivalent.total, lend.asset_id, self.context)), lend.market_rate)
             for lend in self.lends
         )
 
-    @lazy
+    @cached_attribute
     def by_asset(self) -> Sequence[AssetPosition]:
         """The assets that the address has in the markets, in ascending order of id. Claims are in the order of
         accounts."""
@@ -280,13 +298,13 @@ class Portfolio:
             for asset_id in sorted({*posted, *owed, *lends})
         ]
 
-    @lazy
+    @cached_attribute
     def wallet_value(self) -> Decimal | None:
         """USD value of the balances of known assets; None if a price in it is unknown."""
         values = (held_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
         return known_total(map(known_rounded, values))
 
-    @lazy
+    @cached_attribute
     def staking(self) -> Staking:
         """Without the pools in which the address has no stake."""
         position, ptoken = self.position, self.context.ptoken
@@ -327,3 +345,68 @@ def held_value(amount: int, asset_id: str, context: MarketContext) -> Decimal | 
     """The same of what is in no borrow account. It is not known of an asset that has ended, either."""
     asset = context.assets.get(asset_id)
     return None if amount and asset and asset.ended_at else value_of(amount, asset_id, context)
+
+
+class Metric(StrEnum):
+    """A number that sums up a position: USD values, the least health, and debt divided by collateral."""
+
+    NET_VALUE = "net-value"
+    COLLATERAL = "collateral"
+    DEBT = "debt"
+    DEPOSITS = "deposits"
+    HEALTH = "health"
+    LTV = "ltv"
+
+
+# Those of a single borrow account, too.
+OF_ACCOUNTS = (Metric.COLLATERAL, Metric.DEBT, Metric.HEALTH, Metric.LTV)
+# Those that staked protocol token adds to.
+WITH_STAKES = (Metric.NET_VALUE, Metric.HEALTH)
+
+
+def portfolio_metrics(metric: Metric, portfolio: Portfolio, account: int | None = None) -> Decimal | None:
+    """The metric, or that of a borrow account, with 18 decimals; None if it is unknown, infinite, or 10^20 or more."""
+    value = _compute_metrics(metric, portfolio, [one for one in portfolio.accounts if account in (None, one.index)])
+    return None if value is None else quantize_below_limit(value)
+
+
+def _compute_metrics(metric: Metric, portfolio: Portfolio, accounts: list[BorrowAccount]) -> Decimal | None:
+    if metric is Metric.HEALTH:
+        results = [one.health.result for one in accounts]
+        return None if None in results else min((result for result in results if result is not None), default=INFINITE)
+    if metric is Metric.DEPOSITS:
+        return _deposits(portfolio, "total")
+    posted = known_total(one.values.known("collateral") for one in accounts)
+    if metric is Metric.COLLATERAL:
+        return posted
+    owed = known_total(one.values.known("debt") for one in accounts)
+    if metric is Metric.DEBT:
+        return owed
+    if metric is Metric.LTV:
+        return as_fraction(owed, posted) if owed is not None and posted else None
+    parts = (posted, _deposits(portfolio, "held"), _wallet(portfolio), _staked(portfolio), owed and owed.copy_negate())
+    return known_total(parts)
+
+
+def _deposits(portfolio: Portfolio, part: str) -> Decimal | None:
+    """What the receipt tokens redeem: all of them, or those that are held. Collateral has the others."""
+    context, values = portfolio.context, []
+    for lend in portfolio.lends:
+        is_known = held_value(getattr(lend.receipt_amounts, part), lend.asset_id, context) is not None
+        value = value_of(getattr(lend.origin_equivalent, part), lend.asset_id, context)
+        values.append(value if is_known else None)
+    return known_total(values)
+
+
+def _wallet(portfolio: Portfolio) -> Decimal | None:
+    """The wallet without the receipt tokens that are deposits."""
+    balances = (balance for balance in portfolio.position.wallet if balance.asset_id not in portfolio.redeemed)
+    return known_total(held_value(balance.amount, balance.asset_id, portfolio.context) for balance in balances)
+
+
+def _staked(portfolio: Portfolio) -> Decimal | None:
+    """Protocol token that is staked, unstaking, or to be claimed."""
+    position = portfolio.position
+    amount = position.unclaimed + position.claimable_rewards + position.claimable_unbonding
+    amount += sum(stake.amount for stake in position.stakes) + sum(leaving.amount for leaving in position.unbondings)
+    return held_value(amount, portfolio.context.ptoken.asset_id, portfolio.context) if amount else ZERO

@@ -22,7 +22,7 @@ class Price:
 
     asset_id: Annotated[str, AssetId("Asset id")]
     observed_at: Annotated[datetime, Time("Instant at which the price was observed")]
-    usd: Annotated[Decimal, kinds.Price("USD per standard unit")]
+    usd: Annotated[Decimal, kinds.PriceType("USD per standard unit")]
 
 
 def newest_prices(prices: Iterable[Price]) -> dict[str, Price]:
@@ -30,12 +30,12 @@ def newest_prices(prices: Iterable[Price]) -> dict[str, Price]:
     return {price.asset_id: price for price in sorted(prices, key=attrgetter("observed_at"))}
 
 
-def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
+def usd_by_asset(prices: Iterable[Price]) -> dict[str, Decimal]:
     """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange if a price cannot be stored."""
-    return {asset_id: kinds.Price.encode(price.usd) for asset_id, price in newest_prices(prices).items()}
+    return {asset_id: kinds.PriceType.encode(price.usd) for asset_id, price in newest_prices(prices).items()}
 
 
-def change(before: Decimal, now: Decimal) -> Decimal | None:
+def price_change(before: Decimal, now: Decimal) -> Decimal | None:
     """The change of a price as a fraction of what it was, with 6 decimals, half to even; None if it was 0."""
     if not before:
         return None

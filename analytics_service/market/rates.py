@@ -6,10 +6,10 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from typing import Annotated
 
+from analytics_service.market.decimals import EXACT, ZERO, as_fraction, quantize, sum_decimals
 from analytics_service.market.instants import DAY
 from analytics_service.market.kinds import AssetId, Rate
 from analytics_service.market.markets import DebtMarket, LendMarket, Market
-from analytics_service.market.values import EXACT, ZERO, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * DAY
 # Enough digits to compound exactly to 18 decimals; EXACT would take seven times as long.
@@ -63,7 +63,7 @@ def apy(apr: Decimal) -> Decimal:
     The APR is in the range that can be stored.
     """
     per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(apr, SECONDS_PER_YEAR))
-    return quantized(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
+    return quantize(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
 
 
 def rate_of(market: LendMarket | DebtMarket | None) -> MarketRate:
@@ -82,10 +82,10 @@ def net_rate(parts: Iterable[tuple[Decimal | None, MarketRate]]) -> MarketRate |
     pairs = [(value, rate) for value, rate in listed if value is not None]
     if len(pairs) < len(listed):
         return UnknownRate()
-    total_value = total(value for value, _ in pairs)
+    total_value = sum_decimals(value for value, _ in pairs)
     return MarketRate(
-        apr=fraction(total(EXACT.multiply(value, rate.apr) for value, rate in pairs), total_value),
-        apy=fraction(total(EXACT.multiply(value, rate.apy) for value, rate in pairs), total_value),
+        apr=as_fraction(sum_decimals(EXACT.multiply(value, rate.apr) for value, rate in pairs), total_value),
+        apy=as_fraction(sum_decimals(EXACT.multiply(value, rate.apy) for value, rate in pairs), total_value),
     )
 
 

@@ -1,7 +1,7 @@
 """Risk of a snapshot: how much collateral and debt is in accounts of which health (rule 6.8)."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -9,14 +9,81 @@ from typing import Annotated
 
 import polars as pl
 
-from analytics_service.market.assumptions import AssumedPrice
+from analytics_service.errors import ParameterInvalid
+from analytics_service.market.account_health import Group, Side, unit_of
+from analytics_service.market.assets import resolve_id
 from analytics_service.market.book import IS_OWING, NEAR, Terms, Valuation
-from analytics_service.market.health import Group, Side, unit_of
-from analytics_service.market.kinds import Count, Number, Usd
+from analytics_service.market.decimals import EXACT, ONE, ZERO, quantize_below_limit, round_decimal, sum_decimals
+from analytics_service.market.kinds import AssetId, Count, Number, PriceType, Usd
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.prices import Prices
-from analytics_service.market.shares import following_prices
-from analytics_service.market.values import EXACT, ONE, ZERO, rounded, total
+from analytics_service.market.receipts import following_prices
+
+_PARAMETER = "prices"
+
+
+@dataclass(frozen=True, slots=True)
+class PriceChange:
+    """The assumed price of an asset, which is named by symbol or id: a change in percent of its price, or USD."""
+
+    name: str
+    number: Decimal
+    is_percent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedPrice:
+    """A price that is assumed instead of the oracle's, or that follows from one."""
+
+    asset_id: Annotated[str, AssetId("The asset")]
+    price: Annotated[Decimal | None, PriceType("USD for one standard unit; null if there is no price")]
+    assumed_price: Annotated[Decimal, PriceType("What was assumed instead")]
+
+
+def change_prices(price: Decimal, percent: Decimal) -> Decimal:
+    """A price after a change in percent, at most 18 decimals."""
+    return round_decimal(EXACT.multiply(price, EXACT.scaleb(EXACT.add(percent, 100), -2)))
+
+
+def assume_prices(changes: Iterable[PriceChange], valuation: Valuation) -> dict[str, Decimal]:
+    """The assumed prices by asset id. That of a token which follows the price of its origin is one of the origin.
+
+    EntityNotFound for a name of no asset. ParameterInvalid for a symbol of several assets, an asset that is named
+    twice, a change of a price that does not exist, and a price of 10^20 or more.
+    """
+    result: dict[str, Decimal] = {}
+    for change in changes:
+        asset_id, price = _assume(change, valuation)
+        if asset_id in result:
+            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} names an asset that has a price there already")
+        if quantize_below_limit(price) is None:
+            raise ParameterInvalid(_PARAMETER, f"the price of {change.name[:100]!r} must be below 10^20")
+        result[asset_id] = round_decimal(price)
+    return result
+
+
+def _assume(change: PriceChange, valuation: Valuation) -> tuple[str, Decimal]:
+    """The asset whose price changes, and that price."""
+    named = resolve_id(change.name, valuation.terms.assets, _PARAMETER)
+    if not change.is_percent:
+        asset_id, ratio = valuation.base_of(named)
+        if not ratio:
+            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} redeems nothing, so it has no other price")
+        return asset_id, EXACT.divide(change.number, ratio)
+    asset_id = valuation.underlying(named)
+    if (present := valuation.known.get(asset_id)) is None:
+        raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} has no price to change; give one in USD")
+    return asset_id, change_prices(present, change.number)
+
+
+def assumed_prices(named: Collection[str], before: Prices, after: Prices) -> Sequence[AssumedPrice]:
+    """The named assets, and those whose prices follow theirs, in the order of ids."""
+    return [
+        AssumedPrice(asset_id, before.get(asset_id), price)
+        for asset_id, price in sorted(after.items())
+        if price is not None and (asset_id in named or before.get(asset_id) != price)
+    ]
+
 
 # Accounts of less health can be liquidated.
 LIQUIDATION = ONE
@@ -27,7 +94,7 @@ BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class AccountTotals:
     """Some borrow accounts together."""
 
     accounts: Annotated[int, Count("Borrow accounts with debt")]
@@ -52,20 +119,20 @@ class Holdings:
 
     def value(self, valuation: Valuation, side: Side) -> Decimal:
         """The exact USD value of one side, not rounded."""
-        return total(self.value_in(valuation, group) for group in valuation.book.groups_of(side))
+        return sum_decimals(self.value_in(valuation, group) for group in valuation.book.groups_of(side))
 
     def value_in(self, valuation: Valuation, group: int) -> Decimal:
         """The exact USD value of one group, not rounded; 0 without a price."""
         return EXACT.multiply(self.amounts[group], valuation.units[group].value)
 
-    def slice(self, valuation: Valuation) -> Slice:
-        collateral, debt = (rounded(self.value(valuation, side)) for side in ("collateral", "debt"))
-        return Slice(self.accounts, collateral, debt)
+    def slice(self, valuation: Valuation) -> AccountTotals:
+        collateral, debt = (round_decimal(self.value(valuation, side)) for side in ("collateral", "debt"))
+        return AccountTotals(self.accounts, collateral, debt)
 
     def bad_debt(self, valuation: Valuation) -> BadDebt:
         """By how much their debt exceeds their collateral."""
         value = EXACT.subtract(self.value(valuation, "debt"), self.value(valuation, "collateral"))
-        return BadDebt(self.accounts, rounded(value))
+        return BadDebt(self.accounts, round_decimal(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +141,7 @@ class HealthRange:
 
     begin: Annotated[Decimal, Number("Least health")]
     end: Annotated[Decimal | None, Number("Health that all are below; null if there is no such bound")]
-    accounts: Slice
+    accounts: AccountTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +168,9 @@ class Risk:
     """The accounts of a snapshot by health. At risk are all below a threshold, liquidatable ones included."""
 
     accounts: Annotated[int, Count("Borrow accounts, also those without debt, but not those of null health")]
-    indebted: Slice
-    at_risk: Slice
-    liquidatable: Slice
+    indebted: AccountTotals
+    at_risk: AccountTotals
+    liquidatable: AccountTotals
     bad_debt: BadDebt
     unpriced_debt_accounts: Annotated[int, Count("Borrow accounts that owe an asset without a price")]
     unpriced_collateral_accounts: Annotated[
@@ -171,7 +238,7 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
                 groups.setdefault(valuation.book.groups[group].asset_id, []).append(group)
 
         def value(holdings: Holdings, asset_id: str) -> Decimal:
-            return rounded(total(holdings.value_in(valuation, group) for group in groups[asset_id]))
+            return round_decimal(sum_decimals(holdings.value_in(valuation, group) for group in groups[asset_id]))
 
         return [
             AssetRisk(asset_id, *(value(holdings, asset_id) for holdings in (indebted, at_risk, liquidatable)))
@@ -205,7 +272,7 @@ def _exposures(holdings: Holdings, valuation: Valuation) -> list[Exposure]:
             sides = exposed.setdefault(valuation.underlying(group.asset_id), {"collateral": ZERO, "debt": ZERO})
             sides[group.side] = EXACT.add(sides[group.side], holdings.value_in(valuation, index))
     return [
-        Exposure(asset_id, rounded(sides["collateral"]), rounded(sides["debt"]))
+        Exposure(asset_id, round_decimal(sides["collateral"]), round_decimal(sides["debt"]))
         for asset_id, sides in sorted(exposed.items())
     ]
 

@@ -18,7 +18,7 @@ def is_formula(text: str) -> bool:
     return re.search(FORMULA, text) is not None
 
 
-def escaped(text: pl.Expr) -> pl.Expr:
+def escape_formula(text: pl.Expr) -> pl.Expr:
     """Text for CSV: spreadsheets read a formula that a ' precedes as plain text."""
     is_safe = ~text.str.contains(FORMULA) | text.str.contains(_NUMBER)
     # Null is neither.
@@ -27,6 +27,6 @@ def escaped(text: pl.Expr) -> pl.Expr:
 
 def csv_field(text: pl.Expr) -> pl.Expr:
     """Text as a field of CSV (RFC 4180), escaped, and quoted where it must be."""
-    field = escaped(text)
+    field = escape_formula(text)
     quoted = pl.format('"{}"', field.str.replace_all('"', '""', literal=True))
     return pl.when(field.str.contains('[",\r\n]')).then(quoted).otherwise(field)

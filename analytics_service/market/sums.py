@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from analytics_service.market.values import EXACT, ZERO, total
+from analytics_service.market.decimals import EXACT, ZERO, sum_decimals
 
 # The name of a sum, and the asset that it is of; TOTAL for the sum over all assets.
 Series = tuple[str, str]
@@ -18,7 +18,7 @@ Sums = Mapping[Series, Decimal]
 
 
 @dataclass(frozen=True, slots=True)
-class Addition:
+class Increment:
     """An event's value, which counts in some series from a second on."""
 
     second: int
@@ -27,7 +27,7 @@ class Addition:
 
 
 @dataclass(eq=False)
-class Fall(Exception):
+class Decrease(Exception):
     """A sum would be `usd` before a second at which it is given as `less`."""
 
     series: Series
@@ -38,7 +38,7 @@ class Fall(Exception):
 
 def sums_over_time(
     before: Sums,
-    additions: Sequence[Addition],
+    additions: Sequence[Increment],
     given: Mapping[int, Sums],
     ticks: Mapping[int, Iterable[Series]],
 ) -> Iterator[tuple[Series, int, Decimal]]:
@@ -51,7 +51,7 @@ def sums_over_time(
     """
     shown, sums = dict(before), defaultdict(lambda: ZERO, before)
     _raise_totals(sums, {name for name, _ in before})
-    happened: dict[int, list[Addition]] = defaultdict(list)
+    happened: dict[int, list[Increment]] = defaultdict(list)
     begun = _beginnings(before, additions, given)
     for addition in additions:
         happened[addition.second].append(addition)
@@ -59,7 +59,7 @@ def sums_over_time(
         known = given.get(second, {})
         for series, usd in known.items():
             if sums[series] > usd:
-                raise Fall(series, sums[series], usd, second)
+                raise Decrease(series, sums[series], usd, second)
         due: set[Series] = set()
         for addition in happened.get(second, ()):
             for series in addition.series:
@@ -75,7 +75,7 @@ def sums_over_time(
         shown.update(known)
 
 
-def _beginnings(before: Sums, additions: Iterable[Addition], given: Mapping[int, Sums]) -> Mapping[Series, int]:
+def _beginnings(before: Sums, additions: Iterable[Increment], given: Mapping[int, Sums]) -> Mapping[Series, int]:
     """The second of the first given value of each series that has no value before, and whose events exceed it."""
     first: dict[Series, tuple[int, Decimal]] = {}
     for second in sorted(given, reverse=True):
@@ -91,5 +91,5 @@ def _beginnings(before: Sums, additions: Iterable[Addition], given: Mapping[int,
 def _raise_totals(sums: dict[Series, Decimal], names: Iterable[str]) -> None:
     """Make totals no less than the sum over assets: what was given may be values of assets only."""
     for name in names:
-        of_assets = total(usd for (of, asset_id), usd in sums.items() if of == name and asset_id)
+        of_assets = sum_decimals(usd for (of, asset_id), usd in sums.items() if of == name and asset_id)
         sums[name, TOTAL] = max(sums[name, TOTAL], of_assets)

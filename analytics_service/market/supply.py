@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import Annotated
 
 from analytics_service.market.assets import Asset, AssetKind
+from analytics_service.market.decimals import EXACT, ZERO, as_fraction, known_rounded, known_total, known_value
 from analytics_service.market.kinds import Usd
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.prices import Prices
-from analytics_service.market.values import EXACT, ZERO, fraction, known_rounded, known_total, known_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def utilization(market: Market) -> Decimal | None:
     amounts of the same asset."""
     if market.lend is None or not market.lend.principal:
         return None
-    return fraction(market.debt.balance if market.debt else 0, market.lend.principal)
+    return as_fraction(market.debt.balance if market.debt else 0, market.lend.principal)
 
 
 def _values(market: Market, asset: Asset, price: Decimal | None) -> MarketValues:

@@ -9,11 +9,11 @@ from typing import Annotated
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event, Leg
-from analytics_service.market.kinds import Price, Time
+from analytics_service.market.kinds import PriceType, Time
 from analytics_service.present import text
+from analytics_service.present.json_schema import or_null, schema_of
 from analytics_service.present.renderings import PRICE, RATIO, SPEC, STRING, declared, variant
-from analytics_service.present.schema import or_null, schema_of
-from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, within
+from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, nested
 
 # By the length of time as the request has it; None without an earlier price.
 Changes = Mapping[str, Decimal | None]
@@ -23,7 +23,7 @@ Changes = Mapping[str, Decimal | None]
 class Quote:
     """What an asset costs."""
 
-    price: Annotated[Decimal, Price("USD for one standard unit, from the protocol's price oracle")]
+    price: Annotated[Decimal, PriceType("USD for one standard unit, from the protocol's price oracle")]
     last_updated_at: Annotated[datetime, Time("When the oracle observed it")]
     changes: Changes | None = None
 
@@ -90,7 +90,7 @@ ASSET_PRICE = Shape.of(
 PRICED_ASSET = Shape.of(
     "PricedAsset",
     "An asset and what it costs.",
-    *within("asset", _INFO_FIELDS),
+    *nested("asset", _INFO_FIELDS),
     Field("price", ASSET_PRICE, "Its price.", source="quote"),
 )
 
@@ -104,7 +104,7 @@ CURRENT_ASSET_INFO = Field(
 )
 
 
-def of_asset(name: str, help: str, *fields: Field) -> Shape:
+def asset_fields(name: str, help: str, *fields: Field) -> Shape:
     """An object about one asset, whose record has its id."""
     return Shape.of(name, help, CURRENT_ASSET_INFO, *fields, asset="asset_id")
 

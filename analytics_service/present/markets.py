@@ -12,11 +12,11 @@ from analytics_service.market.markets import (
     LendMarket,
 )
 from analytics_service.market.rates import MarketRate, rate_of
-from analytics_service.market.shares import redemption_ratio
+from analytics_service.market.receipts import redemption_ratio
 from analytics_service.present import text
-from analytics_service.present.assets import of_asset
+from analytics_service.present.assets import asset_fields
 from analytics_service.present.renderings import AMOUNT, DECIMAL, NANOSECONDS, RATIO, declared
-from analytics_service.present.shapes import ByShape, Field, Rendering, Scope, Shape, within
+from analytics_service.present.shapes import ByShape, Field, Rendering, Scope, Shape, nested
 
 MARKET_RATE = Shape.of("MarketRate", "An interest rate as a fraction per year: 0.05 is 5%.", *declared(MarketRate))
 
@@ -47,7 +47,7 @@ LEND_DATA = Shape.of(
     Field("config", LEND_CONFIG, "The market's rules."),
     Field("state", NEWER_LEND_STATE, "Deposits.", ""),
 )
-NEWER_LEND_MARKET = of_asset("NewerLendMarket", "A lend market.", *within("lend", LEND_DATA.fields))
+NEWER_LEND_MARKET = asset_fields("NewerLendMarket", "A lend market.", *nested("lend", LEND_DATA.fields))
 LEND_MARKET = NEWER_LEND_MARKET.derive("LendMarket", state=LEND_STATE)
 
 COLLATERAL_CONFIG = Shape.of(
@@ -67,8 +67,8 @@ COLLATERAL_DATA = Shape.of(
     Field("config", COLLATERAL_CONFIG, "The market's rules."),
     Field("state", NEWER_COLLATERAL_STATE, "What is posted.", ""),
 )
-NEWER_COLLATERAL_MARKET = of_asset(
-    "NewerBorrowCollateralMarket", "A collateral market.", *within("collateral", COLLATERAL_DATA.fields)
+NEWER_COLLATERAL_MARKET = asset_fields(
+    "NewerBorrowCollateralMarket", "A collateral market.", *nested("collateral", COLLATERAL_DATA.fields)
 )
 COLLATERAL_MARKET = NEWER_COLLATERAL_MARKET.derive("BorrowCollateralMarket", state=COLLATERAL_STATE)
 
@@ -87,7 +87,7 @@ DEBT_DATA = Shape.of(
     Field("config", DEBT_CONFIG, "The market's rules."),
     Field("state", NEWER_DEBT_STATE, "What is owed.", ""),
 )
-NEWER_DEBT_MARKET = of_asset("NewerBorrowDebtMarket", "A debt market.", *within("debt", DEBT_DATA.fields))
+NEWER_DEBT_MARKET = asset_fields("NewerBorrowDebtMarket", "A debt market.", *nested("debt", DEBT_DATA.fields))
 DEBT_MARKET = NEWER_DEBT_MARKET.derive("BorrowDebtMarket", state=DEBT_STATE)
 
 
@@ -99,7 +99,7 @@ LEND_LOOKUP = _lookup("LendMarketLookup", NEWER_LEND_MARKET, LEND_MARKET)
 COLLATERAL_LOOKUP = _lookup("BorrowCollateralMarketLookup", NEWER_COLLATERAL_MARKET, COLLATERAL_MARKET)
 DEBT_LOOKUP = _lookup("BorrowDebtMarketLookup", NEWER_DEBT_MARKET, DEBT_MARKET)
 
-MERGED_MARKET = of_asset(
+MERGED_MARKET = asset_fields(
     "MergedMarket",
     "All markets of one asset; null for a market that it lacks.",
     Field("lend", LEND_DATA, "The lend market.", optional=True),

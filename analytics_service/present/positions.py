@@ -3,32 +3,31 @@
 from dataclasses import replace
 from operator import attrgetter
 
-from analytics_service.market.health import Health
+from analytics_service.market.account_health import Health
 from analytics_service.market.portfolio import SplitAmount
 from analytics_service.market.positions import Balance, Holding, Position, Stake, Unbonding
-from analytics_service.market.shares import Claim
-from analytics_service.present.assets import CURRENT_ASSET_INFO, of_asset
+from analytics_service.market.receipts import LenderClaim
+from analytics_service.present.assets import CURRENT_ASSET_INFO, asset_fields
 from analytics_service.present.markets import MARKET_RATE
-from analytics_service.present.ptoken import STAKING_POOL
+from analytics_service.present.ptoken import STAKING_POOL, USER_UNLOCKS
 from analytics_service.present.renderings import AMOUNT, HEALTH, NUMBER, SCALED, SPEC, declared, usd_on_request, variant
-from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
-from analytics_service.present.unlocks import USER_UNLOCKS
+from analytics_service.present.shapes import Field, Many, OneOf, Shape, nested
 
-_CLAIM = declared(Claim)
+_CLAIM = declared(LenderClaim)
 _DEBT_RATE = Field("market_rate", MARKET_RATE, "What the debt costs.")
 _NET_RATE = Shape.of(
     "NetRate",
     "A mean of interest rates, weighted by value; null if the price of an asset in it is unknown.",
     *(replace(field, optional=True) for field in MARKET_RATE.fields),
 )
-COLLATERAL_ITEM = of_asset("UserCollateral", "Collateral in one asset.", *_CLAIM)
-ACCOUNT_COLLATERAL = of_asset(
+COLLATERAL_ITEM = asset_fields("UserCollateral", "Collateral in one asset.", *_CLAIM)
+ACCOUNT_COLLATERAL = asset_fields(
     "UserAccountCollateral",
     "An account's collateral in one asset.",
     *_CLAIM,
-    *within("holding", declared(Holding, "allowable_ltv liquidation_ltv", bare=True)),
+    *nested("holding", declared(Holding, "allowable_ltv liquidation_ltv", bare=True)),
 )
-DEBT_ITEM = of_asset("UserDebt", "Debt in one asset.", *_CLAIM, _DEBT_RATE)
+DEBT_ITEM = asset_fields("UserDebt", "Debt in one asset.", *_CLAIM, _DEBT_RATE)
 _COLLATERALS = Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals.")
 _DEBTS = (
     Field("debts", Many(DEBT_ITEM), "Debts."),
@@ -44,7 +43,7 @@ BORROW_ACCOUNT = Shape.of(
     "UserBorrowAccount",
     "A borrow account.",
     Field("index", NUMBER, "Position among the address's accounts."),
-    *within("totals", (replace(_COLLATERALS, of=Many(ACCOUNT_COLLATERAL)), *_DEBTS)),
+    *nested("totals", (replace(_COLLATERALS, of=Many(ACCOUNT_COLLATERAL)), *_DEBTS)),
     Field("health", ACCOUNT_HEALTH, "How safe it is."),
 )
 USER_BORROW = Shape.of(
@@ -69,7 +68,7 @@ _LENT = (
     Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),
     Field("origin_equivalent", ORIGIN_EQUIVALENT, "What the receipt tokens redeem."),
 )
-ASSET_POOL = of_asset("UserLendPool", "A lent asset.", Field("market_rate", MARKET_RATE, "What it earns."), *_LENT)
+ASSET_POOL = asset_fields("UserLendPool", "A lent asset.", Field("market_rate", MARKET_RATE, "What it earns."), *_LENT)
 USER_LEND = Shape.of(
     "UserLend",
     "What an address lends.",
@@ -87,18 +86,20 @@ _ACCOUNT_CLAIM = Shape.of(
     "UserAccountClaim",
     "What one borrow account has posted or owes in an asset.",
     Field("index", NUMBER, "The borrow account."),
-    *within("claim", _CLAIM),
+    *nested("claim", _CLAIM),
 )
 _ASSET_COLLATERALS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this collateral.", "collaterals")
 _ASSET_DEBTS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this debt.", "debts")
-ASSET_COLLATERAL = of_asset("UserAssetCollateral", "Collateral in one asset, account by account.", _ASSET_COLLATERALS)
-ASSET_DEBT = of_asset(
+ASSET_COLLATERAL = asset_fields(
+    "UserAssetCollateral", "Collateral in one asset, account by account.", _ASSET_COLLATERALS
+)
+ASSET_DEBT = asset_fields(
     "UserAssetDebt",
     "Debt in one asset, account by account.",
     replace(_DEBT_RATE, source=lambda asset: asset.debts[0].claim.market_rate),
     _ASSET_DEBTS,
 )
-MERGED_ASSET = of_asset(
+MERGED_ASSET = asset_fields(
     "UserMergedMarket",
     "What an address has in all markets of one asset.",
     replace(_ASSET_COLLATERALS, name="borrow_collateral"),
@@ -168,13 +169,13 @@ UNBONDINGS = Shape.of(
     Field("contents", Many(UNBONDING), "The amounts.", "unbondings"),
     asset="asset_id",
 )
-USER_STAKING = of_asset(
+USER_STAKING = asset_fields(
     "UserStaking",
     "An address's staking of the protocol token.",
     Field("bonding_sum", AMOUNT, "Sum of all stakes."),
     Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
     Field("unbonding", UNBONDINGS, "Being unstaked.", ""),
-    *within("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),
+    *nested("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),
 )
 USER_POSITION = Shape.of(
     "UserPosition",

@@ -8,10 +8,10 @@ import orjson
 
 from analytics_service.market import kinds
 from analytics_service.market.assets import AssetGroup, asset_spec
-from analytics_service.market.fields import kinds_of
-from analytics_service.market.instants import shown
+from analytics_service.market.decimals import EXACT
+from analytics_service.market.instants import format_instant
+from analytics_service.market.kinds import kinds_of
 from analytics_service.market.ptoken import MemberClass
-from analytics_service.market.values import EXACT
 from analytics_service.present import text
 from analytics_service.present.shapes import Field, Node, Rendering, Scope, Shape
 
@@ -64,7 +64,7 @@ LARGE_NUMBER = Rendering(
 INDEX = Rendering(_INT64, _unscoped(int), _unscoped(str))
 TIME = Rendering(
     {"title": "time", "type": "string", "format": "date-time", "examples": ["2025-03-01T12:00:00Z"]},
-    _unscoped(shown),
+    _unscoped(format_instant),
     _unscoped(text.time),
 )
 DURATION = Rendering({**_INT64, "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
@@ -138,7 +138,7 @@ _DECLARED = {
     kinds.Index: NUMBER,
     kinds.Number: DECIMAL,
     kinds.Places: NUMBER,
-    kinds.Price: PRICE,
+    kinds.PriceType: PRICE,
     kinds.Rate: RATIO,
     kinds.Ratio: RATIO,
     kinds.Text: STRING,
@@ -157,7 +157,7 @@ def declared(
     """
     fields = []
     kinds_by_name = kinds_of(record)
-    for name in names.split() or [name for name, kind in kinds_by_name.items() if isinstance(kind, kinds.Kind)]:
+    for name in names.split() or [name for name, kind in kinds_by_name.items() if isinstance(kind, kinds.ColumnType)]:
         shown_as, _, source = name.partition("=")
         kind = kinds_by_name[source or name]
         rendering = others.get(shown_as) or of or _DECLARED[type(kind)]

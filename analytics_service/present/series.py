@@ -3,8 +3,8 @@
 import orjson
 
 from analytics_service.history.grid import Period
+from analytics_service.present.json_schema import or_null, schema_of
 from analytics_service.present.renderings import ASSET_SPEC, DECIMAL, NUMBER, STRING, word
-from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Many, Node, OneOf, Rendering, Shape
 
 _VALUES = Many(Rendering(or_null(schema_of(DECIMAL)), DECIMAL.json))

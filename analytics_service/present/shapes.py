@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from analytics_service.market.assets import Asset, unknown_asset
+from analytics_service.market.decimals import as_fraction, usd_value
 from analytics_service.market.prices import Prices
-from analytics_service.market.values import fraction, usd_value
 from analytics_service.present import text
 
 Generation = Literal["newer", "older"]
@@ -220,7 +220,7 @@ class Shape(Renderable):
 
         def write(record: Any, scope: Scope) -> dict[str, object]:
             amount = amount_of(record)
-            fractions = {name: fraction(get(record), amount) for name, get in parts}
+            fractions = {name: as_fraction(get(record), amount) for name, get in parts}
             texts = {name: text.percent(part) for name, part in fractions.items()} if flags.text else None
             return {**{name: text.plain(part) for name, part in fractions.items()}, "extra": {"text": texts}}
 
@@ -283,7 +283,7 @@ Alternatives = OneOf | ByShape
 Node = Rendering | Shape | Many | Alternatives
 
 
-def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
+def nested(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
     """Fields of an object, for a record that has the object's own record in an attribute."""
     return tuple(field.within(source) for field in fields)
 

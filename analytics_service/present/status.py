@@ -2,17 +2,16 @@
 
 from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, declared, word
 from analytics_service.present.shapes import Field, Many, Shape
-from analytics_service.state.facts import LostPrice, Rewriting
-from analytics_service.state.health import Family
-from analytics_service.store.disk import Disk
+from analytics_service.state.facts import DiskSpace, LostPrice, Rewriting
+from analytics_service.state.health import Dataset
 
 ALIVE = Shape.of("Alive", "The process is up.", Field("status", word("up"), "Always `up`.", lambda record: "up"))
 READY = Shape.of(
     "Ready", "Requests can be answered.", Field("status", word("ready"), "Always `ready`.", lambda record: "ready")
 )
-_SNAPSHOT = "family newest age_seconds fresh interval_seconds=interval complete_until"
+_SNAPSHOT = "dataset newest age_seconds fresh interval_seconds=interval complete_until"
 SNAPSHOT_STATUS = Shape.of(
-    "SnapshotStatus", "The newest snapshot of a family of data.", *declared(Family, _SNAPSHOT, bare=True)
+    "SnapshotStatus", "The newest snapshot of a dataset.", *declared(Dataset, _SNAPSHOT, bare=True)
 )
 _STORE = (
     Field("reachable", BOOLEAN, "Whether the store answers."),
@@ -49,11 +48,11 @@ STATUS = Shape.of(
     *_VERDICT,
     Field("sources", Many(STRING), "Names of the sources that the data is from, or `imported history`."),
     Field("store", Shape.of("StoreStatus", "The state of the store.", *_STORE), "The store.", ""),
-    Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family.", "families"),
+    Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by dataset.", "datasets"),
     *_DATA,
 )
 
-_DISK = Shape.of("OperationsDisk", "A disk.", *declared(Disk, "free_bytes=free total_bytes=total", bare=True))
+_DISK = Shape.of("OperationsDisk", "A disk.", *declared(DiskSpace, "free_bytes=free total_bytes=total", bare=True))
 _OPERATIONS_STORE = Shape.of(
     "OperationsStore",
     "The state of the store.",
@@ -63,8 +62,8 @@ _OPERATIONS_STORE = Shape.of(
 )
 _OPERATIONS_SNAPSHOT = Shape.of(
     "OperationsSnapshot",
-    "The newest snapshot of a family of data, and what its job lacks.",
-    *declared(Family, f"{_SNAPSHOT} gaps_last_day=gaps last_error_at=failed_at last_error=error", bare=True),
+    "The newest snapshot of a dataset, and what its job lacks.",
+    *declared(Dataset, f"{_SNAPSHOT} gaps_last_day=gaps last_error_at=failed_at last_error=error", bare=True),
 )
 _SOURCE = Shape.of(
     "OperationsSource",
@@ -91,7 +90,7 @@ OPERATIONS = Shape.of(
     Field("version", STRING, "Version of this service; empty where it is not installed."),
     Field("sources", Many(_SOURCE), "Where the data is from.", "origins"),
     Field("store", _OPERATIONS_STORE, "The store.", ""),
-    Field("snapshots", Many(_OPERATIONS_SNAPSHOT), "The newest snapshots, by family.", "families"),
+    Field("snapshots", Many(_OPERATIONS_SNAPSHOT), "The newest snapshots, by dataset.", "datasets"),
     *_DATA,
     Field("schedulers", Many(_SCHEDULER), "Schedulers of the last week.", lambda status: status.facts.schedulers or ()),
     Field("corrections", Many(_CORRECTION), "Corrections of history that are going on.", "facts.corrections"),

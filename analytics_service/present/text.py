@@ -5,8 +5,8 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import cache
 
+from analytics_service.market.decimals import EXACT
 from analytics_service.market.instants import DAY, HOUR, MINUTE
-from analytics_service.market.values import EXACT
 
 NONE = "N/A"
 _CENT = Decimal("0.01")

@@ -6,15 +6,14 @@ from operator import attrgetter
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.http import params
 from analytics_service.market import risk
-from analytics_service.market.assets import id_of
-from analytics_service.market.assumptions import assumed, assumed_prices
+from analytics_service.market.assets import resolve_id
 from analytics_service.market.borrowers import Borrowers, borrowers_of
 from analytics_service.market.ladder import Ladder, ladder_of
-from analytics_service.market.unlocks import unlock_groups
-from analytics_service.present.analytics import MARKET_STATE
-from analytics_service.present.risk import BORROWER, RISK, RISK_LADDER
+from analytics_service.market.ptoken import unlock_groups
+from analytics_service.market.risk import assume_prices, assumed_prices
+from analytics_service.present.analytics import BORROWER, MARKET_STATE, RISK, RISK_LADDER
+from analytics_service.present.ptoken import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.present.shapes import Many
-from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.resources.current import VALUED, StatePath
 from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
@@ -22,7 +21,7 @@ from analytics_service.state.view import View
 
 def _assumed(view: View, arguments: Arguments) -> dict[str, Decimal]:
     """The requested prices by asset id. EntityNotFound if one is of no asset."""
-    return assumed(arguments["prices"] or (), view.valuation)
+    return assume_prices(arguments["prices"] or (), view.valuation)
 
 
 def _risk(view: View, arguments: Arguments) -> risk.Risk:
@@ -42,7 +41,7 @@ def _ladder(view: View, arguments: Arguments) -> Ladder:
 
 def _priced(view: View, name: str, parameter: str) -> str:
     """What an asset stands for, which has a price. EntityNotFound if there is none, or no such asset."""
-    named = id_of(name, view.assets, parameter)
+    named = resolve_id(name, view.assets, parameter)
     asset_id = view.valuation.underlying(named)
     if view.prices.get(asset_id) is None:
         raise EntityNotFound(f"{parameter}: {named[:100]!r} names an asset without a price.")

@@ -4,7 +4,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.market.assets import Asset
 from analytics_service.market.positions import SwapContract
-from analytics_service.market.prices import change
+from analytics_service.market.prices import price_change
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, SWAP_TARGETS, PricedAsset, Quote
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.shapes import Many
@@ -26,7 +26,7 @@ def _prices(view: View, arguments: Arguments) -> list[PricedAsset]:
     priced = []
     for asset_id, (price, at) in view.quotes.items():
         quotes = {span: before[span].get(asset_id) if span in before else None for span in spans or ()}
-        changes = {span: change(quote[0], price) if quote else None for span, quote in quotes.items()}
+        changes = {span: price_change(quote[0], price) if quote else None for span, quote in quotes.items()}
         priced.append(PricedAsset(view.assets[asset_id], Quote(price, at, changes if spans else None)))
     return priced
 

@@ -15,17 +15,17 @@ from analytics_service.history.page import MAX_POINTS
 from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
 from analytics_service.http.answer import Answer, success
-from analytics_service.http.answers import CacheKey
-from analytics_service.http.param import Param
-from analytics_service.market.assets import named_ids
-from analytics_service.market.instants import instant, shown
+from analytics_service.http.answer_cache import CacheKey
+from analytics_service.http.declared_params import Param
+from analytics_service.market.assets import resolve_ids
+from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.market.kinds import FOREVER
+from analytics_service.present.response_tables import response_table
 from analytics_service.present.shapes import Flags, Many, Node, Scope
-from analytics_service.present.tables import table_of
-from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
+from analytics_service.resources.snapshots import Arguments, Resolved, SharedState, SnapshotPath, file_headers
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
-from analytics_service.store.datasets.assets import ASSETS_FAMILY
+from analytics_service.store.datasets.assets import ASSETS_DATASET
 from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import PastHead
 from analytics_service.store.losses import require_kept
@@ -42,7 +42,7 @@ class StatePath:
     """A path below /api/v1: what describes it in /docs, the shape of the answer, and the record of a view that it
     shows. `record` raises EntityNotFound if the parameters name nothing.
 
-    The record is made from `families`, and USD values from those of `valued_by`; USD sums over markets are there if it
+    The record is made from `datasets`, and USD values from those of `valued_by`; USD sums over markets are there if it
     `has_sums`, except in the older of two shapes. Answers that do not describe assets need no snapshot of prices.
     `count` says how many items there are, if the record has only some, and `next` which parameters ask for the page
     after it, if there is one. A list also comes as CSV; `rows` names the member that is one, if the answer is not.
@@ -52,7 +52,7 @@ class StatePath:
     summary: str
     shape: Node
     record: Callable[[View, Arguments], Any]
-    families: tuple[str, ...]
+    datasets: tuple[str, ...]
     query: tuple[Param, ...] = ()
     in_path: tuple[Param, ...] = ()
     valued_by: tuple[str, ...] = ("prices",)
@@ -68,7 +68,7 @@ class Current(SnapshotPath):
 
     shape: Node
 
-    def __init__(self, shared: Shared, declared: StatePath) -> None:
+    def __init__(self, shared: SharedState, declared: StatePath) -> None:
         super().__init__(shared)
         self._declared = declared
         self.summary, self.shape = declared.summary, declared.shape
@@ -76,7 +76,7 @@ class Current(SnapshotPath):
         self.media = (falcon.MEDIA_JSON, CSV.media) if is_list else (falcon.MEDIA_JSON,)
         formats = (params.LIST_FORMAT,) if is_list else ()
         self.path, self.query = declared.in_path, (*declared.query, *formats, *params.MOMENT)
-        self.families, self.valued_by, self.has_sums = declared.families, declared.valued_by, declared.has_sums
+        self.datasets, self.valued_by, self.has_sums = declared.datasets, declared.valued_by, declared.has_sums
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """All parameters, the unix seconds of `times` among them, by name, and the requested `moment` (None for now).
@@ -107,39 +107,39 @@ class Current(SnapshotPath):
         return Resolved(_query_string(given) if is_moving else None, is_moving, following, headers)
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The family of the definitions of assets, if the answer describes assets."""
-        return (ASSETS_FAMILY,) if self._declared.describes_assets else ()
+        """The dataset of the definitions of assets, if the answer describes assets."""
+        return (ASSETS_DATASET,) if self._declared.describes_assets else ()
 
     def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
-        with nullcontext() if arguments["moment"] is None else self._shared.moments.turn():
+        with nullcontext() if arguments["moment"] is None else self._shared.moments.acquire():
             return super()._answer(key, arguments, resolved)
 
     def view(self, arguments: Arguments) -> View:
-        """The current view, or the view of the moment. EntityNotFound if a family that the answer is made from had no
+        """The current view, or the view of the moment. EntityNotFound if a dataset that the answer is made from had no
         snapshot then, even if this answer would not read it."""
         if arguments["moment"] is None:
             return super().view(arguments)
-        families = dict.fromkeys((*self.families, ASSETS_FAMILY, *self.valued_by))
-        view = self._shared.views.past(arguments["moment"], families)
+        datasets = dict.fromkeys((*self.datasets, ASSETS_DATASET, *self.valued_by))
+        view = self._shared.views.past(arguments["moment"], datasets)
         made_from = self.made_from(view, arguments)
         self.require_kept(view, arguments, made_from)
         view.require(made_from)
         return view
 
-    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
+    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
         """Lost if rows are lost of the snapshots, or of what has been observed since by the moment."""
         moment: Moment | None = arguments["moment"]
-        for family in families:
-            for loss in view.losses(family):
-                head = view.heads.heads.get(family)
+        for dataset in datasets:
+            for loss in view.losses(dataset):
+                head = view.heads.heads.get(dataset)
                 ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
                 first, last = max(min(ends), 0), moment.at if moment else max(ends)
                 # States have rows of what was observed of prices and loans only.
-                if family in (ASSETS_FAMILY, "loans") or loss.what not in names_of(family):
+                if dataset in (ASSETS_DATASET, "loans") or loss.what not in names_of(dataset):
                     require_kept([loss], first, last + 1)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
-        """Some minutes after the moment, if later snapshots have settled it in all families, including the family of
+        """Some minutes after the moment, if later snapshots have settled it in all datasets, including the dataset of
         the definitions of assets."""
         if arguments["moment"] is None:
             return None
@@ -152,15 +152,15 @@ class Current(SnapshotPath):
         """What the path shows. Assets may be named by their symbols (rule 2.18)."""
         for parameter in ("asset_id", "symbol"):
             if arguments.get(parameter) is not None:
-                (asset_id,) = named_ids([arguments[parameter]], view.assets, parameter)
+                (asset_id,) = resolve_ids([arguments[parameter]], view.assets, parameter)
                 arguments = {**arguments, "asset_id": asset_id}
         if arguments.get("asset_ids") or arguments.get("symbols"):
             names = [*(arguments["asset_ids"] or ()), *(arguments["symbols"] or ())]
-            arguments = {**arguments, "asset_ids": list(dict.fromkeys(named_ids(names, view.assets)))}
+            arguments = {**arguments, "asset_ids": list(dict.fromkeys(resolve_ids(names, view.assets)))}
         if not arguments.get("changes"):
             return self._declared.record(view, arguments)
         record = self._declared.record(view, {**arguments, "earlier": self._earlier(view, arguments)})
-        view.require_unchanged(self.families)
+        view.require_unchanged(self.datasets)
         return record
 
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
@@ -174,14 +174,14 @@ class Current(SnapshotPath):
     def _table(self, record: Any, view: View, arguments: Arguments) -> bytes:
         """The list as CSV. ParameterInvalid if it has too many rows, none of which is left out unless the request has a
         limit."""
-        table = table_of(self.shape, record, self._scope(view, arguments), self._declared.rows or "")
+        table = response_table(self.shape, record, self._scope(view, arguments), self._declared.rows or "")
         is_cut = self._declared.next and self._declared.next(record, arguments) and arguments["limit"] == MAX_POINTS
         if is_cut or len(table.items) > MAX_POINTS:
             raise ParameterInvalid(
                 "format", f"a file has at most {MAX_POINTS:,} rows, and these are more: narrow them, or give a limit"
             )
         names = {"changes": [*arguments["changes"]]} if arguments.get("changes") else {}
-        with self._shared.large_pages.turn() if len(table.items) > _LARGE else nullcontext():
+        with self._shared.large_pages.acquire() if len(table.items) > _LARGE else nullcontext():
             return table.encode(names)
 
     def _scope(self, view: View, arguments: Arguments) -> Scope:
@@ -201,18 +201,18 @@ class Current(SnapshotPath):
         return Scope(flags, view.assets, view.prices if has_markets else view.quoted)
 
     def _earlier(self, view: View, arguments: Arguments) -> dict[str, View]:
-        """The views of the moments before the one that is shown, by the length of time between, where the family had
+        """The views of the moments before the one that is shown, by the length of time between, where the dataset had
         anything by then."""
-        (family,) = self.families
-        shown_at = arguments["moment"].at if arguments["moment"] else view.head(family).newest
+        (dataset,) = self.datasets
+        shown_at = arguments["moment"].at if arguments["moment"] else view.head(dataset).newest
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
         earlier: dict[str, View] = {}
         for name, span in arguments["changes"].items():
             at = span.second(zone, shown_at, Edge.AT)
             moment = Moment(at, late=now < self.settled_at(at))
-            then = self._shared.views.past(moment, self.families)
-            self.require_kept(then, {**arguments, "moment": moment}, self.families)
-            if then.has(family):
+            then = self._shared.views.past(moment, self.datasets)
+            self.require_kept(then, {**arguments, "moment": moment}, self.datasets)
+            if then.has(dataset):
                 earlier[name] = then
         return earlier
 
@@ -221,7 +221,7 @@ class Current(SnapshotPath):
             return None
         at = times["at"]
         if at > now:
-            message = f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}"
+            message = f"{format_instant(from_unix(at))} is in the future; it is now {format_instant(from_unix(now))}"
             raise ParameterInvalid("at", message + (_TODAY_HINT if isinstance(form, Day) else ""))
         return Moment(at, late=now < self.settled_at(at))
 

@@ -6,14 +6,13 @@ import falcon
 import orjson
 
 from analytics_service.errors import AnalyticsError
-from analytics_service.http.answer import Answer, Validators, send, tag_of
-from analytics_service.http.coding import Coding, negotiate
-from analytics_service.http.docs import POLICY, page
-from analytics_service.http.openapi import Object, published
+from analytics_service.http.answer import Answer, Coding, Validators, etag_of, negotiate, send
+from analytics_service.http.docs import POLICY, render_docs
+from analytics_service.http.openapi import Object, publish_schema
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import values
-from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import View, Views
+from analytics_service.state.watcher import Heads
 from analytics_service.store.ledger import any_simulated
 
 
@@ -21,7 +20,7 @@ class OpenApi(Fixed):
     """The OpenAPI document, without an envelope."""
 
     def __init__(self, document: Callable[[], Object]) -> None:
-        super().__init__(lambda: orjson.dumps(published(document())))
+        super().__init__(lambda: orjson.dumps(publish_schema(document())))
 
 
 class Docs(Resource):
@@ -35,7 +34,7 @@ class Docs(Resource):
         self._document = document
         self._views = views
         self._asks_for_keys = asks_for_keys
-        self._cache: dict[Coding, tuple[ShownHeads | None, Answer | None]] = {}
+        self._cache: dict[Coding, tuple[Heads | None, Answer | None]] = {}
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the web page, which is rendered once for each state and coding.
@@ -49,8 +48,8 @@ class Docs(Resource):
         rendered_for, answer = self._cache.get(coding, (None, None))
         if answer is None or rendered_for is not heads:
             complete = None if view is None else self._page(view)
-            body = (complete or page(self._document(), lambda path: {})).encode()
-            answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
+            body = (complete or render_docs(self._document(), lambda path: {})).encode()
+            answer = Answer(Validators(etag_of(body)), coding, body, self._headers)
             self._cache[coding] = heads if complete else None, answer
         send(req, resp, answer, DESCRIPTIVE)
 
@@ -64,7 +63,7 @@ class Docs(Resource):
     def _page(self, view: View) -> str | None:
         """The web page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
-            return page(
+            return render_docs(
                 self._document(),
                 lambda path: {} if self._asks_for_keys else values(path, view),
                 simulated=any_simulated(view.heads.origins),

@@ -4,7 +4,7 @@ from operator import attrgetter
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
-from analytics_service.http.param import Param
+from analytics_service.http.declared_params import Param
 from analytics_service.market.events import EventFilter, EventList, EventQuery
 from analytics_service.market.kinds import TIME_LIMIT
 from analytics_service.present.assets import ACCOUNT_EVENT

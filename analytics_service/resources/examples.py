@@ -12,7 +12,7 @@ from analytics_service.store.datasets.histories import HISTORIES
 Values = Mapping[str, object]
 _API = "/api/v1"
 _USER = "/users/{address}/"
-_FAMILIES = {path.path: history.family for history in HISTORIES for path in history.paths}
+_DATASETS = {path.path: history.dataset for history in HISTORIES for path in history.paths}
 _DAYS = timedelta(days=7)
 # The market that an asset must have to be looked up.
 _LOOKUPS: Mapping[str, Callable[[Market], object]] = {
@@ -27,8 +27,8 @@ def values(path: str, view: View) -> Values:
     """Values for a path's parameters; empty without data. AnalyticsError if the data cannot be read now."""
     path = path.removeprefix(_API)
     try:
-        if path in _FAMILIES:
-            return _range(view.head(_FAMILIES[path]).last_observed_at)
+        if path in _DATASETS:
+            return _range(view.head(_DATASETS[path]).last_observed_at)
         if path.startswith(_USER):
             return _position_values(path.removeprefix(_USER), view)
         if path.startswith("/swap/"):

@@ -22,12 +22,12 @@ from analytics_service.history.times import Edge
 from analytics_service.http import params
 from analytics_service.http.answer import Headers, success
 from analytics_service.http.params import CALENDAR, DEFAULT_LIMIT, DEFAULT_POINTS
-from analytics_service.market.assets import named_ids
+from analytics_service.market.assets import resolve_ids
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
-from analytics_service.resources.snapshots import Arguments, Resolved, Shared, SnapshotPath, file_headers
+from analytics_service.resources.snapshots import Arguments, Resolved, SharedState, SnapshotPath, file_headers
 from analytics_service.state.view import View
-from analytics_service.store.datasets.assets import ASSETS, ASSETS_FAMILY
+from analytics_service.store.datasets.assets import ASSETS, ASSETS_DATASET
 from analytics_service.store.datasets.histories import HistoryRoute
 from analytics_service.store.losses import require_kept
 
@@ -82,11 +82,11 @@ class HistoryPath(Pages):
     """A path that answers pages of a history: a series for each asset, all with the same buckets, or a single series,
     the sum over all assets."""
 
-    def __init__(self, shared: Shared, reader: HistoryReader, path: HistoryRoute) -> None:
+    def __init__(self, shared: SharedState, reader: HistoryReader, path: HistoryRoute) -> None:
         super().__init__(shared)
         self.single = path is reader.history.total
         self.summary = path.summary
-        self.families = (reader.history.family,)
+        self.datasets = (reader.history.dataset,)
         self.shape = SINGLE_SERIES if self.single else MULTI_SERIES
         by_asset = () if self.single else (params.ASSET_IDS, params.SYMBOLS)
         others = (params.OTHERS,) if by_asset and reader.history.value == "usd" else ()
@@ -96,20 +96,20 @@ class HistoryPath(Pages):
 
     def record(self, view: View, arguments: Arguments) -> Page:
         """The page, whose symbols are those of the view. A large one waits for its turn."""
-        query, head = arguments["page"], view.head(*self.families)
+        query, head = arguments["page"], view.head(*self.datasets)
         if names := [*(query.ids or ()), *(arguments.get("symbols") or ())]:
-            query = replace(query, ids=named_ids(names, view.described))
+            query = replace(query, ids=resolve_ids(names, view.described))
         symbols = {} if self.single else view.symbols
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
-        with self._shared.large_pages.turn() if is_large else nullcontext():
+        with self._shared.large_pages.acquire() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
 
-    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
+    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
         """Lost if rows of the history are lost in the page; of changes, also of the value before it."""
         query: Query = arguments["page"]
         first = query.starts[0] - (query.agg is Aggregate.DELTA) if query.starts else query.last
         needed = (self._reader.history.name, ASSETS)
-        lost = (loss for loss in view.losses(*self.families) if loss.what in needed)
+        lost = (loss for loss in view.losses(*self.datasets) if loss.what in needed)
         require_kept(lost, first, query.last + 1)
 
     def file_name(self, arguments: Arguments) -> str:
@@ -121,16 +121,16 @@ class HistoryPath(Pages):
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
         """Symbols and ends come from the definitions of assets."""
-        return (ASSETS_FAMILY,) if not self.single and view.shows_assets else ()
+        return (ASSETS_DATASET,) if not self.single and view.shows_assets else ()
 
     def as_of(self, record: Page, view: View, arguments: Arguments) -> dict[str, int]:
-        """The newest instant of the family up to the end of the page."""
-        return {} if record.as_of is None else {self.families[0]: record.as_of}
+        """The newest instant of the dataset up to the end of the page."""
+        return {} if record.as_of is None else {self.datasets[0]: record.as_of}
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """When jobs can no longer change the page, if it ends before the newest observation."""
         query: Query = arguments["page"]
-        is_closed = query.is_closed(view.head(*self.families).last_observed_at)
+        is_closed = query.is_closed(view.head(*self.datasets).last_observed_at)
         return self.settled_at(query.last + 1) if is_closed else None
 
     def _ends(self, view: View) -> Mapping[str, int]:

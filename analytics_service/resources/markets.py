@@ -4,7 +4,7 @@ from functools import partial
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
-from analytics_service.market.assets import as_stored
+from analytics_service.market.assets import stored_id
 from analytics_service.market.markets import Market
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, GLOBAL_CONFIG, LEND_LOOKUP, MERGED_MARKET
 from analytics_service.present.overview import (
@@ -21,7 +21,7 @@ from analytics_service.resources.current import VALUED, StatePath
 from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
-_FAMILIES = ("markets",)
+_DATASETS = ("markets",)
 
 
 def _markets(view: View, arguments: Arguments) -> list[Market]:
@@ -35,7 +35,7 @@ def _view(view: View, arguments: Arguments) -> View:
 
 def _market(view: View, arguments: Arguments) -> Market:
     asset_id = arguments["asset_id"]
-    (stored,) = as_stored([asset_id], view.markets)
+    (stored,) = stored_id([asset_id], view.markets)
     if stored not in view.markets:
         what = "an asset without a market" if asset_id in view.assets else "no asset"
         raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
@@ -53,12 +53,12 @@ def _market_of_kind(kind: str, view: View, arguments: Arguments) -> Market:
 def _list(path: str, summary: str, shape: ByShape) -> StatePath:
     query = (*VALUED, params.LIST_SHAPE)
     rows = "contents" if any(isinstance(choice, Many) for choice in shape.choices.values()) else None
-    return StatePath(f"markets/{path}", summary, shape, _view, _FAMILIES, query, has_sums=True, rows=rows)
+    return StatePath(f"markets/{path}", summary, shape, _view, _DATASETS, query, has_sums=True, rows=rows)
 
 
 def _lookup(path: str, summary: str, shape: ByShape, kind: str) -> StatePath:
     query = (*params.ASSET, *VALUED, params.LOOKUP_SHAPE)
-    return StatePath(f"markets/{path}/lookup", summary, shape, partial(_market_of_kind, kind), _FAMILIES, query)
+    return StatePath(f"markets/{path}/lookup", summary, shape, partial(_market_of_kind, kind), _DATASETS, query)
 
 
 PATHS = (
@@ -67,7 +67,7 @@ PATHS = (
         "All markets, with their sums and rules.",
         OVERVIEW,
         _view,
-        _FAMILIES,
+        _DATASETS,
         (*VALUED, params.SHAPE),
         has_sums=True,
     ),
@@ -76,13 +76,13 @@ PATHS = (
         "The rules for all borrowing.",
         GLOBAL_CONFIG,
         lambda view, arguments: view.config,
-        _FAMILIES,
+        _DATASETS,
         (params.WITH_TEXT,),
         describes_assets=False,
     ),
     *(
         StatePath(
-            path, summary, shape, lambda view, arguments: view.supply, _FAMILIES, (params.WITH_TEXT,), has_sums=True
+            path, summary, shape, lambda view, arguments: view.supply, _DATASETS, (params.WITH_TEXT,), has_sums=True
         )
         for path, summary, shape in (
             ("markets/supply", "USD sums over all markets, and the total value locked.", SUPPLY),
@@ -101,7 +101,7 @@ PATHS = (
         "All markets of every asset; a market that an asset lacks is null.",
         Many(MERGED_MARKET),
         _markets,
-        _FAMILIES,
+        _DATASETS,
         VALUED,
     ),
     StatePath(
@@ -109,7 +109,7 @@ PATHS = (
         "All markets of one asset.",
         MERGED_MARKET,
         _market,
-        _FAMILIES,
+        _DATASETS,
         (*params.ASSET, *VALUED),
     ),
 )

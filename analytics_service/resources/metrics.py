@@ -1,7 +1,7 @@
 """/metrics: the workers' measurements, and the numbers of the status, for Prometheus."""
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
@@ -9,9 +9,41 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from analytics_service.config.settings import service_version
+from analytics_service.errors import NotReady
+from analytics_service.http.answer import success
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
+from analytics_service.present.shapes import Scope, Shape
+from analytics_service.present.status import ALIVE, READY
 from analytics_service.state.health import Monitor, Status
+
+
+class Operational(Live):
+    """A path that answers with a record of this moment."""
+
+    shape: Shape
+
+    def __init__(self, summary: str, shape: Shape, record: Callable[[], object]) -> None:
+        self.summary, self.shape, self._record = summary, shape, record
+
+    def body(self) -> bytes:
+        return success(self.shape.render(self._record(), Scope()))
+
+
+def probes(monitor: Monitor) -> list[tuple[str, Operational]]:
+    """The routes that load balancers and orchestrators request, on either bind."""
+
+    def ready() -> Status:
+        """The status of a host that is ready. NotReady says what is missing."""
+        if obstacles := monitor.obstacles():
+            raise NotReady(f"Not ready: {'; '.join(obstacles)}.")
+        return monitor.check()
+
+    can_answer = "Whether this host can answer: from the store or from memory, with data of everything that jobs bring."
+    return [
+        ("/healthz", Operational("Whether the process is up.", ALIVE, lambda: True)),
+        ("/readyz", Operational(can_answer, READY, ready)),
+    ]
 
 
 class Metrics(Live):
@@ -58,8 +90,8 @@ class Gauges(Collector):
         for origin in status.origins:
             simulated.add_metric([str(origin)], origin.simulated)
         yield simulated
-        yield from _families(status)
-        lost = _gauge("analytics_data_losses", "Losses of rows of a family that `status` lists.", "family")
+        yield from _datasets(status)
+        lost = _gauge("analytics_data_losses", "Losses of rows of a dataset that `status` lists.", "dataset")
         for name, losses in status.losses.items():
             lost.add_metric([name], len(losses))
         yield lost
@@ -67,26 +99,26 @@ class Gauges(Collector):
         yield _gauge("analytics_anomalies", help, value=status.facts.anomalies)
 
 
-def _families(status: Status) -> Iterator[Metric]:
-    age = _gauge("analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", "family")
-    fresh = _gauge("analytics_snapshot_fresh", "Whether a family is on schedule.", "family")
-    ahead = _gauge("analytics_snapshot_ahead", "Whether a family has snapshots from the future.", "family")
+def _datasets(status: Status) -> Iterator[Metric]:
+    age = _gauge("analytics_snapshot_age_seconds", "Age of a dataset's newest snapshot.", "dataset")
+    fresh = _gauge("analytics_snapshot_fresh", "Whether a dataset is on schedule.", "dataset")
+    ahead = _gauge("analytics_snapshot_ahead", "Whether a dataset has snapshots from the future.", "dataset")
     complete = _gauge(
         "analytics_events_complete_timestamp_seconds", "Up to when a source says that its events are complete."
     )
     gaps = _gauge(
-        "analytics_history_gaps", "Scheduled instants of the last day, up to the newest, without snapshot.", "family"
+        "analytics_history_gaps", "Scheduled instants of the last day, up to the newest, without snapshot.", "dataset"
     )
-    for family in status.families:
-        if family.complete_until is not None:
-            complete.add_metric([], family.complete_until.timestamp())
+    for dataset in status.datasets:
+        if dataset.complete_until is not None:
+            complete.add_metric([], dataset.complete_until.timestamp())
         if status.reachable:
-            fresh.add_metric([family.family], family.fresh)
-            ahead.add_metric([family.family], family.ahead is not None)
-        if family.age_seconds is not None:
-            age.add_metric([family.family], family.age_seconds)
-        if family.gaps is not None:
-            gaps.add_metric([family.family], family.gaps)
+            fresh.add_metric([dataset.dataset], dataset.fresh)
+            ahead.add_metric([dataset.dataset], dataset.ahead is not None)
+        if dataset.age_seconds is not None:
+            age.add_metric([dataset.dataset], dataset.age_seconds)
+        if dataset.gaps is not None:
+            gaps.add_metric([dataset.dataset], dataset.gaps)
     yield from (age, fresh, ahead, complete, gaps)
 
 

@@ -11,12 +11,11 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.concurrency import Line
+from analytics_service.concurrency import QuerySlots
 from analytics_service.errors import BeingCorrected, Busy, Superseded
 from analytics_service.history.formats.base import Format
-from analytics_service.http.answer import Answer, Headers, Validators, send, tag_of
-from analytics_service.http.answers import AnswerCache, CacheKey
-from analytics_service.http.coding import Coding, negotiate
+from analytics_service.http.answer import Answer, Coding, Headers, Validators, etag_of, negotiate, send
+from analytics_service.http.answer_cache import AnswerCache, CacheKey
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
@@ -33,14 +32,14 @@ _SETTLING_SECONDS = 600
 
 
 class Schedule:
-    """When snapshots are due. `intervals` returns the seconds between snapshots of each scheduled family."""
+    """When snapshots are due. `intervals` returns the seconds between snapshots of each scheduled dataset."""
 
     def __init__(self, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
         self._intervals = intervals
         self._clock = clock
 
     def due(self, heads: tuple[Head, ...]) -> int:
-        """When the next snapshot of any of the families is expected, unix seconds; 0 if none is.
+        """When the next snapshot of any of the datasets is expected, unix seconds; 0 if none is.
 
         An import may bring observations of the near future, which say nothing about when jobs run.
         """
@@ -48,13 +47,13 @@ class Schedule:
         if any(head.at > self.now() for head in newest):
             return 0
         intervals = self._intervals()
-        return min((head.at + intervals[head.family] for head in newest if head.family in intervals), default=0)
+        return min((head.at + intervals[head.dataset] for head in newest if head.dataset in intervals), default=0)
 
     def behind(self, as_of: Mapping[str, int]) -> Mapping[str, int]:
-        """The seconds by which families (with the unix seconds of their snapshots) are older than the newest of them:
+        """The seconds by which datasets (with the unix seconds of their snapshots) are older than the newest of them:
         those of which there should have been a later snapshot by then."""
         intervals, newest = self._intervals(), max(as_of.values(), default=0)
-        return {family: newest - at for family, at in as_of.items() if newest - at > intervals.get(family, newest)}
+        return {dataset: newest - at for dataset, at in as_of.items() if newest - at > intervals.get(dataset, newest)}
 
     def now(self) -> int:
         return unix_second(self._clock())
@@ -96,7 +95,7 @@ def file_headers(form: Format, *names: object) -> Headers:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedState:
     """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
     history wait in `large_pages` (rule 2.13), and states of the past in `moments`, so that the newest state waits for
     a few of them at most (rule 8.9). Jobs may change what is made from events for `events_lateness` seconds."""
@@ -104,23 +103,23 @@ class Shared:
     views: Views
     answers: AnswerCache
     schedule: Schedule
-    large_pages: Line
-    moments: Line
+    large_pages: QuerySlots
+    moments: QuerySlots
     zone: ZoneInfo = ZoneInfo("UTC")
     events_lateness: int = 0
 
 
 class SnapshotPath(Resource):
-    """A path whose answer changes with the snapshots of some families, and with nothing else."""
+    """A path whose answer changes with the snapshots of some datasets, and with nothing else."""
 
-    families: tuple[str, ...]
-    """The families that the answer shows, except for USD values. The first is the one that it is about."""
+    datasets: tuple[str, ...]
+    """The datasets that the answer shows, except for USD values. The first is the one that it is about."""
     has_sums = False
     """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
     valued_by: tuple[str, ...] = ("prices",)
-    """The families that USD values are made from."""
+    """The datasets that USD values are made from."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: SharedState) -> None:
         self._shared = shared
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
@@ -154,8 +153,8 @@ class SnapshotPath(Resource):
         while True:
             try:
                 view = self.view(arguments)
-                families = (*self.made_from(view, arguments), *self.described_by(view, arguments))
-                heads = view.heads_of(dict.fromkeys(families))
+                datasets = (*self.made_from(view, arguments), *self.described_by(view, arguments))
+                heads = view.heads_of(dict.fromkeys(datasets))
                 render = partial(self._render, arguments, resolved, view, heads)
                 return self._shared.answers.rendered(key, heads, render)
             except Superseded as error:
@@ -168,11 +167,11 @@ class SnapshotPath(Resource):
 
     def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""
-        self.require_kept(view, arguments, [head.family for head in heads])
+        self.require_kept(view, arguments, [head.dataset for head in heads])
         schedule, record = self._shared.schedule, self.record(view, arguments)
         body, as_of = self.body(record, view, arguments), self.as_of(record, view, arguments)
         validators = Validators(
-            tag=tag_of(body),
+            tag=etag_of(body),
             state=heads,
             as_of=tuple(sorted(as_of.items())),
             behind=schedule.behind(as_of),
@@ -186,12 +185,12 @@ class SnapshotPath(Resource):
         return Answer(validators, Coding.IDENTITY, body, resolved.headers)
 
     def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
+        """The datasets that the answer is made from. Descriptions of assets, which come with prices, do not count."""
         sums = view.sums_valued_by if self.has_sums and arguments.get("shape", "newer") == "newer" else ()
         values = self.valued_by if arguments.get("with_value") else ()
-        own = self.families
+        own = self.datasets
         if "ptoken" in own[1:] and not view.has_token:
-            own = tuple(family for family in own if family != "ptoken")
+            own = tuple(dataset for dataset in own if dataset != "ptoken")
         return tuple(dict.fromkeys((*own, *sums, *values)))
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
@@ -205,19 +204,19 @@ class SnapshotPath(Resource):
         """The part of a view that the answer shows. EntityNotFound if the parameters name nothing."""
 
     @abstractmethod
-    def require_kept(self, view: View, arguments: Arguments, families: Sequence[str]) -> None:
-        """Lost if the store has lost rows that the answer needs of these families (rule 8.19)."""
+    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
+        """Lost if the store has lost rows that the answer needs of these datasets (rule 8.19)."""
 
     @abstractmethod
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes: ...
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """Further families that the answer depends on, although it does not show their snapshots."""
+        """Further datasets that the answer depends on, although it does not show their snapshots."""
         return ()
 
     def as_of(self, record: Any, view: View, arguments: Arguments) -> dict[str, int]:
-        """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
-        return {family: view.head(family).at for family in self.made_from(view, arguments)}
+        """The instant of the snapshot of each dataset that the answer shows, unix seconds (rule 7.1)."""
+        return {dataset: view.head(dataset).at for dataset in self.made_from(view, arguments)}
 
     def begins(self, record: Any) -> int | None:
         """The first instant of the history that the answer is a page of, unix seconds; None of other answers."""
@@ -225,7 +224,7 @@ class SnapshotPath(Resource):
 
     def settled_at(self, at: int) -> int:
         """The unix second from which jobs change nothing any more of what an answer shows as of another one."""
-        return at + _SETTLING_SECONDS + (self._shared.events_lateness if "loans" in self.families else 0)
+        return at + _SETTLING_SECONDS + (self._shared.events_lateness if "loans" in self.datasets else 0)
 
     def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
         """The same, and some time after the last rewrite: another one may follow soon, as when a past is filled in."""
@@ -233,9 +232,9 @@ class SnapshotPath(Resource):
         return None if closes_at is None else max(closes_at, self._rewritten_at(heads) + _SETTLING_SECONDS)
 
     def _rewritten_at(self, heads: tuple[Head, ...]) -> int:
-        """When any of the families was rewritten last, unix seconds; 0 if none was."""
+        """When any of the datasets was rewritten last, unix seconds; 0 if none was."""
         rewritten = self._shared.views.newest().heads.rewritten
-        return max((rewritten.get(head.family, 0) for head in heads), default=0)
+        return max((rewritten.get(head.dataset, 0) for head in heads), default=0)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
         """The unix second from which no snapshot will change the answer; None if any later snapshot may."""

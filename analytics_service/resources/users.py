@@ -7,9 +7,9 @@ from typing import Any
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
-from analytics_service.http.param import Param
-from analytics_service.market.assets import as_stored
-from analytics_service.market.lazy import lazy
+from analytics_service.http.declared_params import Param
+from analytics_service.market.assets import stored_id
+from analytics_service.market.lazy import cached_attribute
 from analytics_service.market.portfolio import Portfolio, Unlocks, unlocks_at
 from analytics_service.present.positions import (
     ACCOUNT_COLLATERAL,
@@ -31,13 +31,13 @@ from analytics_service.present.positions import (
     USER_WALLETS,
     WALLET_BALANCE,
 )
+from analytics_service.present.ptoken import USER_UNLOCKS
 from analytics_service.present.shapes import Many, Node
-from analytics_service.present.unlocks import USER_UNLOCKS
 from analytics_service.resources.current import VALUED, StatePath
 from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
-# The families that claims, staking and unlocks are made from. Net rates also need prices, because they are weighted by
+# The datasets that claims, staking and unlocks are made from. Net rates also need prices, because they are weighted by
 # USD values; health needs all of these. An answer without any names the first that is not there.
 _HOLDINGS = ("positions", "markets")
 _RATED = (*_HOLDINGS, "prices")
@@ -56,12 +56,12 @@ class UserView:
     view: View
     arguments: Arguments
 
-    @lazy
+    @cached_attribute
     def portfolio(self) -> Portfolio:
         """Its position with values, rates and health. Only its own rows are read; addresses share the rest."""
         return Portfolio(self.view.position(self.arguments["address"]), self.view)
 
-    @lazy
+    @cached_attribute
     def unlocks(self) -> Unlocks:
         """Its unlock arrangements at the snapshot's instant."""
         own = self.view.arrangements_of(self.arguments["address"])
@@ -80,7 +80,7 @@ class UserView:
     def find_asset(self, items: Iterable[Any], what: str) -> Any:
         """The item of the asset that the request names, in any case (rule 3.4)."""
         candidates = list(items)
-        (asset_id,) = as_stored([self.arguments["asset_id"]], [item.asset_id for item in candidates])
+        (asset_id,) = stored_id([self.arguments["asset_id"]], [item.asset_id for item in candidates])
         return self._find("asset_id", candidates, attrgetter("asset_id"), what, asset_id)
 
     def _find(
@@ -100,7 +100,7 @@ def _user(
     summary: str,
     shape: Node,
     record: Callable[[UserView], Any],
-    families: tuple[str, ...] = _HOLDINGS,
+    datasets: tuple[str, ...] = _HOLDINGS,
     *,
     valued_by: tuple[str, ...] = ("prices",),
     named_by: tuple[Param, ...] = (),
@@ -115,7 +115,7 @@ def _user(
         summary,
         shape,
         lambda view, arguments: record(UserView(view, arguments)),
-        families,
+        datasets,
         (*(param for param in named_by if param not in in_path), *variants),
         (params.ADDRESS, *in_path),
         valued_by,
@@ -186,8 +186,8 @@ PATHS = (
         )
     ),
     *(
-        _user(f"markets/borrow/accounts/{{index}}{part}", summary, shape, record, families, named_by=_ACCOUNT)
-        for part, summary, shape, record, families in (
+        _user(f"markets/borrow/accounts/{{index}}{part}", summary, shape, record, datasets, named_by=_ACCOUNT)
+        for part, summary, shape, record, datasets in (
             ("", "One borrow account of an address.", BORROW_ACCOUNT, attrgetter("account"), _ALL),
             ("/collaterals", "The collaterals of one borrow account.", Many(ACCOUNT_COLLATERAL), _POSTED, _HOLDINGS),
             ("/debts", "The debts of one borrow account.", _DEBTS, _OWED, _HOLDINGS),

@@ -4,8 +4,7 @@ from functools import cache
 
 import falcon
 
-from analytics_service.http.answer import NO_STORE, Answer, Validators, send, tag_of
-from analytics_service.http.coding import Coding, negotiate
+from analytics_service.http.answer import NO_STORE, Answer, Coding, Validators, etag_of, negotiate, send
 from analytics_service.http.errors import RequestError
 from analytics_service.http.resource import Fixed, Resource
 from analytics_service.web import files
@@ -64,4 +63,4 @@ class Files(Resource):
 @cache
 def _answer(name: str, coding: Coding) -> Answer:
     file = files.files()[name]
-    return Answer(Validators(tag_of(file.body)), coding, file.body, (("Content-Type", file.media),))
+    return Answer(Validators(etag_of(file.body)), coding, file.body, (("Content-Type", file.media),))

@@ -29,10 +29,10 @@ def local_url(bind: str) -> str:
     return "http://localhost" if host == "unix" else f"http://{_LOCAL.get(host, host)}:{port}"
 
 
-def connected(bind: str, seconds: float) -> socket.socket:
+def connect_to(bind: str, seconds: float) -> socket.socket:
     """A connection to the service that listens on an address of this machine. OSError when there is none."""
-    family, address = _socket_address(bind)
-    connection = socket.socket(family)
+    dataset, address = _socket_address(bind)
+    connection = socket.socket(dataset)
     connection.settimeout(seconds)
     try:
         connection.connect(address)
@@ -43,7 +43,7 @@ def connected(bind: str, seconds: float) -> socket.socket:
 
 
 @contextmanager
-def bound(settings: Settings, patience: float = _PATIENCE) -> Iterator[list[socket.socket]]:
+def is_bound(settings: Settings, patience: float = _PATIENCE) -> Iterator[list[socket.socket]]:
     """Sockets at the addresses of the settings for the duration of the block. gunicorn makes them listen.
 
     SettingError if that is not possible, or not within `patience` seconds.
@@ -52,11 +52,11 @@ def bound(settings: Settings, patience: float = _PATIENCE) -> Iterator[list[sock
         sockets = []
         for option, bind in zip(("--bind", "ANALYTICS_METRICS_BIND"), settings.binds, strict=False):
             sockets.append(_bound_within(patience, bind, option))
-            stack.callback(release, sockets[-1], bind)
+            stack.callback(release_socket, sockets[-1], bind)
         yield sockets
 
 
-def release(listener: socket.socket, bind: str) -> None:
+def release_socket(listener: socket.socket, bind: str) -> None:
     """Close a socket of `bound`, and remove its path. Nothing happens if it is closed."""
     if listener.fileno() != -1:
         listener.close()
@@ -77,20 +77,20 @@ def _bound_within(seconds: float, bind: str, option: str) -> socket.socket:
 
 
 def _bound(bind: str) -> socket.socket:
-    family, address = _socket_address(bind)
-    if family == socket.AF_UNIX and Path(address).is_socket():
-        with socket.socket(family) as client:
+    dataset, address = _socket_address(bind)
+    if dataset == socket.AF_UNIX and Path(address).is_socket():
+        with socket.socket(dataset) as client:
             client.settimeout(_POLL_SECONDS)
             if client.connect_ex(address) == errno.ECONNREFUSED:
                 # The process that listened here was killed.
                 Path(address).unlink()
-    listener = socket.socket(family)
+    listener = socket.socket(dataset)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
+        if dataset == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         listener.bind(address)
-        if family == socket.AF_UNIX:
+        if dataset == socket.AF_UNIX:
             Path(address).chmod(_SOCKET_MODE)
     except OSError:
         listener.close()

@@ -12,14 +12,14 @@ from typing import Any
 
 from gunicorn import glogging
 
-from analytics_service.server.memory import bound_idle_memory
+from analytics_service.server.heap import bound_idle_memory
 
 # Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
 bound_idle_memory()
 
 from analytics_service import logs
 from analytics_service.config.settings import WORKER_THREADS, Settings
-from analytics_service.embedded.clickhouse import FOUND, require_attached
+from analytics_service.embedded.clickhouse import FOUND, require_attachable
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import keys_at_start
 from analytics_service.server.address import SOCKETS
@@ -34,13 +34,13 @@ from analytics_service.server.metrics_folder import (  # noqa: F401 - gunicorn f
 from analytics_service.server.warm import warm_for_a_while
 from analytics_service.supervisor import end_with_parent
 
-logs.begin(os.environ)
+logs.begin_logging(os.environ)
 try:
-    _settings = require_attached(Settings.from_environment(os.environ))
+    _settings = require_attachable(Settings.from_environment(os.environ))
     if _settings.api_keys_file is not None:
         keys_at_start(_settings.api_keys_file)
 except AnalyticsError as error:
-    logs.tell(str(error), is_error=True)
+    logs.echo(str(error), is_error=True)
     sys.exit(error.exit_code)
 os.environ[FOUND] = "true"
 _inherited = os.environ.get(SOCKETS, "").split()
@@ -75,7 +75,7 @@ umask = 0o117
 
 errorlog = "-"
 loglevel = _settings.log_level
-logconfig_dict = logs.configuration(_settings.log_level, _settings.log_format)
+logconfig_dict = logs.logging_configuration(_settings.log_level, _settings.log_format)
 
 
 class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801 - a setting of gunicorn

@@ -10,31 +10,31 @@ from functools import partial
 import click
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import ANY_FAILURE
+from analytics_service.clickhouse.errors import ANY_FAILURE
 from analytics_service.concurrency import beside
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
-    AccessRefused,
+    AccessDenied,
     AnalyticsError,
-    CorrectionRefused,
+    CorrectionInProgress,
     DiskFull,
     SchemaError,
     SourceError,
-    SourceRefused,
+    SourceMismatch,
     StoreUnavailable,
 )
 from analytics_service.logs import is_json
-from analytics_service.market.instants import floored, multiples
+from analytics_service.market.instants import floor_to, multiples_between
 from analytics_service.sources.base import Source
 from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS, Job
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 
 log = logging.getLogger(__name__)
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-# A family that nothing waits for, and whose past takes long.
+# A dataset that nothing waits for, and whose past takes long.
 LATER = "positions"
 # Days of which state is known by the hour: for positions, the range that the page shows at first.
 _RECENT = {LATER: 7}
@@ -42,8 +42,8 @@ _RECENT = {LATER: 7}
 _LAST_SECONDS = 5.0
 # Seconds until what another correction has kept from being filled is tried again.
 _PAUSE_SECONDS = 10.0
-# Errors that the next family would meet, too. A full disk keeps nobody from data that is there.
-_FATAL = (StoreUnavailable, AccessRefused, SchemaError, SourceRefused)
+# Errors that the next dataset would meet, too. A full disk keeps nobody from data that is there.
+_FATAL = (StoreUnavailable, AccessDenied, SchemaError, SourceMismatch)
 
 
 def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
@@ -55,16 +55,16 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     if source.history is None:
         return []
     start, end = now - source.history, now + timedelta.resolution
-    if job.name == LATER or not names_of(job.family):
+    if job.name == LATER or not names_of(job.dataset):
         recent = now - _RECENT.get(job.name, 2) * _DAY
-        return sorted({*multiples(start, end, _DAY), *multiples(max(start, recent), end, _HOUR)})
-    hours = multiples(start, end, _HOUR)
+        return sorted({*multiples_between(start, end, _DAY), *multiples_between(max(start, recent), end, _HOUR)})
+    hours = multiples_between(start, end, _HOUR)
     if job.name != "prices" or source.since is None:
         return hours
-    return sorted({*multiples(source.since, start, _DAY), *hours})
+    return sorted({*multiples_between(source.since, start, _DAY), *hours})
 
 
-def fill(source: Source, store: Store, job: Job, now: datetime) -> None:
+def fill_past(source: Source, store: Store, job: Job, now: datetime) -> None:
     """Take the snapshots of the past that are not there."""
     instants = past_instants(source, job, now)
     with click.progressbar(
@@ -74,7 +74,7 @@ def fill(source: Source, store: Store, job: Job, now: datetime) -> None:
 
 
 @contextmanager
-def filling_past(settings: Settings, source: Source) -> Iterator[None]:
+def fill_past_beside(settings: Settings, source: Source) -> Iterator[None]:
     """Fill in the past of positions in a thread, for the duration of the block. What is left at its end comes with the
     next start."""
 
@@ -82,9 +82,9 @@ def filling_past(settings: Settings, source: Source) -> Iterator[None]:
         while not stop.is_set():
             try:
                 with closing(Store(settings, author="analytics-service up")) as store:
-                    fill(source, store, JOBS[LATER], datetime.now(UTC))
+                    fill_past(source, store, JOBS[LATER], datetime.now(UTC))
                 return
-            except CorrectionRefused as error:
+            except CorrectionInProgress as error:
                 log.info("%s: its history is filled later. %s", LATER, error)
                 stop.wait(_PAUSE_SECONDS)
             except ANY_FAILURE as error:
@@ -106,22 +106,22 @@ def _reason_of(error: BaseException) -> str:
 
 
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of every family, and fill in history if it is cheap for the source, but that of positions.
+    """Take a first snapshot of every dataset, and fill in history if it is cheap for the source, but that of positions.
 
-    If the source cannot provide a family now, the scheduler tries again, and the other families are served. SourceError
-    if no family can be served. A source that may hang keeps nobody from data that is there, unless its history is said
-    to be cheap: the scheduler begins with snapshots of now, too.
+    If the source cannot provide a dataset now, the scheduler tries again, and the other datasets are served.
+    SourceError if no dataset can be served. A source that may hang keeps nobody from data that is there, unless its
+    history is said to be cheap: the scheduler begins with snapshots of now, too.
     """
     if source.may_hang and source.history is None and read_heads(store):
         return
     failed: list[tuple[str, Exception]] = []
 
     def take_now(job: Job, now: datetime) -> None:
-        run_once(job, source, store, floored(now, timedelta(seconds=job.interval(settings))))
+        take_snapshot(job, source, store, floor_to(now, timedelta(seconds=job.interval(settings))))
 
     # All history comes first. The scheduler then continues soon after the current snapshots, and misses no instant.
     for failure, act, jobs in (
-        ("its history could not be filled", partial(fill, source, store), JOBS.keys() - {LATER}),
+        ("its history could not be filled", partial(fill_past, source, store), JOBS.keys() - {LATER}),
         ("there is no snapshot of now; the scheduler goes on trying", take_now, JOBS.keys()),
     ):
         now = datetime.now(UTC)

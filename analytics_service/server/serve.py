@@ -11,12 +11,12 @@ from queue import Empty, SimpleQueue
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder
+from analytics_service.embedded.clickhouse import attach, clickhouse, ending_with_holder
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
-from analytics_service.server.address import SOCKETS, bound, connected, release
+from analytics_service.server.address import SOCKETS, connect_to, is_bound, release_socket
 from analytics_service.store.migrations import migrate
-from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
+from analytics_service.supervisor import Child, Program, Supervisor, run_children, start_python
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +35,15 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
     """
     require_keys(settings)
     with ExitStack() as stack:
-        sockets = stack.enter_context(bound(settings))
-        reached = attached(settings)
+        sockets = stack.enter_context(is_bound(settings))
+        reached = attach(settings)
         if reached is None:
             reached = stack.enter_context(clickhouse(settings, command))
             with closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
         stack.enter_context(ending_with_holder(reached, partial(orders.put, None)))
         service = HttpService(reached, sockets)
-        stack.enter_context(running([service]))
+        stack.enter_context(run_children([service]))
         service.follow(orders)
 
 
@@ -90,7 +90,7 @@ class HttpService(Supervisor):
     def stop(self) -> None:
         """Close the sockets before gunicorn is stopped, so that no connection waits on them afterwards."""
         for listener, bind in zip(self._sockets, self._settings.binds, strict=True):
-            release(listener, bind)
+            release_socket(listener, bind)
         super().stop()
 
 
@@ -115,7 +115,7 @@ class _Gunicorn(Program):
     def is_ready(self) -> bool:
         """Whether anybody takes a connection, and answers or closes it."""
         try:
-            with connected(self._bind, _PROBE_SECONDS) as client:
+            with connect_to(self._bind, _PROBE_SECONDS) as client:
                 client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
                 client.recv(1)
         except OSError:

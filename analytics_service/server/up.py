@@ -6,29 +6,31 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import beside, within
+from analytics_service.clickhouse.running import RESEARCHER_PASSWORD, native_port, server_of
+from analytics_service.concurrency import beside, deadline
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
-from analytics_service.errors import AnalyticsError, SourceRefused
+from analytics_service.embedded.configuration import RESEARCHER
+from analytics_service.errors import AnalyticsError, SourceMismatch
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
-from analytics_service.logs import tell
-from analytics_service.server.address import bound
+from analytics_service.logs import echo
+from analytics_service.server.address import is_bound, local_url
 from analytics_service.server.metrics_folder import new_folder
-from analytics_service.server.past import filling_past, take_first_snapshots
+from analytics_service.server.past import fill_past_beside, take_first_snapshots
 from analytics_service.server.serve import HttpService, Orders
-from analytics_service.server.welcome import welcome
-from analytics_service.sources.registry import choose_source
-from analytics_service.store.datasets.assets import ASSETS_FAMILY
+from analytics_service.sources.registry import Choice, choose_source
+from analytics_service.store.datasets.assets import ASSETS_DATASET
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import require_continued
 from analytics_service.store.rewrite import LOOK_SECONDS, keep_complete
 from analytics_service.store.schema import require_all_tables
-from analytics_service.supervisor import Child, Program, Supervisor, running, start_python
+from analytics_service.supervisor import Child, Program, Supervisor, run_children, start_python
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
     """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be started."""
     require_keys(settings)
     with ExitStack() as stack:
-        sockets = stack.enter_context(bound(settings))
+        sockets = stack.enter_context(is_bound(settings))
         reached = stack.enter_context(clickhouse(settings, command, attach=False))
         with closing(Store(reached)) as store:
             bring_up_to_date(store, settings, replace_source=replace_source)
@@ -53,7 +55,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             if source is not None:
                 stack.enter_context(closing(source))
                 take_first_snapshots(reached, source, store)
-            has_prices = ASSETS_FAMILY in read_heads(store)
+            has_prices = ASSETS_DATASET in read_heads(store)
         reached = replace(reached, source=choice.spec)
         children: list[Supervisor] = []
         variables = {}
@@ -63,9 +65,9 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             variables = {JOBS_FOLDER: folder}
             children = [Supervisor(_Scheduler(reached, folder))]
         service = HttpService(reached, sockets, variables)
-        meanwhile = filling_past(reached, source) if source else completing_rewrites(reached)
-        with running([*children, service]), meanwhile:
-            tell(welcome(reached, choice, has_prices=has_prices))
+        meanwhile = fill_past_beside(reached, source) if source else completing_rewrites(reached)
+        with run_children([*children, service]), meanwhile:
+            echo(welcome_message(reached, choice, has_prices=has_prices))
             service.follow(orders)
 
 
@@ -100,7 +102,7 @@ def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) 
     is_embedded = settings.clickhouse_url is None
     try:
         require_continued(store)
-    except SourceRefused:
+    except SourceMismatch:
         if not (replace_source and is_embedded):
             raise
         log.warning("The simulated data of an earlier version is deleted.")
@@ -112,7 +114,57 @@ def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) 
 def _check_losses(store: Store) -> None:
     """Find out what the store has lost before anybody reads it, unless it is so large that the scheduler does it."""
     try:
-        with within(_CHECK_SECONDS, gate=None):
+        with deadline(_CHECK_SECONDS, breaker=None):
             check(store)
     except AnalyticsError as error:
         log.info("The scheduler finds out what the store has lost. %s", error)
+
+
+def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> str:
+    """Addresses to try, the source of snapshots, where to use SQL, and how to stop."""
+    base, server, source = local_url(settings.bind), server_of(settings), choice.source
+    ask = f"Open {base}/ in a browser, or try:"
+    if settings.bind.startswith("unix:"):
+        ask = f"`curl --unix-socket {settings.bind.removeprefix('unix:')} URL` asks it, for example for:"
+    lines = [
+        "",
+        f"The service is up. {ask}",
+        "",
+        f"  {base}/api/v1/assets/prices?with_text=true",
+        f"  {base}/api/v1/assets/price-history?start=now-7d&end=now&period=d",
+    ]
+    if source is not None and source.sample_account:
+        lines += [f"  {base}/?view=address&address={source.sample_account}"]
+    lines += [f"  {base}/docs", ""]
+    lines += [f"Jobs  {choice.reason if source is None else f'Snapshots come from {source.spec}.'}"]
+    if not has_prices:
+        lines += ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
+    if settings.metrics_endpoint is not None:
+        url = local_url(settings.metrics_bind)
+        at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
+        lines += [f"Ops   {url}/operations and {url}/metrics{at}"]
+    lines += ["SQL   " + "\n      ".join(sql_addresses(settings))]
+    if server.data_folder is not None:
+        lines += [f"Data  {server.data_folder}"]
+    return "\n".join([*lines, "Stop  Ctrl-C", ""])
+
+
+def sql_addresses(settings: Settings) -> list[str]:
+    """ClickHouse's page for queries, and what clients take as DSN, a line each; then what else a researcher needs.
+
+    StoreUnavailable when no ClickHouse runs in the data folder.
+    """
+    server, database = server_of(settings), settings.clickhouse_database
+    if server.data_folder is None:
+        return [
+            f"{server.url}/play?database={database}",
+            f"{server.url}/{database} over HTTP",
+            "(`analytics-service migrate --researcher NAME` makes a user for people)",
+        ]
+    port = urlsplit(server.url).port or 0
+    return [
+        f"{server.url}/play?user={RESEARCHER}&database={database}",
+        f"http://{RESEARCHER}@127.0.0.1:{port}/{database} over HTTP",
+        f"clickhouse://{RESEARCHER}@127.0.0.1:{native_port(port)}/{database} in ClickHouse's native protocol",
+        f"(the password is in {server.data_folder / RESEARCHER_PASSWORD})",
+    ]

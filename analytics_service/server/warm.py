@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
 from analytics_service.errors import AnalyticsError
-from analytics_service.http.requests import OWN_REQUEST
+from analytics_service.http.errors import OWN_REQUEST
 from analytics_service.market.instants import DAY
 from analytics_service.store.datasets.histories import HISTORIES
 
@@ -39,10 +39,10 @@ def _warm_when_able(app: "App", now: int) -> None:
     """Warm if the heads can be read. While the store is away each request would be refused, after a moment."""
     with suppress(AnalyticsError):
         app.heads.shown()
-        warm(app, now, app.memory.wait)
+        warm_up(app, now, app.memory.wait)
 
 
-def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
+def warm_up(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
     """Request the newest state and history from a WSGI application, as of a unix second.
 
     This makes the application load history into memory in the background. `wait_for_loads` waits for that, at most for

@@ -21,9 +21,8 @@ from gunicorn.http import get_parser
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from analytics_service.clickhouse.retries import ANY_FAILURE
-from analytics_service.http.errors import malformed
-from analytics_service.http.requests import new_request_id
+from analytics_service.clickhouse.errors import ANY_FAILURE
+from analytics_service.http.errors import malformed_request, new_request_id
 from analytics_service.logs import REQUEST_ID
 
 # Seconds within which a request's head must arrive, and within which a client must read some of its answer.
@@ -55,7 +54,7 @@ _READ = select.EPOLLIN | select.EPOLLONESHOT
 _WRITE = select.EPOLLOUT | select.EPOLLONESHOT
 
 
-class Connection:
+class ClientConnection:
     """A client's connection that never blocks, used by one thread at a time: received and unsent bytes.
 
     `deadline` is the monotonic second at which it is closed unless it makes progress. `sock`, `client` and `server` are
@@ -156,7 +155,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def run(self) -> None:
         """Serve until told to stop. This thread only checks deadlines, so it is always free to notify gunicorn."""
         self._lock = threading.RLock()
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, ClientConnection] = {}
         self._listeners = {listener.fileno(): listener for listener in self.sockets}
         # The limit of open files is raised as far as allowed.
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -170,7 +169,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             listener.setblocking(False)
             # Connections inherit these options. The time-out holds for answers that are with the kernel alone.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER // 2)
-            if listener.sock.family != socket.AF_UNIX:
+            if listener.sock.dataset != socket.AF_UNIX:
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _PATIENCE))
             self._epoll.register(listener, _READ)
         for _ in range(self.cfg.threads):
@@ -187,7 +186,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """SIGTERM: stop, once the main thread wakes."""
         self.alive = False
 
-    def handle_error(self, req: Any, client: Connection, addr: object, exc: BaseException) -> None:
+    def handle_error(self, req: Any, client: ClientConnection, addr: object, exc: BaseException) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
         kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
         # Other applications have no instruments.
@@ -198,7 +197,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             token = REQUEST_ID.set(request_id)
             self.log.error("A request failed", exc_info=exc)
             REQUEST_ID.reset(token)
-        client.sendall(malformed(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
+        client.sendall(malformed_request(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _stop(self) -> None:
         """Close the listeners, then wait for the connections. A client that has just connected, or just received an
@@ -240,7 +239,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             connection.busy = True
         self._go_on(connection)
 
-    def _accepted(self, number: int) -> Connection | None:
+    def _accepted(self, number: int) -> ClientConnection | None:
         """A new connection of a listener; None if there is none."""
         listener = self._listeners[number]
         try:
@@ -256,13 +255,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._epoll.modify(number, _READ)
         if accepted is None:
             return None
-        connection = Connection(accepted, client, self.cfg)
+        connection = ClientConnection(accepted, client, self.cfg)
         self._connections[connection.fileno()] = connection
         # EPOLLONESHOT even without events: otherwise a connection that breaks off would wake all threads repeatedly.
         self._epoll.register(connection, select.EPOLLONESHOT)
         return connection
 
-    def _go_on(self, connection: Connection) -> None:
+    def _go_on(self, connection: ClientConnection) -> None:
         """Send, receive and answer what is possible now; then wait for the connection's next event, or close it."""
         goes_on = False
         try:
@@ -283,7 +282,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if unsent:
             self._close_idle(_excess)
 
-    def _is_open_after(self, connection: Connection) -> bool:
+    def _is_open_after(self, connection: ClientConnection) -> bool:
         """Send and receive what is possible now, and answer a request if one is complete. False at the end."""
         if connection.unsent:
             connection.flush()
@@ -296,7 +295,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             connection.drain()
         return True
 
-    def _answer_next(self, connection: Connection) -> bool:
+    def _answer_next(self, connection: ClientConnection) -> bool:
         """Answer the next request if its head is complete. Whether its client has sent more, and stays."""
         stays = False
         try:
@@ -319,20 +318,20 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         now = time.monotonic()
         self._close_idle(lambda idle: [connection for connection in idle if connection.deadline <= now])
 
-    def _close_idle(self, choose: Callable[[list[Connection]], Iterable[Connection]]) -> None:
+    def _close_idle(self, choose: Callable[[list[ClientConnection]], Iterable[ClientConnection]]) -> None:
         """Close some of the connections that no thread uses."""
         with self._lock:
             for connection in choose([connection for connection in self._connections.values() if not connection.busy]):
                 self._close(connection)
 
-    def _close(self, connection: Connection) -> None:
+    def _close(self, connection: ClientConnection) -> None:
         with self._lock:
             del self._connections[connection.fileno()]
             # This also removes it from the epoll.
             connection.end()
 
 
-def _excess(idle: list[Connection]) -> Iterable[Connection]:
+def _excess(idle: list[ClientConnection]) -> Iterable[ClientConnection]:
     """The clients that make least progress, if unread answers take too much memory."""
     slow = sorted((connection for connection in idle if connection.unsent), key=_DEADLINE)
     excess = sum(connection.unsent + _SEND_BUFFER for connection in slow) - _MAX_UNSENT

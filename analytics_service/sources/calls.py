@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 from analytics_service.concurrency import in_thread
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import HEX, Asset, AssetIds
-from analytics_service.market.fields import kinds_of
-from analytics_service.market.instants import shown
-from analytics_service.market.kinds import AssetId, Kind
+from analytics_service.market.instants import format_instant
+from analytics_service.market.kinds import AssetId, ColumnType, kinds_of
 from analytics_service.market.positions import Position
 from analytics_service.sources.base import Source
 
@@ -105,7 +104,7 @@ class OpenSource(Source):
 
     def answer(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
         """The method's answer; a generated one is read to its end."""
-        subject = f"{name} {'from ' if instants[1:] else 'as of '}{' to '.join(map(shown, instants))}"
+        subject = f"{name} {'from ' if instants[1:] else 'as of '}{' to '.join(map(format_instant, instants))}"
 
         try:
             value = self._calls(subject, lambda: read_whole(method(*instants)))
@@ -227,4 +226,4 @@ def _id_fields(kind: Any) -> tuple[list[str], list[str]] | None:
     kinds = kinds_of(record)
     own = [name for name, declared in kinds.items() if isinstance(declared, AssetId)]
     own += ["id"] if record is Asset else []
-    return own, [field.name for field in fields(record) if not isinstance(kinds.get(field.name), Kind)]
+    return own, [field.name for field in fields(record) if not isinstance(kinds.get(field.name), ColumnType)]

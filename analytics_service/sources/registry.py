@@ -11,15 +11,15 @@ from functools import partial
 from importlib.metadata import entry_points
 
 from analytics_service.clickhouse.connection import Store
+from analytics_service.config.parsers import SOURCES
 from analytics_service.config.settings import Settings, parse_setting, without_credentials
-from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.sql.source import SqlSource
 from analytics_service.sources.upstream.files import read_addresses
 from analytics_service.store.ledger import Origin
-from analytics_service.store.ownership import is_same, read_owner, remembered, require_admitted
+from analytics_service.store.ownership import is_same_source, read_owner, remembered_source, require_admitted
 
 NONE = "none"
 SQL = "sql"
@@ -114,7 +114,7 @@ def choose_source(
     SettingError when it cannot be opened.
     """
     owner = read_owner(store)
-    named = settings.source or remembered(owner) or (empty if owner.name is None else None)
+    named = settings.source or remembered_source(owner) or (empty if owner.name is None else None)
     if named is None:
         return Choice(None, NONE, _EMPTY if owner.name is None else _IMPORTED_ONLY)
     source = open_source(named, settings, store)
@@ -122,7 +122,7 @@ def choose_source(
         return Choice(None, NONE, _NAMED_NONE)
     try:
         # The store's own source need not answer now: its first run asks whether its owner is still the same.
-        if replace_source or not is_same(source.spec, remembered(owner)):
+        if replace_source or not is_same_source(source.spec, remembered_source(owner)):
             require_admitted(store, origin_of(source), replace=replace_source)
     except BaseException:
         source.close()

@@ -7,7 +7,7 @@ from functools import partial
 
 from analytics_service.clickhouse.columns import Read, SnapshotRange, SnapshotTable
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import Part
+from analytics_service.concurrency import locked_cached_property
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
@@ -37,9 +37,9 @@ class StoredSource(Source):
         self._seconds = [unix_second(at) for at in instants]
         self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1] + 1)
 
-    def can_value(self, at: datetime, family: str) -> bool:
+    def can_value(self, at: datetime, dataset: str) -> bool:
         """Whether there are known prices and markets at an instant, and for positions the protocol token."""
-        states = (CONFIG, PTOKEN) if family == "positions" else (CONFIG,)
+        states = (CONFIG, PTOKEN) if dataset == "positions" else (CONFIG,)
         return bool(self.prices(at)) and all(self._reader(state, at) for state in states)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
@@ -68,11 +68,11 @@ class StoredSource(Source):
         read = self._reader(PTOKEN, at)
         return ptoken_of(read) if read else no_ptoken(at)
 
-    @Part
+    @locked_cached_property
     def _assets(self) -> Sequence[Asset]:
         return [*read_assets(self._store).values()]
 
-    @Part
+    @locked_cached_property
     def _prices(self) -> Mapping[str, Mapping[int, Price]]:
         """The last price of each asset that has any at each of the seconds."""
         head = read_state(self._store, "prices")

@@ -6,17 +6,39 @@ from datetime import datetime
 from typing import Annotated
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.instants import DAY, instant, unix_second
+from analytics_service.market.instants import DAY, from_unix, unix_second
 from analytics_service.market.kinds import Count, Text, Time
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.datasets.markets import read_markets
 from analytics_service.store.datasets.observations import read_latest
-from analytics_service.store.disk import Disk, read_disk
 from analytics_service.store.job_runs import JobRun, Scheduler, missing_runs, read_runs, recorded_intervals
-from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered
-from analytics_service.store.schema import missing, missing_message
-from analytics_service.store.write_lock import holders
+from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered_loans
+from analytics_service.store.schema import missing_message, missing_tables
+from analytics_service.store.write_lock import lock_holders
+
+# With fewer bytes left, a large snapshot has no room, and soon nothing has.
+_FULL = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSpace:
+    """The disk of ClickHouse; of several servers, that with the least share of free bytes. What the embedded server
+    keeps free does not count."""
+
+    free: Annotated[int, Count("Bytes that can still be written")]
+    total: Annotated[int, Count("All its bytes")]
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """That it is full, in plain words, if it is."""
+        return ["the disk of ClickHouse is full; free space on it"] if self.free < _FULL else []
+
+
+def read_disk(store: Store) -> DiskSpace | None:
+    """The disk; None if no server can tell."""
+    rows = store.query("read_disk_space", store.layout.on_all_servers("disks")).rows()
+    return DiskSpace(*rows[0]) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +61,7 @@ class Rewriting:
     """A correction of history that is at work."""
 
     what: Annotated[str, Text("What it does, such as import, backfill or remove")]
-    family: Annotated[str, Text("The family whose history it changes")]
+    dataset: Annotated[str, Text("The dataset whose history it changes")]
     began: Annotated[datetime, Time("When it began")]
     command: Annotated[str, Text("Command line of the writer")]
 
@@ -48,11 +70,11 @@ class Rewriting:
 class Facts:
     """The fullest disk, if it is known; what the schema lacks, in plain words; assets that have lost their price; the
     number of values of the last day that may be wrong; up to when events are complete, if their source says it; what
-    schedulers reported (None before the first reading); and by family the seconds between its snapshots, as schedulers
+    schedulers reported (None before the first reading); and by dataset the seconds between its snapshots, as schedulers
     reported them, and the number of scheduled instants of the last day without a snapshot. `error` says why these are
     facts of before, if they are."""
 
-    disk: Disk | None = None
+    disk: DiskSpace | None = None
     lacking: Sequence[str] = ()
     lost_prices: Sequence[LostPrice] = ()
     anomalies: int = 0
@@ -64,32 +86,33 @@ class Facts:
     corrections: Sequence[Rewriting] = ()
     error: str = ""
 
-    def last_failure(self, family: str) -> JobRun | None:
-        """The report of the last snapshot of a family that could not be taken."""
-        failed = (run for run in self.runs if run.family == family and run.failed_at)
+    def last_failure(self, dataset: str) -> JobRun | None:
+        """The report of the last snapshot of a dataset that could not be taken."""
+        failed = (run for run in self.runs if run.dataset == dataset and run.failed_at)
         return max(failed, key=lambda run: run.failed_at or 0, default=None)
 
 
 def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
     """The facts of a store with these heads."""
-    if absent := missing(store):
+    if absent := missing_tables(store):
         return Facts(lacking=[missing_message(absent)])
     runs, schedulers = read_runs(store)
     intervals = recorded_intervals(runs, schedulers)
     prices, loans = heads.get("prices"), heads.get("loans")
     since = max((head.newest for head in heads.values()), default=DAY) - DAY
-    covered = last_covered(store, loans.at + 1) if loans else None
+    covered = last_covered_loans(store, loans.at + 1) if loans else None
     return Facts(
         disk=read_disk(store),
         lost_prices=_lost_prices(store, prices, heads.get("markets")) if prices and prices.at != VALUES_ONLY else (),
-        anomalies=store.frame("count_anomalies", start=since, end=since + DAY + 1)["anomalies"].item(),
-        complete_until=instant(covered.complete_until) if covered and covered.complete_until else None,
+        anomalies=store.query("count_anomalies", start=since, end=since + DAY + 1)["anomalies"].item(),
+        complete_until=from_unix(covered.complete_until) if covered and covered.complete_until else None,
         schedulers=schedulers,
         runs=runs,
         intervals=intervals,
         gaps=missing_runs(store, intervals, since),
         corrections=[
-            Rewriting(each.operation, each.family, instant(each.requested_at), each.command) for each in holders(store)
+            Rewriting(each.operation, each.dataset, from_unix(each.requested_at), each.command)
+            for each in lock_holders(store)
         ],
     )
 

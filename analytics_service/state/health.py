@@ -10,31 +10,31 @@ from datetime import datetime
 from typing import Annotated
 
 from analytics_service.config.settings import service_version
-from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
-from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.errors import AccessDenied, AnalyticsError, StoreUnavailable
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.market.kinds import Count, Flag, Text, Time
-from analytics_service.market.misfits import listed
+from analytics_service.market.validation import list_in_words
 from analytics_service.state.facts import Facts, LostPrice
-from analytics_service.state.heads import NOT_CURRENT, Heads, Look
+from analytics_service.state.watcher import NOT_CURRENT, HeadWatcher, Look
 from analytics_service.store.ledger import (
     VALUES_ONLY,
     Head,
     Ledger,
     Origin,
     any_simulated,
-    told_ahead,
+    describe_ahead,
 )
-from analytics_service.store.losses import Loss, told_losses
+from analytics_service.store.losses import Loss, describe_losses
 
-# A family is fresh while its newest snapshot is at most this many of its intervals old.
+# A dataset is fresh while its newest snapshot is at most this many of its intervals old.
 FRESH_INTERVALS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """A family of data, whether its newest snapshot is as new as it should be, and what its job lacks."""
+class Dataset:
+    """A dataset, whether its newest snapshot is as new as it should be, and what its job lacks."""
 
-    family: Annotated[str, Text("Name of the family")]
+    dataset: Annotated[str, Text("Name of the dataset")]
     newest: Annotated[datetime | None, Time("Instant of the newest snapshot, if there is one")]
     age_seconds: Annotated[int | None, Count("Age of that snapshot")]
     fresh: Annotated[bool, Flag("Whether that snapshot is as new as it should be")]
@@ -56,7 +56,7 @@ class Status:
     While the store cannot be reached, its data is as it was last, if memory still `answers`; `error` says why, or why
     it cannot be read in full, for operators only. `outdated` says why the schema is not current, if it is not.
     `withheld` lists in plain words the data that readers are not shown although the store has it, `losses` what it
-    has lost, and `unfinished` the families whose correction does not end. `unserved` says why the HTTP service does not
+    has lost, and `unfinished` the datasets whose correction does not end. `unserved` says why the HTTP service does not
     answer a command that has asked it.
     """
 
@@ -66,7 +66,7 @@ class Status:
     schema_current: bool = False
     outdated: str = NOT_CURRENT
     answers: bool = True
-    families: Sequence[Family] = ()
+    datasets: Sequence[Dataset] = ()
     facts: Facts = field(default_factory=Facts)
     origins: Sequence[Origin] = ()
     withheld: Sequence[str] = ()
@@ -82,28 +82,28 @@ class Status:
             return ["the store cannot be reached"]
         if not self.schema_current:
             return [self.outdated]
-        if not self.families:
+        if not self.datasets:
             return [*self.withheld] or ["there is no history yet"]
         missing = [
-            f"there is no snapshot of {family.family} yet"
-            for family in self.families
-            if family.newest is None and not family.fresh
+            f"there is no snapshot of {dataset.dataset} yet"
+            for dataset in self.datasets
+            if dataset.newest is None and not dataset.fresh
         ]
         return [*missing, *self.withheld]
 
     def late(self, seconds: int = 0) -> list[str]:
-        """The families whose newest snapshots are not fresh, and more than these seconds old, in plain words."""
+        """The datasets whose newest snapshots are not fresh, and more than these seconds old, in plain words."""
         return [
-            f"snapshots of {family.family} are not fresh"
-            for family in self.families
-            if not family.fresh and family.age_seconds is not None and family.age_seconds > seconds
+            f"snapshots of {dataset.dataset} are not fresh"
+            for dataset in self.datasets
+            if not dataset.fresh and dataset.age_seconds is not None and dataset.age_seconds > seconds
         ]
 
     @property
     def ahead(self) -> list[str]:
-        """The families with snapshots from the future, which readers pass over, in plain words."""
-        ahead = {family.family: unix_second(family.ahead) for family in self.families if family.ahead}
-        return [told_ahead(family, first, unix_second(self.at)) for family, first in ahead.items()]
+        """The datasets with snapshots from the future, which readers pass over, in plain words."""
+        ahead = {dataset.dataset: unix_second(dataset.ahead) for dataset in self.datasets if dataset.ahead}
+        return [describe_ahead(dataset, first, unix_second(self.at)) for dataset, first in ahead.items()]
 
     @property
     def lost_prices(self) -> list[LostPrice]:
@@ -114,24 +114,24 @@ class Status:
     def unknown(self) -> list[str]:
         """The assets with a market whose price is not known any more, in plain words."""
         lost = [price for price in self.facts.lost_prices if price.has_market]
-        named = listed(f"{price.symbol} (last {shown(price.newest)})" for price in lost)
+        named = list_in_words(f"{price.symbol} (last {format_instant(price.newest)})" for price in lost)
         return [f"no price is known of {named}: sums in USD and health that need one are null"] if lost else []
 
     @property
     def idle(self) -> list[str]:
         """That no scheduler runs, if one should, in plain words. On a full disk, none can report that it runs."""
         schedulers = self.facts.schedulers
-        if schedulers is None or self.full or not any(family.interval for family in self.families):
+        if schedulers is None or self.full or not any(dataset.interval for dataset in self.datasets):
             return []
         return [] if any(scheduler.alive for scheduler in schedulers) else ["no scheduler is running"]
 
     @property
     def interrupted(self) -> list[str]:
-        """The families whose correction does not end, in plain words."""
+        """The datasets whose correction does not end, in plain words."""
         return [
-            f"a correction of {family} takes long, or was interrupted: until it is completed, memory answers, or 503; "
+            f"a correction of {dataset} takes long, or was interrupted: until it is completed, memory answers, or 503; "
             "the view corrections has its command"
-            for family in self.unfinished
+            for dataset in self.unfinished
         ]
 
     @property
@@ -145,7 +145,7 @@ class Status:
         if not self.reachable:
             return ["the store cannot be reached", *self.unserved]
         unread = ["the store cannot be read in full"] if self.facts.error else []
-        data = [*told_losses(self.losses), *self.interrupted, *self.late(), *self.ahead, *self.unknown]
+        data = [*describe_losses(self.losses), *self.interrupted, *self.late(), *self.ahead, *self.unknown]
         return [*self.full, *self.obstacles, *self.facts.lacking, *unread, *data, *self.idle, *self.unserved]
 
     @property
@@ -165,14 +165,14 @@ class Status:
 class Monitor:
     """The status according to the heads' last look, so that no request waits for the store.
 
-    `intervals` are those of the scheduled families. If settings do not say whether jobs run (`is_configured` is false),
+    `intervals` are those of the scheduled datasets. If settings do not say whether jobs run (`is_configured` is false),
     jobs are assumed to run if the store has data of a source. With `ready_max_age`, a host is not ready while snapshots
     are late and more than so many seconds old.
     """
 
     def __init__(
         self,
-        heads: Heads,
+        heads: HeadWatcher,
         intervals: Callable[[], Mapping[str, int]],
         clock: Callable[[], datetime],
         *,
@@ -191,7 +191,7 @@ class Monitor:
         error = ""
         try:
             look, reachable = self._heads.last_look(), True
-        except (StoreUnavailable, AccessRefused) as caught:
+        except (StoreUnavailable, AccessDenied) as caught:
             look, reachable, error = self._heads.remembered, False, str(caught)
         except AnalyticsError as caught:
             return Status(self._clock(), reachable=True, error=str(caught))
@@ -200,7 +200,7 @@ class Monitor:
         now, ledger = self._clock(), look.ledger
         has_jobs = self._is_configured or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals() if has_jobs else {}
-        families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
+        datasets = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         facts = self._heads.facts
         return Status(
             now,
@@ -209,10 +209,10 @@ class Monitor:
             schema_current=look.schema_current,
             outdated=look.outdated,
             answers=self._heads.remembered is not None,
-            families=tuple(_family(ledger, facts, family, intervals.get(family), now) for family in families),
+            datasets=tuple(_dataset(ledger, facts, dataset, intervals.get(dataset), now) for dataset in datasets),
             facts=facts,
             origins=tuple(sorted(ledger.origins, key=str)),
-            withheld=[f"{family} cannot be shown" for family in sorted(self._heads.shown().without)]
+            withheld=[f"{dataset} cannot be shown" for dataset in sorted(self._heads.shown().without)]
             if look.schema_current
             else (),
             losses=ledger.losses,
@@ -225,22 +225,22 @@ class Monitor:
         return status.obstacles + ([] if most is None else status.late(most))
 
 
-def _family(ledger: Ledger, facts: Facts, name: str, interval: int | None, now: datetime) -> Family:
-    """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
+def _dataset(ledger: Ledger, facts: Facts, name: str, interval: int | None, now: datetime) -> Dataset:
+    """The status of a dataset. Without an interval it is not scheduled, so it cannot be late."""
     head = ledger.heads.get(name)
     is_empty = head is None or head.at == VALUES_ONLY
     failure = facts.last_failure(name)
-    return Family(
+    return Dataset(
         name,
         newest=None if head is None or is_empty else head.instant,
         age_seconds=None if head is None or is_empty else unix_second(now) - head.at,
         # Imported values are history enough where nothing is scheduled.
         fresh=head is not None and (interval is None or (not is_empty and _is_fresh(head, interval, now))),
         interval=interval,
-        ahead=instant(ledger.ahead[name]) if name in ledger.ahead else None,
+        ahead=from_unix(ledger.ahead[name]) if name in ledger.ahead else None,
         complete_until=facts.complete_until if name == "loans" else None,
         gaps=facts.gaps.get(name) if interval else None,
-        failed_at=instant(failure.failed_at) if failure and failure.failed_at else None,
+        failed_at=from_unix(failure.failed_at) if failure and failure.failed_at else None,
         error=failure.error if failure else "",
     )
 

@@ -10,24 +10,24 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import Part, Share, ShareApart, seconds_left
+from analytics_service.concurrency import DetachedSingleFlight, SingleFlight, locked_cached_property, remaining
 from analytics_service.errors import BeingCorrected, EntityNotFound, NoSnapshot
 from analytics_service.history.reader import HistoryReader
-from analytics_service.market.assets import Asset, linked
+from analytics_service.market.assets import Asset, link_receipts
 from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventFilter, EventList, EventQuery
-from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, SwapContract
 from analytics_service.market.prices import Price, Prices, known_prices
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
-from analytics_service.market.shares import with_receipt_prices
+from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.supply import Supply, market_supply
-from analytics_service.state.course import CourseReader, Then
-from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
-from analytics_service.store.datasets.assets import ASSETS_FAMILY, read_assets
+from analytics_service.state.portfolio_history import PortfolioAt, PortfolioReader
+from analytics_service.state.watcher import Heads, HeadWatcher
+from analytics_service.store.datasets.assets import ASSETS_DATASET, read_assets
 from analytics_service.store.datasets.events import count_events, read_events
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.datasets.interest import InterestPaid
@@ -43,7 +43,7 @@ from analytics_service.store.datasets.markets import (
 )
 from analytics_service.store.datasets.observations import read_last_prices, read_latest
 from analytics_service.store.datasets.positions import (
-    knows_all,
+    knows_all_addresses,
     read_activity,
     read_borrowing,
     read_example_address,
@@ -55,8 +55,8 @@ from analytics_service.store.ledger import (
     VALUES_ONLY,
     Head,
     PastHead,
-    completed_before,
     first_moment,
+    last_snapshot_before,
     read_state,
     require_unchanged,
 )
@@ -78,8 +78,8 @@ _NOT_KNOWN = f"{_OF_SOME} and this one is not among them, or has none. {_ASK}"
 
 
 def _is_empty(head: Head) -> bool:
-    """Whether a head is of no snapshot, nor of values of a family that has nothing else."""
-    return head.at == NONE or (head.at == VALUES_ONLY and bool(TABLES[head.family]))
+    """Whether a head is of no snapshot, nor of values of a dataset that has nothing else."""
+    return head.at == NONE or (head.at == VALUES_ONLY and bool(TABLES[head.dataset]))
 
 
 class SharedParts:
@@ -87,9 +87,11 @@ class SharedParts:
 
     def __init__(self, store: Store) -> None:
         self.interest = InterestPaid(store)
-        self.books: Share[Book] = ShareApart(LRUCache(_MAX_BOOKS, _size))
-        self.valuations: Share[Valuation] = Share(LRUCache(_MAX_BOOKS, lambda valuation: _size(valuation.book)))
-        self.counts: Share[int] = Share(LRUCache(_MAX_COUNTS))
+        self.books: SingleFlight[Book] = DetachedSingleFlight(LRUCache(_MAX_BOOKS, _size))
+        self.valuations: SingleFlight[Valuation] = SingleFlight(
+            LRUCache(_MAX_BOOKS, lambda valuation: _size(valuation.book))
+        )
+        self.counts: SingleFlight[int] = SingleFlight(LRUCache(_MAX_COUNTS))
 
 
 def _size(book: Book) -> int:
@@ -97,72 +99,72 @@ def _size(book: Book) -> int:
 
 
 class View:
-    """The state of all families at their heads. Reading a part raises NoSnapshot if its family has no snapshot yet, and
-    Superseded if the family was rewritten since the head and the part was not read before.
+    """The state of all datasets at their heads. Reading a part raises NoSnapshot if its dataset has no snapshot yet,
+    and Superseded if the dataset was rewritten since the head and the part was not read before.
     """
 
-    def __init__(self, store: Store, heads: ShownHeads, shared: SharedParts) -> None:
+    def __init__(self, store: Store, heads: Heads, shared: SharedParts) -> None:
         self.heads = heads
         self._shared = shared
         self._store = store
 
-    def head(self, family: str) -> Head:
-        return self.heads.head(family)
+    def head(self, dataset: str) -> Head:
+        return self.heads.head(dataset)
 
-    def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
-        """A key that changes whenever any data of the families does."""
-        return tuple(self.head(family) for family in families)
+    def heads_of(self, datasets: Iterable[str]) -> tuple[Head, ...]:
+        """A key that changes whenever any data of the datasets does."""
+        return tuple(self.head(dataset) for dataset in datasets)
 
-    def losses(self, family: str) -> Sequence[Loss]:
-        """What the store has lost of a family (rule 8.19)."""
-        return self.heads.losses.get(family, ())
+    def losses(self, dataset: str) -> Sequence[Loss]:
+        """What the store has lost of a dataset (rule 8.19)."""
+        return self.heads.losses.get(dataset, ())
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """The families, other than markets, whose prices value the sums over markets."""
+        """The datasets, other than markets, whose prices value the sums over markets."""
         return ("prices",)
 
-    def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
-        head = self.head(family)
+    def _read(self, dataset: str, read: Callable[[Head], _T]) -> _T:
+        head = self.head(dataset)
         if _is_empty(head):
-            raise NoSnapshot(family)
+            raise NoSnapshot(dataset)
         answer = read(head)
         require_unchanged(self._store, head)
         return answer
 
-    @Part
+    @locked_cached_property
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids."""
-        return linked(self._read("prices", lambda head: read_assets(self._store, head.version)))
+        return link_receipts(self._read("prices", lambda head: read_assets(self._store, head.version)))
 
     @property
     def shows_assets(self) -> bool:
-        """Whether the family that assets are shown with has a snapshot, even if it cannot be read now."""
-        return self.heads.has(ASSETS_FAMILY)
+        """Whether the dataset that assets are shown with has a snapshot, even if it cannot be read now."""
+        return self.heads.has(ASSETS_DATASET)
 
-    @Part
+    @locked_cached_property
     def described(self) -> dict[str, Asset]:
         """Every asset, by id. Without a snapshot to show assets with, these are the present definitions."""
         return self.assets if self.shows_assets else read_assets(self._store)
 
-    @Part
+    @locked_cached_property
     def symbols(self) -> dict[str, str]:
         """The symbol of each asset, by id."""
         return {asset_id: asset.symbol for asset_id, asset in self.described.items()}
 
-    @Part
+    @locked_cached_property
     def ends(self) -> dict[str, int]:
         """The ends of the assets that have ended, unix seconds, by id."""
         return {asset_id: unix_second(asset.ended_at) for asset_id, asset in self.described.items() if asset.ended_at}
 
-    @Part
+    @locked_cached_property
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
         """The oracle's last price of each asset with a price, and the time since which it holds. That of an asset that
         has ended is unknown."""
         ids = [asset_id for asset_id, asset in self.assets.items() if not asset.ended_at]
         return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
-    @Part
+    @locked_cached_property
     def quoted(self) -> Prices:
         """What is known of the oracle's prices at the snapshot of prices (rule 4.8)."""
         last = [Price(asset_id, observed_at, usd) for asset_id, (usd, observed_at) in self.quotes.items()]
@@ -170,25 +172,25 @@ class View:
         known = known_prices(last, head.instant, max_age)
         if None in known.values():
             # The head may be an imported price. Without a snapshot, nothing says that a price is missing.
-            taken = completed_before(self._store, "prices", head.at + 1)
-            known = known_prices(last, instant(taken or 0), max_age)
+            taken = last_snapshot_before(self._store, "prices", head.at + 1)
+            known = known_prices(last, from_unix(taken or 0), max_age)
         return known
 
-    @Part
+    @locked_cached_property
     def prices(self) -> Prices:
         """The oracle's prices, and prices of receipt tokens that it does not quote."""
         return with_receipt_prices(self.quoted, self.assets, self.markets.values())
 
-    @Part
+    @locked_cached_property
     def markets(self) -> dict[str, Market]:
         """Every asset's markets, by asset id, in the order of ids."""
         return self._read("markets", lambda head: read_markets(self._store, head.at))
 
-    @Part
+    @locked_cached_property
     def config(self) -> GlobalConfig:
         return self._read("markets", lambda head: read_config(self._store, head.at))
 
-    @Part
+    @locked_cached_property
     def interest_paid(self) -> dict[str, int]:
         """Interest paid to lenders so far, in denom units, by asset id, in the order of ids: what the source states,
         else what the snapshots show."""
@@ -202,7 +204,7 @@ class View:
         require_kept(lost, 0, head.at + 1)
         return self._shared.interest.read(head)
 
-    @Part
+    @locked_cached_property
     def supply(self) -> Supply:
         """USD sums over all markets."""
         return market_supply(self.markets.values(), self.assets, self.prices)
@@ -222,10 +224,10 @@ class View:
     def _terms(self) -> Terms:
         return Terms(self.assets, self.markets, self.config, self.ptoken)
 
-    @Part
+    @locked_cached_property
     def _knows_all(self) -> bool:
         """Whether the positions of all addresses are known."""
-        return self._read("positions", lambda head: knows_all(self._store, head.at))
+        return self._read("positions", lambda head: knows_all_addresses(self._store, head.at))
 
     def _require_known(self, is_empty: bool) -> None:
         """EntityNotFound for what is empty because its address may not be among those that are known."""
@@ -241,24 +243,24 @@ class View:
         markets = self.markets
         return self._read("positions", lambda head: book_of(read_borrowing(self._store, head.at), markets))
 
-    def has(self, family: str) -> bool:
-        """Whether there is a snapshot of a family to read."""
-        return self.heads.has(family) and not _is_empty(self.heads.head(family))
+    def has(self, dataset: str) -> bool:
+        """Whether there is a snapshot of a dataset to read."""
+        return self.heads.has(dataset) and not _is_empty(self.heads.head(dataset))
 
-    @Part
+    @locked_cached_property
     def has_token(self) -> bool:
         """Whether the protocol has a token: without a snapshot of it, whether the rules of markets name one."""
         if self.has("ptoken") or not self.has("markets"):
             return True
         return self.config.ptoken != NO_CONFIG.ptoken
 
-    @Part
+    @locked_cached_property
     def ptoken(self) -> Ptoken:
         if not self.has_token:
             return no_ptoken(self.unlocks_as_of)
         return self._read("ptoken", lambda head: read_ptoken(self._store, head.at))
 
-    @Part
+    @locked_cached_property
     def arrangements(self) -> list[Arrangement]:
         if not self.has_token:
             return []
@@ -269,22 +271,22 @@ class View:
         """The instant as of which unlock arrangements are shown."""
         return self.head("ptoken" if self.has_token else "markets").instant
 
-    @Part
+    @locked_cached_property
     def loans(self) -> Loans:
         """Sums of all loans so far."""
         return self._read("loans", lambda head: read_loans(self._store, head.at))
 
-    @Part
+    @locked_cached_property
     def activity(self) -> Activity:
         return self._read("positions", lambda head: read_activity(self._store, head.at))
 
-    @Part
+    @locked_cached_property
     def example_position(self) -> Position | None:
         """The position of an address with many kinds of items, for example requests; None without positions."""
         address = self._read("positions", lambda head: read_example_address(self._store, head.at))
         return None if address is None else self.position(address)
 
-    @Part
+    @locked_cached_property
     def example_contract(self) -> SwapContract | None:
         """A swap contract, for example requests; None when there is none."""
         address = self._read("routes", lambda head: read_example_contract(self._store, head.at))
@@ -296,16 +298,16 @@ class View:
         self._require_known(position == Position(address))
         return position
 
-    def course(self, address: str, seconds: Sequence[int], prices: HistoryReader) -> list[Then]:
+    def portfolio_history(self, address: str, seconds: Sequence[int], prices: HistoryReader) -> list[PortfolioAt]:
         """What a (lower-case) address had at some unix seconds; what values it is read on first use. EntityNotFound if
         it never had anything, and not all positions are known."""
-        course = CourseReader(self._store, self.heads, self.assets, prices).read(address, seconds)
-        self._require_known(all(then.is_empty for then in course))
-        return course
+        portfolio_history = PortfolioReader(self._store, self.heads, self.assets, prices).read(address, seconds)
+        self._require_known(all(then.is_empty for then in portfolio_history))
+        return portfolio_history
 
-    def require_unchanged(self, families: Iterable[str]) -> None:
-        """Accept what was read of families since this view is shown, also on first use of a part (rule 8.3)."""
-        require_unchanged(self._store, *self.heads_of(families))
+    def require_unchanged(self, datasets: Iterable[str]) -> None:
+        """Accept what was read of datasets since this view is shown, also on first use of a part (rule 8.3)."""
+        require_unchanged(self._store, *self.heads_of(datasets))
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""
@@ -330,11 +332,11 @@ class View:
         """How many events a filter selects: the same on all pages."""
         return self._shared.counts.get((head, of), lambda: count_events(self._store, head.at + 1, of))
 
-    @Part
+    @locked_cached_property
     def _knows_some(self) -> bool:
         """Whether only the positions of some addresses are known, and so only their events."""
         newest = read_state(self._store, "positions")
-        return newest is not None and not _is_empty(newest) and not knows_all(self._store, newest.at)
+        return newest is not None and not _is_empty(newest) and not knows_all_addresses(self._store, newest.at)
 
     def contract(self, address: str) -> SwapContract | None:
         """A swap contract by its (lower-case) address."""
@@ -342,49 +344,49 @@ class View:
 
 
 class PastView(View):
-    """The state of some families as of a moment (rule 8.12). Reading a part raises EntityNotFound if its family had
+    """The state of some datasets as of a moment (rule 8.12). Reading a part raises EntityNotFound if its dataset had
     neither a snapshot nor an observation by then.
     """
 
-    def head(self, family: str) -> Head:
-        """The family's head as of the moment."""
-        self.require((family,))
-        return self.heads.head(family)
+    def head(self, dataset: str) -> Head:
+        """The dataset's head as of the moment."""
+        self.require((dataset,))
+        return self.heads.head(dataset)
 
-    def require(self, families: Iterable[str]) -> None:
-        """EntityNotFound if a family had nothing by the moment; it names the first moment at which all have."""
-        missing = [family for family in families if _is_empty(self.heads.head(family))]
+    def require(self, datasets: Iterable[str]) -> None:
+        """EntityNotFound if a dataset had nothing by the moment; it names the first moment at which all have."""
+        missing = [dataset for dataset in datasets if _is_empty(self.heads.head(dataset))]
         if missing:
-            firsts = [first for family in missing if (first := first_moment(self._store, family)) is not None]
-            cure = f" Ask for {shown(instant(max(firsts)))} or later." if firsts else ""
+            firsts = [first for dataset in missing if (first := first_moment(self._store, dataset)) is not None]
+            cure = f" Ask for {format_instant(from_unix(max(firsts)))} or later." if firsts else ""
             raise EntityNotFound(f"at: there is no snapshot of {missing[0]} at or before that moment.{cure}")
 
-    def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
-        """A key that changes whenever any data of the families does, families without a snapshot included."""
-        return tuple(self.heads.head(family) for family in families)
+    def heads_of(self, datasets: Iterable[str]) -> tuple[Head, ...]:
+        """A key that changes whenever any data of the datasets does, datasets without a snapshot included."""
+        return tuple(self.heads.head(dataset) for dataset in datasets)
 
-    @Part
+    @locked_cached_property
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids, even if there were no prices yet. An end is often found later, so
         ends are those known now, if they are earlier than the snapshot. Decimals never change: what was stated
         otherwise was a mistake."""
-        head = self.heads.head(ASSETS_FAMILY)
+        head = self.heads.head(ASSETS_DATASET)
         if not head.version:
             return {}
         if not isinstance(head, PastHead):
             assets = read_assets(self._store, head.version)
         else:
             at = FOREVER if head.at == NONE else head.at
-            assets = read_assets(self._store, head.version, head.reaching, at)
+            assets = read_assets(self._store, head.version, head.max_version, at)
             present = read_assets(self._store)
             for asset_id, asset in assets.items():
                 ended_at, decimals = present[asset_id].ended_at, present[asset_id].decimals_denom
                 is_over = ended_at is not None and unix_second(ended_at) < head.at
                 assets[asset_id] = replace(asset, ended_at=ended_at if is_over else None, decimals_denom=decimals)
         require_unchanged(self._store, head)
-        return linked(assets)
+        return link_receipts(assets)
 
-    @Part
+    @locked_cached_property
     def market_prices(self) -> Prices:
         """The prices in the snapshot of markets. Those that it lacks are unknown if there was one before."""
         prices = self._read("markets", lambda head: read_market_prices(self._store, head.at))
@@ -401,7 +403,7 @@ class PastView(View):
         """None, because the snapshot of markets has its own prices."""
         return ()
 
-    @Part
+    @locked_cached_property
     def supply(self) -> Supply:
         """USD sums over all markets, at the prices in their snapshot (rule 8.13)."""
         markets = self.markets.values()
@@ -409,16 +411,16 @@ class PastView(View):
 
 
 class Views:
-    """The newest view, which is the same object until a family has a new head; and views of the past."""
+    """The newest view, which is the same object until a dataset has a new head; and views of the past."""
 
-    def __init__(self, store: Store, heads: Heads) -> None:
+    def __init__(self, store: Store, heads: HeadWatcher) -> None:
         self._store = store
         self._heads = heads
         self._moments = Moments(store)
         self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MAX_VIEWS)
         self._lock = threading.Lock()
         self._shared = SharedParts(store)
-        self._view = View(store, ShownHeads(), self._shared)
+        self._view = View(store, Heads(), self._shared)
 
     def newest(self) -> View:
         heads, view = self._heads.shown(), self._view
@@ -426,27 +428,27 @@ class Views:
             view = self._view = View(self._store, heads, self._shared)
         return view
 
-    def past(self, moment: Moment, families: Iterable[str]) -> PastView:
-        """The view of these families as of a moment. Moments with the same snapshots have the same view."""
+    def past(self, moment: Moment, datasets: Iterable[str]) -> PastView:
+        """The view of these datasets as of a moment. Moments with the same snapshots have the same view."""
         shown = self._heads.shown()
-        heads = self._moments.heads(shown, families, moment)
+        heads = self._moments.heads(shown, datasets, moment)
         key = tuple(heads.values())
         with self._lock:
             view = self._past.get(key)
             if view is None:
-                view = self._past[key] = PastView(self._store, ShownHeads(heads, losses=shown.losses), self._shared)
+                view = self._past[key] = PastView(self._store, Heads(heads, losses=shown.losses), self._shared)
         return view
 
     def shows(self, heads: tuple[Head, ...]) -> bool:
         """Whether readers may be shown an answer made from these heads now."""
         newest = self._heads.shown().heads
-        return all(head.is_current(newest.get(head.family)) for head in heads)
+        return all(head.is_current(newest.get(head.dataset)) for head in heads)
 
     def wait_for_rewrite(self) -> None:
         """Return after a further look at the ledger. Called when the data was rewritten while it was read.
 
         BeingCorrected when the request's time is over.
         """
-        if seconds_left() == 0:
+        if remaining() == 0:
             raise BeingCorrected
         self._heads.wait()

@@ -14,7 +14,7 @@ _MANY = 400_000
 _PARTS = 32
 
 
-def joined(frames: Iterable[pl.DataFrame], rows: int = _ROWS) -> Iterator[pl.DataFrame]:
+def join_batches(frames: Iterable[pl.DataFrame], rows: int = _ROWS) -> Iterator[pl.DataFrame]:
     """The same rows in frames that have at least so many rows each, but for the last."""
     held: list[pl.DataFrame] = []
     height = 0
@@ -28,7 +28,7 @@ def joined(frames: Iterable[pl.DataFrame], rows: int = _ROWS) -> Iterator[pl.Dat
         yield pl.concat(held)
 
 
-class Pieces:
+class RowBatches:
     """Rows that are added to, and read again in their order. Without being compressed, even a few would hold the texts
     of all that they were chosen from."""
 
@@ -45,21 +45,21 @@ class Pieces:
             self.height += rows.height
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        return joined(map(pl.read_ipc_stream, self._packed))
+        return join_batches(map(pl.read_ipc_stream, self._packed))
 
 
-class AddressParts:
+class HashPartitions:
     """Rows with an address, in parts that each have all rows of their addresses. Few rows are a single part."""
 
     def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
-        large = joined(frames, _MANY)
+        large = join_batches(frames, _MANY)
         first = [*islice(large, 2)]
-        self._parts = [Pieces() for _ in range(_PARTS if first[1:] else 1)]
+        self._parts = [RowBatches() for _ in range(_PARTS if first[1:] else 1)]
         for rows in chain(first, large):
             for pieces, part in zip(self._parts, self.divided(rows), strict=True):
                 pieces.add(part)
 
-    def __iter__(self) -> Iterator[Pieces]:
+    def __iter__(self) -> Iterator[RowBatches]:
         return iter(self._parts)
 
     def divided(self, rows: pl.DataFrame) -> Sequence[pl.DataFrame]:

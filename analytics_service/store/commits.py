@@ -13,36 +13,41 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import TIMES, SnapshotRows, SnapshotTable, versioned
+from analytics_service.clickhouse.columns import TIMES, SnapshotRows, SnapshotTable, with_version
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
-from analytics_service.errors import SnapshotRefused, StoreUnavailable
-from analytics_service.market.instants import DAY, instant, shown, unix_second
+from analytics_service.errors import StoreUnavailable, UserError
+from analytics_service.market.instants import DAY, format_instant, from_unix, unix_second
 from analytics_service.store import rewrite
-from analytics_service.store.batches import Pieces, joined
+from analytics_service.store.batches import RowBatches, join_batches
 from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.datasets.observations import (
     KEY,
     NO_OBSERVATIONS,
     OBSERVATIONS,
     read_observed_at,
-    with_known,
+    with_known_times,
 )
 from analytics_service.store.ledger import (
     LEDGER,
     MOST_AHEAD,
     Head,
+    LedgerRow,
     Origin,
-    Run,
+    head_without_future,
     ledger_frame,
-    present,
     record_rewrite,
-    versions_between,
+    snapshot_versions,
 )
 from analytics_service.store.ownership import Owner, take_ownership
 from analytics_service.store.rollups import close_rollups
-from analytics_service.store.schema import Applied, require_all_applied, shipped, unapplied
-from analytics_service.store.shards import require_shards
+from analytics_service.store.schema import (
+    Applied,
+    require_all_applied,
+    require_shards,
+    shipped_migrations,
+    unapplied_migrations,
+)
 
 # The queries that `read_commit_base` is made of, and a version greater than that of any run.
 _PARTS = ("read_head", "read_owner", "read_migrations", "make_version", "count_orphans")
@@ -65,7 +70,7 @@ class Appended:
     at: datetime
     observations: pl.DataFrame = field(default_factory=lambda: NO_OBSERVATIONS)
     rows: SnapshotRows = field(default_factory=dict)
-    changes: Mapping[str, Pieces] = field(default_factory=dict)
+    changes: Mapping[str, RowBatches] = field(default_factory=dict)
     ledger: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -114,7 +119,7 @@ class Commit:
 
     def _changes(self) -> "_Tables":
         for name in self.appended[0].changes:
-            for rows in joined(chain.from_iterable(snapshot.changes[name] for snapshot in self.appended)):
+            for rows in join_batches(chain.from_iterable(snapshot.changes[name] for snapshot in self.appended)):
                 yield name, rows
 
 
@@ -124,31 +129,31 @@ _Tables = Iterator[tuple[str, pl.DataFrame]]
 def rows_of(snapshots: Sequence[Appended], table: SnapshotTable) -> pl.DataFrame:
     """The rows of snapshots in a table, each with its instant."""
     at = [unix_second(snapshot.at) for snapshot in snapshots for _ in snapshot.rows[table]]
-    rows = table.frame(chain.from_iterable(snapshot.rows[table] for snapshot in snapshots))
+    rows = table.to_frame(chain.from_iterable(snapshot.rows[table] for snapshot in snapshots))
     return rows.with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class Provenance:
     """How snapshots are taken: the kind of run (job or backfill), the origin of the data, and what takes complete
     snapshots of that kind again: backfill or recompute, empty if they are new."""
 
     kind: str
     origin: Origin
-    again: str = ""
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """The store at the start of a commit of a family: the completed instants (unix seconds), the family's newest state
-    without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the commit.
+class CommitBase:
+    """The store at the start of a commit of a dataset: the completed instants (unix seconds), the dataset's newest
+    state without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the commit.
 
     `present` is that state without snapshots from the future (rule 8.16). `left` is the oldest observation that a
     commit which died has left in the day before that state, None if there is none. `left_count` counts these
     observations. Rollups do not include them yet.
     """
 
-    family: str
+    dataset: str
     completed: frozenset[int]
     head: Head | None
     owner: Owner
@@ -158,28 +163,28 @@ class Beginning:
     left_count: int = 0
 
 
-def begin(store: Store, family: str, start: int, end: int) -> Beginning:
+def begin(store: Store, dataset: str, start: int, end: int) -> CommitBase:
     """Read the store at the start of a commit for instants in [start, end) (unix seconds). SchemaError as by rule 8.14.
     SnapshotRefused for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
-    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
-    row = store.frame("read_commit_base", parts, start=start, end=end, **parameters).row(0, named=True)
+    parameters = {"dataset": dataset, "histories": names_of(dataset), "version": _NO_VERSION}
+    row = store.query("read_commit_base", parts, start=start, end=end, **parameters).row(0, named=True)
     applied = [Applied(*fields.values()) for fields in row["migrations"]]
-    require_all_applied(unapplied(applied, shipped()))
+    require_all_applied(unapplied_migrations(applied, shipped_migrations()))
     require_shards(store)
     if end - 1 > row["now"] + MOST_AHEAD:
-        raise SnapshotRefused(
-            f"The snapshot of {family} as of {shown(instant(end - 1))} lies ahead of ClickHouse's clock, which shows "
-            f"{shown(instant(row['now']))}. Set right the clock that is wrong."
+        raise UserError(
+            f"The snapshot of {dataset} as of {format_instant(from_unix(end - 1))} lies ahead of ClickHouse's clock, "
+            f"which shows {format_instant(from_unix(row['now']))}. Set right the clock that is wrong."
         )
-    heads = [Head(family, *fields.values()) for fields in row["heads"]]
+    heads = [Head(dataset, *fields.values()) for fields in row["heads"]]
     owner = Owner(*row["owners"][0].values()) if row["owners"] else Owner()
     head = heads[0] if heads else None
-    current = present(store, head, row["now"])[0] if head else None
-    return Beginning(family, frozenset(row["completed"]), head, owner, row["version"], current, *row["left"].values())
+    current = head_without_future(store, head, row["now"])[0] if head else None
+    return CommitBase(dataset, frozenset(row["completed"]), head, owner, row["version"], current, *row["left"].values())
 
 
-def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) -> None:
+def commit(store: Store, changes: Commit, provenance: Provenance, base: CommitBase) -> None:
     """Write what a job has collected.
 
     It becomes visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). Snapshots that replace
@@ -187,29 +192,33 @@ def commit(store: Store, changes: Commit, taking: Taking, beginning: Beginning) 
     nothing written, if the store has data that must not be mixed with theirs (rule 8.7). Overtaken, with nothing shown,
     if another process was faster.
     """
-    runs = _runs(changes, taking, beginning)
+    runs = _ledger_rows(changes, provenance, base)
     is_removing = changes.replaced.removed is not None and changes.replaced.removed.height > 0
-    is_rewrite = changes.backdated is not None or is_removing or _is_rewrite(runs, taking, beginning.present)
-    if not is_rewrite and beginning.left is not None:
-        runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
+    is_rewrite = changes.backdated is not None or is_removing or _is_rewrite(runs, provenance, base.present)
+    if not is_rewrite and base.left is not None:
+        runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, base.left))
     condition = (
-        "check_instants_complete" if taking.again else "check_instants_free" if is_rewrite else "check_runs_unchanged"
+        "check_instants_complete"
+        if provenance.replaces
+        else "check_instants_free"
+        if is_rewrite
+        else "check_runs_unchanged"
     )
-    writer, tables = _Writer(store, beginning, runs, condition), changes.tables()
-    if taking.again != "recompute":
-        take_ownership(store, beginning.owner, taking.origin)
+    writer, tables = _Writer(store, base, runs, condition), changes.tables()
+    if provenance.replaces != "recompute":
+        take_ownership(store, base.owner, provenance.origin)
     if is_rewrite:
-        _rewrite(writer, changes, tables, taking)
+        _rewrite(writer, changes, tables, provenance)
     else:
         _append(writer, changes, tables)
 
 
-def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
+def _is_rewrite(runs: Sequence[LedgerRow], provenance: Provenance, head: Head | None) -> bool:
     """Whether a commit changes the past by more than a lagging oracle does: a backfill of the past, a snapshot from
     more than a day ago, or one that replaces another."""
-    if taking.again or head is None:
-        return bool(taking.again)
-    limit = head.last_observed_at if taking.kind == "backfill" else head.last_observed_at - DAY
+    if provenance.replaces or head is None:
+        return bool(provenance.replaces)
+    limit = head.last_observed_at if provenance.kind == "backfill" else head.last_observed_at - DAY
     return min(run.first_observed_at for run in runs) <= limit
 
 
@@ -219,68 +228,70 @@ def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     Observations may be older than what readers have seen, if the oracle lags or if a commit that died has left them.
     Then the rollups since are computed again, and the commit counts as a finished rewrite.
     """
-    store, family = writer.store, writer.beginning.family
+    store, dataset = writer.store, writer.base.dataset
     first = min(run.first_observed_at for run in writer.runs)
     # Just after the newest observation before. Nobody has been shown later rows.
-    shown_until = writer.beginning.head.last_observed_at + 1 if writer.beginning.head else first
+    shown_until = writer.base.head.last_observed_at + 1 if writer.base.head else first
     end = max(shown_until, *(run.last_observed_at + 1 for run in writer.runs))
-    with store.together(f"a commit of {family}"):
+    with store.together(f"a commit of {dataset}"):
         # Before all else: what is left of a commit that dies is known by its observations.
-        writer.insert(OBSERVATIONS, with_known(changes.observations))
-        close_rollups(store, names_of(family), min(shown_until, first), end)
+        writer.insert(OBSERVATIONS, with_known_times(changes.observations))
+        close_rollups(store, names_of(dataset), min(shown_until, first), end)
         for table, rows in tables:
             writer.insert(table, rows)
         if first < shown_until or changes.replaced.changes_past:
-            record_rewrite(store, [family], writer.beginning.version, finished=1)
+            record_rewrite(store, [dataset], writer.base.version, finished=1)
     writer.complete(next((table.name for table in changes.appended[0].rows), None))
 
 
-def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, taking: Taking) -> None:
+def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, provenance: Provenance) -> None:
     """Write as a rewrite (rule 8.3). Backdated rows take the write lock even in a job: their inputs must not change
     meanwhile."""
-    store, family, version = writer.store, writer.beginning.family, writer.beginning.version
+    store, dataset, version = writer.store, writer.base.dataset, writer.base.version
     observations, removed = changes.observations, changes.replaced.removed
-    what = taking.again or ("backfill" if changes.backdated else taking.kind)
-    with rewrite.staging(store, family, version, what=what, expected=observations.height) as staged:
+    what = provenance.replaces or ("backfill" if changes.backdated else provenance.kind)
+    with rewrite.staging(store, dataset, version, what=what, expected=observations.height) as staged:
         writer.require()
         for table, rows in tables:
             if staged.has(table):
-                staged.insert(table, versioned(rows, version))
+                staged.insert(table, with_version(rows, version))
             else:
                 writer.insert(table, rows)
-        staged.insert(OBSERVATIONS, versioned(with_known(observations), version))
-        if removed is None and taking.again:
-            removed = gone(store, family, [run.at for run in writer.runs], observations)
+        staged.insert(OBSERVATIONS, with_version(with_known_times(observations), version))
+        if removed is None and provenance.replaces:
+            removed = unobserved_keys(store, dataset, [run.at for run in writer.runs], observations)
         if removed is not None:
             staged.remove(removed)
         if changes.backdated:
-            _backdate(store, family, changes.backdated)
+            _backdate(store, dataset, changes.backdated)
         rewrite.publish(store, staged, writer.runs)
 
 
-def gone(store: Store, family: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
+def unobserved_keys(store: Store, dataset: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
     """The keys of what snapshots (unix seconds) have stored that is not among `observations`; imports stay."""
-    observed = read_observed_at(store, family, seconds).filter(~pl.col("imported"))
+    observed = read_observed_at(store, dataset, seconds).filter(~pl.col("imported"))
     return observed.join(observations, on=KEY, how="anti").select(KEY)
 
 
-def _backdate(store: Store, family: str, backdated: Backdated) -> None:
+def _backdate(store: Store, dataset: str, backdated: Backdated) -> None:
     """Write backdated rows. Overtaken if they may not be true any more; those of before harm nobody."""
     for table, rows in backdated.rows.items():
         store.insert(table, rows)
-    if versions_between(store, family, backdated.start, backdated.end) != backdated.versions:
-        raise Overtaken(f"Another process took or removed snapshots of {family} at the same time.")
+    if snapshot_versions(store, dataset, backdated.start, backdated.end) != backdated.versions:
+        raise Overtaken(f"Another process took or removed snapshots of {dataset} at the same time.")
 
 
-def _runs(changes: Commit, taking: Taking, beginning: Beginning) -> list[Run]:
+def _ledger_rows(changes: Commit, provenance: Provenance, base: CommitBase) -> list[LedgerRow]:
     """The rows of the snapshots in the ledger. Replaced rows with a time count with the last."""
     timed = [rows for rows in changes.replaced.rows.values() if any(name in rows.columns for name in TIMES)]
     frames = [[snapshot.observations] for snapshot in changes.appended]
     frames[-1] += timed
-    return [_run(*each, taking, beginning) for each in zip(changes.appended, frames, strict=True)]
+    return [_ledger_row(*each, provenance, base) for each in zip(changes.appended, frames, strict=True)]
 
 
-def _run(snapshot: Appended, frames: Sequence[pl.DataFrame], taking: Taking, beginning: Beginning) -> Run:
+def _ledger_row(
+    snapshot: Appended, frames: Sequence[pl.DataFrame], provenance: Provenance, base: CommitBase
+) -> LedgerRow:
     at = unix_second(snapshot.at)
     counts = {table.name: table.count(rows) for table, rows in snapshot.rows.items()}
     counts |= {name: pieces.height for name, pieces in snapshot.changes.items()}
@@ -288,47 +299,47 @@ def _run(snapshot: Appended, frames: Sequence[pl.DataFrame], taking: Taking, beg
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
     observed += [at] if any(counts.values()) else []
     fields = {
-        "family": beginning.family,
+        "dataset": base.dataset,
         "at": at,
-        "kind": taking.kind,
+        "kind": provenance.kind,
         "first_observed_at": min(observed, default=at),
         "last_observed_at": max([*observed, at]),
         "rows": sum(counts.values()) + sum(frame.height for frame in frames),
-        "source": taking.origin.spec,
-        "version": beginning.version,
-        "simulated": taking.origin.simulated,
+        "source": provenance.origin.spec,
+        "version": base.version,
+        "simulated": provenance.origin.simulated,
         "tables": [*counts],
         "table_rows": [*counts.values()],
     }
-    return Run(**{**fields, **snapshot.ledger})
+    return LedgerRow(**{**fields, **snapshot.ledger})
 
 
 class _Writer:
     """Writes the rows of a commit, with the version of its `beginning`, unless another process has overtaken it."""
 
-    def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], condition: str) -> None:
+    def __init__(self, store: Store, base: CommitBase, runs: Sequence[LedgerRow], condition: str) -> None:
         """`condition` is the query that tells whether no other process has: runs_unchanged for a commit that appends,
         instants_free for one that adds to the past, instants_taken for one that replaces snapshots."""
         self.store = store
-        self.beginning = beginning
+        self.base = base
         self.runs = runs
         self._condition = condition
         self._bound: Mapping[str, Any] = {
-            "family": beginning.family,
+            "dataset": base.dataset,
             "instants": [run.at for run in runs],
-            "runs": beginning.head.runs if beginning.head else 0,
-            "version": beginning.version,
-            "histories": names_of(beginning.family),
-            "left": beginning.left_count,
+            "runs": base.head.runs if base.head else 0,
+            "version": base.version,
+            "histories": names_of(base.dataset),
+            "left": base.left_count,
         }
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows, without `version`, into a table. Overtaken when another process was faster."""
-        self._insert(table, versioned(rows, self.beginning.version))
+        self._insert(table, with_version(rows, self.base.version))
 
     def require(self) -> None:
         """Overtaken when another process was faster."""
-        if not self.store.frame(self._condition, **self._bound)[0, 0]:
+        if not self.store.query(self._condition, **self._bound)[0, 0]:
             raise self._overtaken()
 
     def complete(self, table: str | None) -> None:
@@ -345,4 +356,4 @@ class _Writer:
             raise self._overtaken()
 
     def _overtaken(self) -> Overtaken:
-        return Overtaken(f"Another process took snapshots of {self.beginning.family} at the same time.")
+        return Overtaken(f"Another process took snapshots of {self.base.dataset} at the same time.")

@@ -12,7 +12,7 @@ from analytics_service.clickhouse.connection import Store
 JOB_RUNS = "job_run"
 # In the order of the fields of JobRun.
 _SCHEMA = {
-    "family": pl.String,
+    "dataset": pl.String,
     "scheduler": pl.String,
     "interval_seconds": pl.UInt32,
     "next_at": pl.UInt32,
@@ -30,14 +30,14 @@ FORGOTTEN = "One that was killed counts as running for some minutes."
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """A scheduler's report about a family. Instants are unix seconds.
+    """A scheduler's report about a dataset. Instants are unix seconds.
 
     `interval` is the time between snapshots in seconds. `next_at` is None once the scheduler has stopped. `failed_at`
     is the instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the
     last run's snapshot, `outcome` a word for its result, and `duration_ms` its duration in milliseconds.
     """
 
-    family: str
+    dataset: str
     scheduler: str
     interval: int
     next_at: int | None
@@ -65,14 +65,14 @@ def scheduler_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def record(store: Store, runs: Sequence[JobRun]) -> None:
+def record_job_run(store: Store, runs: Sequence[JobRun]) -> None:
     """Write reports of a scheduler."""
     store.insert(JOB_RUNS, pl.DataFrame(runs, schema=_SCHEMA))
 
 
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     """The last reports of all schedulers of the last week, newest first, and the schedulers themselves."""
-    rows = list(store.frame("read_job_runs").iter_rows(named=True))
+    rows = list(store.query("read_job_runs").iter_rows(named=True))
     runs = [JobRun(*(row[name] for name in _SCHEMA)) for row in rows]
     by_scheduler: dict[str, list[dict[str, int | None]]] = {}
     for row in rows:
@@ -81,12 +81,12 @@ def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
 
 
 def recorded_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> Mapping[str, int]:
-    """Seconds between snapshots of each family, from the result of `read_runs`. If there are several schedulers, a
+    """Seconds between snapshots of each dataset, from the result of `read_runs`. If there are several schedulers, a
     running scheduler counts, or else the last one that ran."""
     alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
     running = [run for run in runs if run.scheduler in alive]
-    # Runs are sorted newest first, and the last entry of a family wins.
-    return {run.family: run.interval for run in reversed([*running, *runs])}
+    # Runs are sorted newest first, and the last entry of a dataset wins.
+    return {run.dataset: run.interval for run in reversed([*running, *runs])}
 
 
 def running_scheduler(store: Store) -> Scheduler | None:
@@ -103,12 +103,12 @@ def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
     return Scheduler(name, age, not is_stopped and age <= 2 * shortest_interval + _LATE)
 
 
-def missing_runs(store: Store, intervals: Mapping[str, int], since: int) -> Mapping[str, int]:
-    """The number of scheduled instants since a unix second, up to the newest, without a snapshot, by family.
+def missing_runs(store: Store, intervals: Mapping[str, int], start: int) -> Mapping[str, int]:
+    """The number of scheduled instants since a unix second, up to the newest, without a snapshot, by dataset.
 
-    `intervals` are in seconds, by family.
+    `intervals` are in seconds, by dataset.
     """
     if not intervals:
         return {}
-    rows = store.frame("count_missing_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
+    rows = store.query("count_missing_runs", datasets=list(intervals), intervals=list(intervals.values()), start=start)
     return dict(rows.iter_rows())

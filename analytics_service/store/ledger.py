@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import Superseded
-from analytics_service.market.instants import MINUTE, instant, shown
+from analytics_service.market.instants import MINUTE, format_instant, from_unix
 from analytics_service.store.losses import Loss
 
 LEDGER = "snapshot"
@@ -17,14 +17,14 @@ REWRITES = "rewrite"
 HEADS, HEADS_VIEW = "snapshot_head", "snapshot_head_view"
 # In place of the instant of a missing snapshot.
 NONE = -1
-# The instant of imports that bring values of a history, but no state that snapshots of its family have.
+# The instant of imports that bring values of a history, but no state that snapshots of its dataset have.
 VALUES_ONLY = 0
 # The kind of a rewrite that takes out observations or runs, or adds observations without a run.
 CORRECTION = "correction"
 # Seconds by which a snapshot may be ahead of ClickHouse's clock. Later ones are from the future (rule 8.16).
 MOST_AHEAD = 60
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
-    "family": pl.String,
+    "dataset": pl.String,
     "at": pl.UInt32,
     "kind": pl.String,
     "first_observed_at": pl.UInt32,
@@ -39,7 +39,7 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "tables": pl.List(pl.String),
     "table_rows": pl.List(pl.UInt64),
 }
-_REWRITE = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
+_REWRITE = {"dataset": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def any_simulated(origins: Iterable[Origin]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LedgerRow:
     """A completed run of a job, a backfill or an import. Instants are unix seconds.
 
     `at` is that of the snapshot; of an import its newest observation, or VALUES_ONLY. `source` is the spec of a source,
@@ -73,7 +73,7 @@ class Run:
     have `table_rows` of the run.
     """
 
-    family: str
+    dataset: str
     at: int
     kind: str
     first_observed_at: int
@@ -96,14 +96,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest state of a family that readers may see. Instants are unix seconds.
+    """The newest state of a dataset that readers may see. Instants are unix seconds.
 
     Equal heads mean equal data (rule 8.2): `version` is the greatest of all completed runs, `runs` counts them, and
     `rewrites` counts those that changed history which readers had seen. `losses` is the version of what the store is
     known to have lost, 0 if it never lost anything (rule 8.19).
     """
 
-    family: str
+    dataset: str
     at: int
     last_observed_at: int
     version: int
@@ -114,7 +114,7 @@ class Head:
     @property
     def instant(self) -> datetime:
         """The newest snapshot's instant, aware."""
-        return instant(self.at)
+        return from_unix(self.at)
 
     @property
     def newest(self) -> int:
@@ -123,36 +123,36 @@ class Head:
 
     @property
     def newest_while_open(self) -> "Head | None":
-        """The family's newest head, as long as newer runs may change what this head shows."""
+        """The dataset's newest head, as long as newer runs may change what this head shows."""
         return self
 
     def follows(self, other: "Head") -> bool:
-        """Whether this is a later state of the family than `other`."""
+        """Whether this is a later state of the dataset than `other`."""
         own, others = ((head.rewrites, head.version, head.runs, head.losses) for head in (self, other))
         return own > others
 
     def is_current(self, newest: "Head | None") -> bool:
-        """Whether an answer made from this head may be shown while `newest` is the family's newest head."""
+        """Whether an answer made from this head may be shown while `newest` is the dataset's newest head."""
         return newest == self
 
 
 @dataclass(frozen=True, slots=True)
 class PastHead(Head):
-    """The state of a family at a moment of the past (rule 8.12). Later snapshots have followed.
+    """The state of a dataset at a moment of the past (rule 8.12). Later snapshots have followed.
 
     `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
-    of this snapshot. If assets are described with the family, `reaching` is the greatest version of all runs that may
-    have rows at or before the moment. `open_with` is the family's newest head as long as a run that appends may change
+    of this snapshot. If assets are described with the dataset, `reaching` is the greatest version of all runs that may
+    have rows at or before the moment. `open_with` is the dataset's newest head as long as a run that appends may change
     the state: jobs may still be late for the moment, observations may be added before it, or definitions of assets may
     be missing. Otherwise it is None.
     """
 
-    reaching: int = 0
+    max_version: int = 0
     open_with: Head | None = None
 
     @property
     def newest_while_open(self) -> Head | None:
-        """The family's newest head, until no job can be late for the moment."""
+        """The dataset's newest head, until no job can be late for the moment."""
         return self.open_with
 
     def awaits_jobs_only(self, moment: int) -> bool:
@@ -164,17 +164,17 @@ class PastHead(Head):
 
     def is_current(self, newest: Head | None) -> bool:
         """While the state is open, whether `newest` is still the head that it was read with; afterwards, whether the
-        family was not rewritten.
+        dataset was not rewritten.
 
         Only a rewrite, or a loss, changes a state that a later snapshot has followed.
         """
         if self.open_with is not None:
             return newest == self.open_with
-        return changes_of(newest) == (self.rewrites, self.losses)
+        return change_counts(newest) == (self.rewrites, self.losses)
 
 
-def changes_of(head: Head | None) -> tuple[int, int]:
-    """What a head counts that changes the past: rewrites and losses; -1 and 0 for a family without a head."""
+def change_counts(head: Head | None) -> tuple[int, int]:
+    """What a head counts that changes the past: rewrites and losses; -1 and 0 for a dataset without a head."""
     return (-1, 0) if head is None else (head.rewrites, head.losses)
 
 
@@ -182,10 +182,10 @@ def changes_of(head: Head | None) -> tuple[int, int]:
 class Ledger:
     """The ledger as read by one query.
 
-    `heads` are by family. `open` are the versions of unfinished rewrites, by family. `origins` are those of all
-    completed runs. `rewritten` has the unix second of each family's last rewrite. `now` (unix second) is ClickHouse's,
-    and `ahead` has the first snapshot from the future of each family that has any (rule 8.16). `losses` are by family;
-    "" has those that change no answer.
+    `heads` are by dataset. `open` are the versions of unfinished rewrites, by dataset. `origins` are those of all
+    completed runs. `rewritten` has the unix second of each dataset's last rewrite. `now` (unix second) is ClickHouse's,
+    and `ahead` has the first snapshot from the future of each dataset that has any (rule 8.16). `losses` are by
+    dataset; "" has those that change no answer.
     """
 
     heads: Mapping[str, Head]
@@ -197,30 +197,30 @@ class Ledger:
     losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
 
 
-def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
+def ledger_frame(runs: Sequence[LedgerRow]) -> pl.DataFrame:
     """The rows of the ledger for these runs."""
     return pl.DataFrame(runs, schema=_SCHEMA)
 
 
-def runs_of(rows: pl.DataFrame) -> list[Run]:
+def parse_ledger_rows(rows: pl.DataFrame) -> list[LedgerRow]:
     """The runs in rows of the ledger."""
-    return [Run(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
+    return [LedgerRow(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
 
 
 def new_version(store: Store) -> int:
     """A version for new rows, greater than every version in the store. Of several rows the last version wins."""
-    return int(store.frame("make_version")["version"][0])
+    return int(store.query("make_version")["version"][0])
 
 
-def record_rewrite(store: Store, families: Sequence[str], version: int, finished: int) -> None:
-    """Announce a rewrite of families, or with `finished` = 1 record its end (rule 8.5)."""
-    rows = [{"family": family, "version": version, "finished": finished} for family in families]
+def record_rewrite(store: Store, datasets: Sequence[str], version: int, finished: int) -> None:
+    """Announce a rewrite of datasets, or with `finished` = 1 record its end (rule 8.5)."""
+    rows = [{"dataset": dataset, "version": version, "finished": finished} for dataset in datasets]
     store.insert(REWRITES, pl.DataFrame(rows, schema=_REWRITE))
 
 
-def completed_before(store: Store, family: str, before: int) -> int | None:
+def last_snapshot_before(store: Store, dataset: str, before: int) -> int | None:
     """The last instant before `before` with a snapshot completed by a job or a backfill, if there is any."""
-    rows = store.frame("find_snapshot_before", family=family, before=before)
+    rows = store.query("find_snapshot_before", dataset=dataset, before=before)
     return int(rows["at"][0]) if rows.height else None
 
 
@@ -233,82 +233,89 @@ class Covered:
     complete_until: int
 
 
-def last_covered(store: Store, before: int) -> Covered | None:
+def last_covered_loans(store: Store, before: int) -> Covered | None:
     """The last snapshot of loans before a unix second, if there is any."""
-    rows = store.frame("find_snapshot_before", family="loans", before=before)
+    rows = store.query("find_snapshot_before", dataset="loans", before=before)
     return Covered(*rows.select("at", "complete_until").row(0)) if rows.height else None
 
 
-def nth_completed(store: Store, family: str, number: int, start: int, end: int) -> int | None:
+def nth_snapshot(store: Store, dataset: str, number: int, start: int, end: int) -> int | None:
     """The nth instant, from 1, in [start, end) with a snapshot completed by a job or a backfill, if there is any."""
-    rows = store.frame("find_nth_snapshot", family=family, number=number, start=start, end=end)
+    rows = store.query("find_nth_snapshot", dataset=dataset, number=number, start=start, end=end)
     return int(rows["at"][0]) if rows.height else None
 
 
-def newest_at(store: Store, families: Sequence[str], seconds: Sequence[int]) -> dict[str, list[tuple[int, int] | None]]:
-    """Instant (unix second) and version of the newest complete snapshot of each family at each of some ascending
+def newest_snapshots_at(
+    store: Store, datasets: Sequence[str], seconds: Sequence[int]
+) -> dict[str, list[tuple[int, int] | None]]:
+    """Instant (unix second) and version of the newest complete snapshot of each dataset at each of some ascending
     seconds; None before the first."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
-    rows = store.frame("find_snapshots_at", families=list(families), starts=starts, last=seconds[-1])
-    found = {(family, start): (at, version) for family, start, at, version in rows.iter_rows()}
+    rows = store.query("find_snapshots_at", datasets=list(datasets), starts=starts, last=seconds[-1])
+    found = {(dataset, start): (at, version) for dataset, start, at, version in rows.iter_rows()}
     newest: dict[str, list[tuple[int, int] | None]] = {}
-    for family in families:
+    for dataset in datasets:
         last = None
-        newest[family] = [last := found.get((family, start), last) for start in starts]
+        newest[dataset] = [last := found.get((dataset, start), last) for start in starts]
     return newest
 
 
-def imports_of(store: Store, family: str) -> list[tuple[int, int]]:
-    """The first and the last instant (unix second) of the observations that each import of a family has brought."""
-    rows = store.frame("list_overlapping_imports", family=family, since=0, version=2**64 - 1)
+def imported_spans(store: Store, dataset: str) -> list[tuple[int, int]]:
+    """The first and the last instant (unix second) of the observations that each import of a dataset has brought."""
+    rows = store.query("list_overlapping_imports", dataset=dataset, start=0, version=2**64 - 1)
     return list(rows.select("first_observed_at", "at").iter_rows())
 
 
-def versions_between(store: Store, family: str, start: int, end: int) -> Mapping[int, int]:
+def snapshot_versions(store: Store, dataset: str, start: int, end: int) -> Mapping[int, int]:
     """The versions of the complete snapshots in [start, end) (unix seconds), by instant."""
-    rows = store.frame("list_snapshots", family=family, start=start, end=end)
+    rows = store.query("list_snapshots", dataset=dataset, start=start, end=end)
     return dict(rows.select("at", "version").iter_rows())
 
 
-def first_moment(store: Store, family: str) -> int | None:
-    """The first moment (unix second) with a snapshot or an imported observation of a family, if there is any."""
-    rows = store.frame("find_first_moment", family=family)
+def first_moment(store: Store, dataset: str) -> int | None:
+    """The first moment (unix second) with a snapshot or an imported observation of a dataset, if there is any."""
+    rows = store.query("find_first_moment", dataset=dataset)
     return int(rows["first"][0]) if rows.height else None
 
 
 def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
-    """The state of a family as of a moment (unix second) that is earlier than its head.
+    """The state of a dataset as of a moment (unix second) that is earlier than its head.
 
     `late` says whether jobs may still be late for the moment, `imported` whether the store may have runs of imports,
-    and `described` whether assets are described with the family. `last_observed_at` is the instant of the newest
+    and `described` whether assets are described with the dataset. `last_observed_at` is the instant of the newest
     snapshot, or the moment itself if there may be imported observations in between; but no later than the newest
     observation of all.
     """
-    rows = store.frame("find_snapshot_before", family=head.family, before=at + 1)
+    rows = store.query("find_snapshot_before", dataset=head.dataset, before=at + 1)
     newest, version = rows.select("at", "version").row(0) if rows.height else (NONE, 0)
-    last, reaching = newest, 0
+    last, max_version = newest, 0
     if imported or described:
-        earlier, imports = store.frame(
-            "find_max_version", family=head.family, at=at, since=max(newest, 0), version=version, imported=int(imported)
+        earlier, imports = store.query(
+            "find_max_version",
+            dataset=head.dataset,
+            at=at,
+            start=max(newest, 0),
+            version=version,
+            imported=int(imported),
         ).row(0)
-        reaching, last = max(version, earlier), at if imports else newest
+        max_version, last = max(version, earlier), at if imports else newest
     # If the oracle stands still, snapshots are later than all observations.
     last = min(last, head.last_observed_at)
     return PastHead(
-        head.family,
+        head.dataset,
         at=newest,
         last_observed_at=last,
-        version=version or reaching,
+        version=version or max_version,
         runs=0,
         rewrites=head.rewrites,
         losses=head.losses,
-        reaching=reaching,
+        max_version=max_version,
         open_with=head if late else None,
     )
 
 
 def read_ledger(store: Store) -> Ledger:
-    """The newest state of each family, the unfinished rewrites, the origins of the data, and what is lost."""
+    """The newest state of each dataset, the unfinished rewrites, the origins of the data, and what is lost."""
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
@@ -316,85 +323,85 @@ def read_ledger(store: Store) -> Ledger:
     unfinished: dict[str, list[int]] = {}
     lost: dict[str, Sequence[Loss]] = {}
     changed: dict[str, int] = {}
-    rows = store.frame("read_ledger")
-    for kind, family, version, runs, at, last_observed_at, sources, _, found in rows.iter_rows():
+    rows = store.query("read_ledger")
+    for kind, dataset, version, runs, at, last_observed_at, sources, _, found in rows.iter_rows():
         if kind == "loss":
-            lost[family], changed[family] = tuple(Loss(*loss.values()) for loss in found), version
+            lost[dataset], changed[dataset] = tuple(Loss(*loss.values()) for loss in found), version
             continue
         if kind == "head":
-            heads[family] = Head(family, at, last_observed_at, version, runs)
+            heads[dataset] = Head(dataset, at, last_observed_at, version, runs)
             origins.update(Origin(source["source"], source["simulated"]) for source in sources)
             continue
-        rewrites[family] += runs
-        rewritten[family] = max(rewritten.get(family, 0), at)
+        rewrites[dataset] += runs
+        rewritten[dataset] = max(rewritten.get(dataset, 0), at)
         if version:
-            unfinished.setdefault(family, []).append(version)
+            unfinished.setdefault(dataset, []).append(version)
     counted = {
-        family: replace(head, rewrites=rewrites[family], losses=changed.get(family, 0))
-        for family, head in heads.items()
+        dataset: replace(head, rewrites=rewrites[dataset], losses=changed.get(dataset, 0))
+        for dataset, head in heads.items()
     }
     now = max(rows["now"], default=0)
     return Ledger(counted, unfinished, frozenset(origins), rewritten, now, losses=lost)
 
 
-def without_future(store: Store, ledger: Ledger) -> Ledger:
-    """The ledger as readers are shown it: with the present of each family (rule 8.16)."""
-    presents = {family: present(store, head, ledger.now) for family, head in ledger.heads.items()}
-    heads = {family: head for family, (head, _) in presents.items()}
-    return replace(ledger, heads=heads, ahead={family: first for family, (_, first) in presents.items() if first})
+def hide_future_snapshots(store: Store, ledger: Ledger) -> Ledger:
+    """The ledger as readers are shown it: with the present of each dataset (rule 8.16)."""
+    presents = {dataset: head_without_future(store, head, ledger.now) for dataset, head in ledger.heads.items()}
+    heads = {dataset: head for dataset, (head, _) in presents.items()}
+    return replace(ledger, heads=heads, ahead={dataset: first for dataset, (_, first) in presents.items() if first})
 
 
-def present(store: Store, head: Head, now: int) -> tuple[Head, int]:
-    """A head without the family's snapshots from the future, and the first of these; 0 if there is none (rule 8.16).
+def head_without_future(store: Store, head: Head, now: int) -> tuple[Head, int]:
+    """A head without the dataset's snapshots from the future, and the first of these; 0 if there is none (rule 8.16).
     Costs nothing if the head is not ahead."""
     if head.at <= now + MOST_AHEAD:
         return head, 0
-    at, last, first = store.frame("read_present_head", family=head.family, latest=now + MOST_AHEAD).row(0)
+    at, last, first = store.query("read_present_head", dataset=head.dataset, latest=now + MOST_AHEAD).row(0)
     return replace(head, at=at, last_observed_at=last), first
 
 
-def told_ahead(family: str, first: int, now: int) -> str:
+def describe_ahead(dataset: str, first: int, now: int) -> str:
     """Words for operators about a snapshot from the future."""
-    at = shown(instant(first))
+    at = format_instant(from_unix(first))
     return (
-        f"{family}: a snapshot of {at} lies {(first - now) // MINUTE:,} minutes ahead; "
-        f"`analytics-service remove {family} --start {at}` takes it out"
+        f"{dataset}: a snapshot of {at} lies {(first - now) // MINUTE:,} minutes ahead; "
+        f"`analytics-service remove {dataset} --start {at}` takes it out"
     )
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:
-    """The newest state of each family, by family."""
+    """The newest state of each dataset, by dataset."""
     return read_ledger(store).heads
 
 
-def read_state(store: Store, family: str) -> Head | None:
-    """The newest completed state of a family, without its count of rewrites."""
-    rows = store.frame("read_head", family=family)
-    return Head(family, *rows.row(0)) if rows.height else None
+def read_state(store: Store, dataset: str) -> Head | None:
+    """The newest completed state of a dataset, without its count of rewrites."""
+    rows = store.query("read_head", dataset=dataset)
+    return Head(dataset, *rows.row(0)) if rows.height else None
 
 
 def require_unchanged(store: Store, *heads: Head) -> None:
-    """Accept data that was read as of heads (rule 8.3). Superseded when a rewrite of their families was announced
+    """Accept data that was read as of heads (rule 8.3). Superseded when a rewrite of their datasets was announced
     since.
 
     Runs that append to history change nothing that a head shows.
     """
-    rows = store.frame("count_rewrites", families=[head.family for head in heads])
-    counted = {family: (announced, finished) for family, announced, finished in rows.iter_rows()}
+    rows = store.query("count_rewrites", datasets=[head.dataset for head in heads])
+    counted = {dataset: (announced, finished) for dataset, announced, finished in rows.iter_rows()}
     for head in heads:
-        if counted.get(head.family, (0, 0)) != (head.rewrites, head.rewrites):
-            raise Superseded(f"{head.family} was rewritten while it was read.")
+        if counted.get(head.dataset, (0, 0)) != (head.rewrites, head.rewrites):
+            raise Superseded(f"{head.dataset} was rewritten while it was read.")
 
 
-def oldest_change(store: Store, since: Head, head: Head) -> int | None:
-    """The oldest instant (unix second) whose observations may differ between two heads of a family.
+def oldest_change(store: Store, start: Head, head: Head) -> int | None:
+    """The oldest instant (unix second) whose observations may differ between two heads of a dataset.
 
     None when no run was completed in between. 0 when unsure: after a loss, and if a run that began before `since` was
     read and ended after it has a lower version, so that only the count of runs shows it.
     """
-    if since.losses != head.losses:
+    if start.losses != head.losses:
         return 0
-    if (since.runs, since.version) == (head.runs, head.version):
+    if (start.runs, start.version) == (head.runs, head.version):
         return None
-    runs, oldest = store.frame("count_runs_since", family=head.family, after=since.version, until=head.version).row(0)
-    return int(oldest) if runs == head.runs - since.runs else 0
+    runs, oldest = store.query("count_runs_since", dataset=head.dataset, after=start.version, max_version=head.version).row(0)
+    return int(oldest) if runs == head.runs - start.runs else 0

@@ -31,8 +31,8 @@ from analytics_service.store.ledger import (
     read_ledger,
     require_unchanged,
 )
-from analytics_service.store.losses import LOSSES, Loss, told_losses
-from analytics_service.store.rollups import FIFTEEN_MINUTES, ROLLUPS, floor
+from analytics_service.store.losses import LOSSES, Loss, describe_losses
+from analytics_service.store.rollups import FIFTEEN_MINUTES, ROLLUPS, floor_to_width
 from analytics_service.store.schema import TABLES
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ _WIDTHS = {
 }
 # Tables with rows for each snapshot, which the ledger counts; and those of them that are not stored by month.
 _UNCOUNTED = (EVENTS, "position_digest")
-_COUNTED_TABLES = {name: family for family, names in TABLES.items() for name in names if name not in _UNCOUNTED}
+_COUNTED_TABLES = {name: dataset for dataset, names in TABLES.items() for name in names if name not in _UNCOUNTED}
 _NOT_BY_MONTH = ("position_change",)
 # Tables of which no answer lacks rows: what they are for is made again, or is about the past of the service itself.
 _SILENT = (
@@ -64,7 +64,7 @@ _SILENT = (
 _DAYS, _MONTHS = "2-0", "3-0"
 _LOSS = {"name": pl.String, "first_at": pl.UInt32, "last_at": pl.UInt32, "part": pl.String}
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
-    "family": pl.String,
+    "dataset": pl.String,
     "losses": pl.List(pl.Struct(_LOSS)),
     "version": pl.UInt64,
 }
@@ -84,7 +84,7 @@ class _Range:
     history: str
     asset_id: str
     first: int
-    until: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +123,29 @@ def check(store: Store) -> bool:
     if any(part.table == HEADS for part in broken):
         _raise_heads(store)
     ledger = read_ledger(store)
-    known = {family: [*losses] for family, losses in ledger.losses.items() if losses}
+    known = {dataset: [*losses] for dataset, losses in ledger.losses.items() if losses}
     found = _found(store, ledger, broken)
     if _fresh(found, known):
         # A run that was completed meanwhile may look like a loss.
         again = _found(store, ledger, broken)
-        found = {family: [loss for loss in losses if loss in again.get(family, ())] for family, losses in found.items()}
-    changed = [family for family in found.keys() | known.keys() if found.get(family, []) != known.get(family, [])]
-    settled = {family: found.get(family, []) for family in sorted(changed) if _is_settled(store, ledger, family)}
+        found = {
+            dataset: [loss for loss in losses if loss in again.get(dataset, ())] for dataset, losses in found.items()
+        }
+    changed = [dataset for dataset in found.keys() | known.keys() if found.get(dataset, []) != known.get(dataset, [])]
+    settled = {dataset: found.get(dataset, []) for dataset in sorted(changed) if _is_settled(store, ledger, dataset)}
     _tell(settled, known)
     _record(store, settled)
     return len(settled) < len(changed) or any({**known, **settled}.values())
 
 
 def _fresh(found: Losses, known: Losses) -> bool:
-    return any(loss not in known.get(family, ()) for family, losses in found.items() for loss in losses)
+    return any(loss not in known.get(dataset, ()) for dataset, losses in found.items() for loss in losses)
 
 
-def _is_settled(store: Store, ledger: Ledger, family: str) -> bool:
-    """Whether no rewrite of the family has been announced since the ledger was read (rule 8.3)."""
+def _is_settled(store: Store, ledger: Ledger, dataset: str) -> bool:
+    """Whether no rewrite of the dataset has been announced since the ledger was read (rule 8.3)."""
     try:
-        require_unchanged(store, *filter(None, [ledger.heads.get(family)]))
+        require_unchanged(store, *filter(None, [ledger.heads.get(dataset)]))
     except Superseded:
         return False
     return True
@@ -151,23 +153,25 @@ def _is_settled(store: Store, ledger: Ledger, family: str) -> bool:
 
 def _tell(now: Losses, before: Losses) -> None:
     """Log what is lost that was not, and the reverse."""
-    fresh = {family: [loss for loss in losses if loss not in before.get(family, ())] for family, losses in now.items()}
-    for told in told_losses(fresh):
+    fresh = {
+        dataset: [loss for loss in losses if loss not in before.get(dataset, ())] for dataset, losses in now.items()
+    }
+    for told in describe_losses(fresh):
         log.error("%s", told)
-    for family, losses in now.items():
+    for dataset, losses in now.items():
         if not losses:
-            log.info("%s: nothing is lost any more.", family or "The store")
+            log.info("%s: nothing is lost any more.", dataset or "The store")
 
 
 def _record(store: Store, losses: Losses) -> None:
-    """Tell readers what is lost of some families."""
+    """Tell readers what is lost of some datasets."""
     if any(loss.what.startswith("position") for own in losses.values() for loss in own):
         # What digests say of an address may be newer than its rows, or older.
         forget_digests(store)
     version = new_version(store) if losses else 0
     rows = [
-        {"family": family, "losses": [_stored(loss) for loss in own], "version": version}
-        for family, own in losses.items()
+        {"dataset": dataset, "losses": [_stored(loss) for loss in own], "version": version}
+        for dataset, own in losses.items()
     ]
     store.insert(LOSSES, pl.DataFrame(rows, schema=_SCHEMA))
 
@@ -177,20 +181,21 @@ def _stored(loss: Loss) -> dict[str, object]:
 
 
 def _found(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Losses:
-    """All losses by family, in order."""
+    """All losses by dataset, in order."""
     found: defaultdict[str, set[Loss]] = defaultdict(set)
-    for family, loss in (*_differing(store, ledger), *_missing(store, ledger), *_uncounted(store, ledger, broken)):
-        found[family].add(loss)
+    for dataset, loss in (*_differing(store, ledger), *_missing(store, ledger), *_uncounted(store, ledger, broken)):
+        found[dataset].add(loss)
     return {
-        family: sorted(losses, key=lambda loss: (loss.what, loss.first, loss.last)) for family, losses in found.items()
+        dataset: sorted(losses, key=lambda loss: (loss.what, loss.first, loss.last))
+        for dataset, losses in found.items()
     }
 
 
 def _raise_heads(store: Store) -> None:
     """Make heads of what the ledger lists; they follow from it."""
-    for family in TABLES:
-        ends = named_query("derive_head", {"family": family, "newest": "max(s.last_observed_at)"})
-        store.execute(named_query("raise_head", {"family": family, "ends": ends}))
+    for dataset in TABLES:
+        ends = named_query("derive_head", {"dataset": dataset, "newest": "max(s.last_observed_at)"})
+        store.execute(named_query("raise_head", {"dataset": dataset, "ends": ends}))
 
 
 def _start_of(month: str) -> int:
@@ -201,17 +206,17 @@ def _start_of(month: str) -> int:
 def _differing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
     """Where closed rollups have other numbers of observations than what they are made from."""
     heads = ledger.heads
-    closed = {h.name: heads[h.family].last_observed_at + 1 for h in HISTORIES if h.family in heads}
+    closed = {h.name: heads[h.dataset].last_observed_at + 1 for h in HISTORIES if h.dataset in heads}
     if not closed:
         return
     ranges = _joined(_ranges(store, closed))
-    until = _until_observed(store, ranges)
+    end = _until_observed(store, ranges)
     for history in HISTORIES:
         own = [each for each in ranges if each.history == history.name]
         # A series without any rollup is in no page.
-        listed = read_series(store, history, heads[history.family].last_observed_at + 1) if own else {}
-        spans = [(each.first if each.asset_id in listed else 0, until[each]) for each in own]
-        yield from ((history.family, Loss(history.name, *span)) for span in _union(spans))
+        listed = read_series(store, history, heads[history.dataset].last_observed_at + 1) if own else {}
+        spans = [(each.first if each.asset_id in listed else 0, end[each]) for each in own]
+        yield from ((history.dataset, Loss(history.name, *span)) for span in _union(spans))
 
 
 def _ranges(store: Store, closed: Mapping[str, int]) -> list[_Range]:
@@ -219,10 +224,10 @@ def _ranges(store: Store, closed: Mapping[str, int]) -> list[_Range]:
     bound: dict[str, object] = {"histories": [*closed], "ends": [*closed.values()]}
     newest = max(closed.values())
     rows = []
-    for since, until in _months(store, newest):
-        rows += _differing_rows(store, "15min", since=since, until=until, **bound)
+    for start, end in _months(store, newest):
+        rows += _differing_rows(store, "15min", start=start, end=end, **bound)
     for width in ("day", "month"):
-        rows += _differing_rows(store, width, since=0, until=newest, **bound)
+        rows += _differing_rows(store, width, start=0, end=newest, **bound)
     return [_Range(*row) for row in rows]
 
 
@@ -235,12 +240,12 @@ def _differing_rows(store: Store, width: str, **bound: object) -> list[tuple[str
         else named_query("count_15min_observations", ())
     )
     parts = {**counted, "narrower": part, "ends_at": ends_at, "span": span}
-    return store.frame("compare_rollups", parts, width=width, narrower_width=narrower, **bound).rows()
+    return store.query("compare_rollups", parts, width=width, narrower_width=narrower, **bound).rows()
 
 
 def _months(store: Store, newest: int) -> Iterator[tuple[int, int]]:
     """The starts and ends of the UTC months of all observations and rollups, unix seconds."""
-    month = month_start(store.frame("find_first_observed")["first"].item())
+    month = month_start(store.query("find_first_observed")["first"].item())
     while month < newest:
         following = next_month(month)
         yield month, following
@@ -253,9 +258,9 @@ def _joined(ranges: Iterable[_Range]) -> list[_Range]:
     by_series = [[*group] for _, group in groupby(found, key=lambda each: (each.history, each.asset_id))]
     gap = DAY if len(found) <= _MOST_RANGES else FOREVER
     return [
-        _Range(series[0].history, series[0].asset_id, first, until)
+        _Range(series[0].history, series[0].asset_id, first, end)
         for series in by_series
-        for first, until in _union([(each.first, each.until) for each in series], gap)
+        for first, end in _union([(each.first, each.end) for each in series], gap)
     ]
 
 
@@ -278,10 +283,10 @@ def _until_observed(store: Store, ranges: Sequence[_Range]) -> Mapping[_Range, i
         bound = {
             "histories": [each.history for each in some],
             "ids": [each.asset_id for each in some],
-            "untils": [each.until for each in some],
+            "untils": [each.end for each in some],
         }
-        next_at |= {row[:3]: row[3] for row in store.frame("find_observed_after", (), **bound).iter_rows()}
-    return {each: next_at.get((each.history, each.asset_id, each.until), FOREVER + 1) - 1 for each in ranges}
+        next_at |= {row[:3]: row[3] for row in store.query("find_observed_after", (), **bound).iter_rows()}
+    return {each: next_at.get((each.history, each.asset_id, each.end), FOREVER + 1) - 1 for each in ranges}
 
 
 def _missing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
@@ -290,12 +295,14 @@ def _missing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
         return
     newest = max(head.at for head in ledger.heads.values())
     by_month = [name for name in _COUNTED_TABLES if name not in _NOT_BY_MONTH]
-    first = store.frame("find_first_counted")["first"].item()
-    spans = [(by_month, since, since + _AT_ONCE - 1) for since in range(first, newest + 1, _AT_ONCE)]
+    first = store.query("find_first_counted")["first"].item()
+    spans = [(by_month, start, start + _AT_ONCE - 1) for start in range(first, newest + 1, _AT_ONCE)]
     found: defaultdict[str, list[int]] = defaultdict(list)
-    for names, since, last in [*spans, ([*_NOT_BY_MONTH], 0, FOREVER)]:
-        queries = [named_query("find_missing_rows", {"table": name, "family": _COUNTED_TABLES[name]}) for name in names]
-        rows = store.frame("union_queries", {"queries": " UNION ALL ".join(queries)}, since=since, last=last)
+    for names, start, last in [*spans, ([*_NOT_BY_MONTH], 0, FOREVER)]:
+        queries = [
+            named_query("find_missing_rows", {"table": name, "dataset": _COUNTED_TABLES[name]}) for name in names
+        ]
+        rows = store.query("union_queries", {"queries": " UNION ALL ".join(queries)}, start=start, last=last)
         for _, what, at in rows.iter_rows():
             found[what].append(at)
     for what, seconds in found.items():
@@ -314,7 +321,7 @@ def _broken_parts(store: Store) -> list[BrokenPart]:
     if store.layout.is_replicated:
         return []
     try:
-        rows = store.frame("list_broken_parts", (), database=store.database)
+        rows = store.query("list_broken_parts", (), database=store.database)
     except StoreFailure as error:
         # What can be compared is found all the same.
         log.warning("Broken parts are not listed; grant SELECT on system.detached_parts. %s", error)
@@ -339,44 +346,44 @@ def _uncounted(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> It
         if part.table == OBSERVATIONS:
             yield from _uncounted_observations(store, ledger, part, broken)
         elif part.table != ROLLUPS and (part.table not in _COUNTED_TABLES or part.table in _NOT_BY_MONTH):
-            since, last = part.span
-            for family in _families_of(part.table, ledger):
+            start, last = part.span
+            for dataset in _datasets_of(part.table, ledger):
                 # Of a table without months, nothing can be missing from before the first snapshot.
-                first = since or (first_moment(store, family) or 0 if family else 0)
-                yield family, Loss(part.table, first, last, part.name)
+                first = start or (first_moment(store, dataset) or 0 if dataset else 0)
+                yield dataset, Loss(part.table, first, last, part.name)
 
 
-def _families_of(table: str, ledger: Ledger) -> Sequence[str]:
-    """The families whose answers need a table that nothing counts."""
+def _datasets_of(table: str, ledger: Ledger) -> Sequence[str]:
+    """The datasets whose answers need a table that nothing counts."""
     if table in _SILENT:
         return [""]
-    return [family for family, names in TABLES.items() if table in names] or [*ledger.heads]
+    return [dataset for dataset, names in TABLES.items() if table in names] or [*ledger.heads]
 
 
 def _uncounted_observations(
     store: Store, ledger: Ledger, part: BrokenPart, broken: Sequence[BrokenPart]
 ) -> Iterator[tuple[str, Loss]]:
     """Observations that no rollup summarizes, or only lost ones, until they are written anew."""
-    (since, last), before = part.span, part.began_before
+    (start, last), before = part.span, part.began_before
     lost = {each.partition for each in broken if each.table == ROLLUPS}
-    for family, until in store.frame("find_written_until", (), before=before, moment=part.found_at).iter_rows():
-        first, until = max(since, _summarized_until(until + 1, part.partition, lost)), min(until, last)
-        bound = {"family": family, "first": first, "last": until, "before": before}
-        if first > until or not store.frame("check_written_before", (), **bound).item():
+    for dataset, end in store.query("find_written_until", (), before=before, moment=part.found_at).iter_rows():
+        first, end = max(start, _summarized_until(end + 1, part.partition, lost)), min(end, last)
+        bound = {"dataset": dataset, "first": first, "last": end, "before": before}
+        if first > end or not store.query("check_written_before", (), **bound).item():
             continue
-        for name in names_of(family):
-            following = store.frame("find_all_observed_after", history=name, after=until).item()
+        for name in names_of(dataset):
+            following = store.query("find_all_observed_after", history=name, after=end).item()
             span = (first, following - 1 if following else FOREVER)
             # Without its rollups, nobody knows which series there were.
-            yield family, Loss(name, *((0, FOREVER) if _fifteen_minutes(part.partition) in lost else span))
+            yield dataset, Loss(name, *((0, FOREVER) if _fifteen_minutes(part.partition) in lost else span))
 
 
 def _summarized_until(end: int, month: str, lost: set[str]) -> int:
     """The second before which rollups summarize a month when the newest observation is before `end`."""
     if _fifteen_minutes(month) not in lost:
-        return floor(end, FIFTEEN_MINUTES)
+        return floor_to_width(end, FIFTEEN_MINUTES)
     if _DAYS not in lost:
-        return floor(end, DAY)
+        return floor_to_width(end, DAY)
     return month_start(end) if _MONTHS not in lost else 0
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from analytics_service.errors import Lost
-from analytics_service.market.instants import instant, shown
+from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.events import EVENTS
 
 LOSSES = "loss"
 # Tables whose rows come back only with all since: they are stored as changes, or made from events.
 _CHANGES = ("position_change", "position_summary", EVENTS)
-# Families whose histories follow from tables of theirs.
+# Datasets whose histories follow from tables of theirs.
 _COMPUTED = ("positions", "loans")
 
 
@@ -34,50 +34,50 @@ class Loss:
     @property
     def _span(self) -> str:
         if self.last == FOREVER:
-            return f" from {shown(instant(self.first))} on" if self.first else ""
-        return f" between {shown(instant(self.first))} and {shown(instant(self.last))}"
+            return f" from {format_instant(from_unix(self.first))} on" if self.first else ""
+        return f" between {format_instant(from_unix(self.first))} and {format_instant(from_unix(self.last))}"
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether answers for [start, end) (unix seconds) lack rows."""
         return self.first < end and start <= self.last
 
 
-def told_losses(losses: Mapping[str, Sequence[Loss]]) -> list[str]:
-    """Words for operators about losses by family: what is lost, and what to do once the disk is sound."""
+def describe_losses(losses: Mapping[str, Sequence[Loss]]) -> list[str]:
+    """Words for operators about losses by dataset: what is lost, and what to do once the disk is sound."""
     alike: defaultdict[object, list[tuple[str, Loss]]] = defaultdict(list)
-    for family, found in sorted(losses.items()):
+    for dataset, found in sorted(losses.items()):
         for loss in found:
-            # Several families may need a broken part, and several histories of a family lack the same time.
-            cause = (loss.what, loss.part) if loss.part else (family, loss.first, loss.last)
-            alike[family if loss.what in _CHANGES else cause].append((family, loss))
-    return [_told(*map(dict.fromkeys, zip(*group, strict=True))) for group in alike.values()]
+            # Several datasets may need a broken part, and several histories of a dataset lack the same time.
+            cause = (loss.what, loss.part) if loss.part else (dataset, loss.first, loss.last)
+            alike[dataset if loss.what in _CHANGES else cause].append((dataset, loss))
+    return [_describe(*map(dict.fromkeys, zip(*group, strict=True))) for group in alike.values()]
 
 
-def _told(families: Iterable[str], losses: Iterable[Loss]) -> str:
+def _describe(datasets: Iterable[str], losses: Iterable[Loss]) -> str:
     """Words about losses of the same time, by the same part, or that end by the same remedy."""
-    (family, *others), (first, *_) = families, sorted(losses, key=attrgetter("first"))
+    (dataset, *others), (first, *_) = datasets, sorted(losses, key=attrgetter("first"))
     what = replace(first, what=", ".join(dict.fromkeys(loss.what for loss in losses)))
     broken = ", ".join(dict.fromkeys(f"detached/{loss.part} of {loss.what}" for loss in losses if loss.part))
-    remedies = [_remedy(family, first), f"delete {broken}" if broken else ""]
-    return f"{f'{family}: ' if family and not others else ''}{what}; {', then '.join(filter(None, remedies))}"
+    remedies = [_remedy(dataset, first), f"delete {broken}" if broken else ""]
+    return f"{f'{dataset}: ' if dataset and not others else ''}{what}; {', then '.join(filter(None, remedies))}"
 
 
-def _remedy(family: str, loss: Loss) -> str:
+def _remedy(dataset: str, loss: Loss) -> str:
     """What brings rows back that answers need, or nothing."""
-    if not family:
+    if not dataset:
         return ""
-    start, end = (shown(instant(second)) for second in (loss.first, loss.last))
+    start, end = (format_instant(from_unix(second)) for second in (loss.first, loss.last))
     span = f"--start {start} --end {'now' if loss.last == FOREVER else end}"
-    command = f"jobs backfill {family} {span} --again"
+    command = f"jobs backfill {dataset} {span} --again"
     if loss.what == "asset_definition":
         command = f"jobs backfill prices {span} --again"
     elif loss.what == "snapshot":
         command = f"jobs backfill all {span}"
     elif loss.what in _CHANGES:
-        removal, command = f"remove {family} --start {start}", f"jobs backfill {family} --start {start} --end now"
+        removal, command = f"remove {dataset} --start {start}", f"jobs backfill {dataset} --start {start} --end now"
         return f"run `analytics-service {removal}` and `analytics-service {command}`, or restore a backup"
-    elif family in _COMPUTED:
-        command = f"jobs recompute {family} {span}"
+    elif dataset in _COMPUTED:
+        command = f"jobs recompute {dataset} {span}"
     return f"run `analytics-service {command}`, import again or restore a backup"
 
 

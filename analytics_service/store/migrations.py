@@ -7,22 +7,23 @@ from contextlib import AbstractContextManager, nullcontext
 import polars as pl
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import created
+from analytics_service.clickhouse.queries import created_name
 from analytics_service.errors import SchemaError
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 from analytics_service.store.rewrite import complete_interrupted, correction
 from analytics_service.store.schema import (
+    SHARDS,
     VIEWS,
     Applied,
     Migration,
-    pending,
+    pending_migrations,
     read_applied,
-    shipped,
+    shards_to_record,
+    shipped_migrations,
     view_names,
     view_statements,
 )
-from analytics_service.store.shards import SHARDS, shards_to_record
 from analytics_service.store.write_lock import ALL, LOCK_SECONDS, LOCKS, PATIENCE
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
     store.execute(SCHEMA_MIGRATION)
     _record_shards(store)
-    missing = pending(store, migrations)
+    missing = pending_migrations(store, migrations)
     if missing and not is_alone:
         _require_no_scheduler(store)
     if missing:
@@ -82,22 +83,22 @@ def _record_shards(store: Store) -> None:
 
 def _without_corrections(store: Store) -> AbstractContextManager[object]:
     """Hold the write lock, if the database has it already. That of a writer which was killed just now is free soon."""
-    if LOCKS not in store.frame("list_tables")["name"]:
+    if LOCKS not in store.query("list_tables")["name"]:
         return nullcontext()
     return correction(store, ALL, "migrate", patience=LOCK_SECONDS + PATIENCE)
 
 
 def _derive_heads(store: Store) -> None:
     """Make the heads again from the ledger, if their table is lost, or the view that fills it."""
-    present = set(store.frame("list_tables")["name"])
+    present = set(store.query("list_tables")["name"])
     lost = {HEADS, HEADS_VIEW} - present
     if LEDGER in present and lost:
-        for statement in (statement for migration in shipped() for statement in migration.statements):
-            if created(statement) in lost:
+        for statement in (statement for migration in shipped_migrations() for statement in migration.statements):
+            if created_name(statement) in lost:
                 store.execute(statement)
         # Heads that are there twice are the same heads.
-        columns = "family, at, last_observed_at, version, runs, sources"
-        query = store.frame("read_view_query", view=HEADS_VIEW)["query"].item()
+        columns = "dataset, at, last_observed_at, version, runs, sources"
+        query = store.query("read_view_query", view=HEADS_VIEW)["query"].item()
         store.execute(f"INSERT INTO {HEADS} ({columns}) SELECT {columns} FROM ({query})")
 
 
@@ -106,7 +107,7 @@ def _make_views(store: Store) -> None:
     statements = view_statements(store.price_max_age)
     views = Migration(VIEWS, "views", "\n".join(statements))
     is_recorded = Applied(views.number, views.name, views.checksum) in read_applied(store)
-    if is_recorded and not store.layout.cluster and set(store.frame("list_tables")["name"]).issuperset(view_names()):
+    if is_recorded and not store.layout.cluster and set(store.query("list_tables")["name"]).issuperset(view_names()):
         return
     store.require_room()
     with store.together("views"):

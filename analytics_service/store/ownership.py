@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
-from analytics_service.errors import SchemaError, SourceRefused
+from analytics_service.errors import SchemaError, SourceMismatch
 from analytics_service.store.ledger import IMPORTED, Origin
 
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
@@ -34,7 +34,7 @@ class Owner:
 
 def read_owner(store: Store) -> Owner:
     """The owner of the store."""
-    owners = store.frame("read_owner")
+    owners = store.query("read_owner")
     return Owner(*owners.row(0)) if owners.height else Owner()
 
 
@@ -44,7 +44,7 @@ def simulated_spec(name: str | None) -> str | None:
     if name is None or name == _REAL:
         return None
     if not name.startswith(MADE_UP):
-        raise SourceRefused(
+        raise SourceMismatch(
             f"This store holds {name.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
             f"continued. Nothing was changed. To begin anew, {_ANOTHER}. With an embedded ClickHouse, "
             "`up --replace-source` deletes the old data and begins anew, too."
@@ -59,12 +59,12 @@ def require_continued(store: Store) -> None:
         simulated_spec(read_owner(store).name)
 
 
-def remembered(owner: Owner) -> str | None:
+def remembered_source(owner: Owner) -> str | None:
     """The spec of the store's source, if it has one."""
     return owner.source or simulated_spec(owner.name)
 
 
-def is_same(spec: str, other: str | None) -> bool:
+def is_same_source(spec: str, other: str | None) -> bool:
     """Whether two specs name one source: they may differ in credentials and in a slash at the end."""
     return other is not None and _identity(spec) == _identity(other)
 
@@ -76,7 +76,7 @@ def require_admitted(store: Store, origin: Origin, *, replace: bool = False) -> 
     if owner.name is not None:
         _require(owner, origin, replace=replace)
         if replace:
-            _claimed(store, owner, origin)
+            _claim(store, owner, origin)
 
 
 def take_ownership(store: Store, owner: Owner, origin: Origin) -> None:
@@ -87,10 +87,10 @@ def take_ownership(store: Store, owner: Owner, origin: Origin) -> None:
     if owner.name is not None:
         _require(owner, origin)
     if owner.name is None or (origin.spec and not owner.source):
-        _require(_claimed(store, owner, origin), origin)
+        _require(_claim(store, owner, origin), origin)
 
 
-def _claimed(store: Store, before: Owner, origin: Origin) -> Owner:
+def _claim(store: Store, before: Owner, origin: Origin) -> Owner:
     """The owner once a claim was made in place of another. Of simultaneous claims, ClickHouse keeps the first.
 
     It may still know of a claim that it lost on a full disk, and drop all others. Without a window it forgets that."""
@@ -109,19 +109,19 @@ def _written(store: Store, before: Owner, origin: Origin) -> Owner:
 
 
 def _require(owner: Owner, origin: Origin, *, replace: bool = False) -> None:
-    source, own = remembered(owner), simulated_spec(owner.name)
+    source, own = remembered_source(owner), simulated_spec(owner.name)
     held, named = _shown(source or "imported history"), _shown(str(origin))
-    if origin.simulated != (own is not None) or (own and not is_same(origin.spec, own)):
+    if origin.simulated != (own is not None) or (own and not is_same_source(origin.spec, own)):
         reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
         if origin == IMPORTED:
-            raise SourceRefused(f"{reason} To import, {_ANOTHER}.")
-        if is_same(origin.spec, source):
+            raise SourceMismatch(f"{reason} To import, {_ANOTHER}.")
+        if is_same_source(origin.spec, source):
             now = "now says that its data is simulated" if origin.simulated else "no longer says that its data is"
-            raise SourceRefused(f"{named} {now}. {reason} To follow it, {_ANOTHER}.")
+            raise SourceMismatch(f"{named} {now}. {reason} To follow it, {_ANOTHER}.")
         same = held if source else "none"
-        raise SourceRefused(f"{reason} For {named}, {_ANOTHER}. To go on with this one, choose --source {same}.")
-    if origin.spec and source and not (replace or is_same(origin.spec, source)):
-        raise SourceRefused(
+        raise SourceMismatch(f"{reason} For {named}, {_ANOTHER}. To go on with this one, choose --source {same}.")
+    if origin.spec and source and not (replace or is_same_source(origin.spec, source)):
+        raise SourceMismatch(
             f"The source of this store is {held}, not {named}. Nothing was written. To keep what is there and go on "
             f"with {named}, give --replace-source once to `jobs once` or `up`."
         )

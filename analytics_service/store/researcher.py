@@ -4,7 +4,7 @@ import hashlib
 import secrets
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import filled, scripts, statements
+from analytics_service.clickhouse.queries import fill_placeholders, split_statements, sql_scripts
 from analytics_service.errors import StoreFailure
 
 _QUERIES = 4
@@ -59,8 +59,8 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
 
 def researcher_script(**placeholders: str) -> list[str]:
     """The statements of sql/researcher.sql with these placeholders filled."""
-    (script,) = scripts("")
-    return statements(filled(script.read_text("utf-8"), placeholders))
+    (script,) = sql_scripts("")
+    return split_statements(fill_placeholders(script.read_text("utf-8"), placeholders))
 
 
 def researcher_grants(readable: str) -> list[str]:
@@ -74,7 +74,7 @@ def make_researcher(store: Store, name: str) -> str | None:
 
     StoreFailure for a user of another origin, or when the service's user may not make users.
     """
-    found = store.frame("read_researcher_limits", user=name).row(0, named=True)
+    found = store.query("read_researcher_limits", user=name).row(0, named=True)
     if found["users"] and not found["made"]:
         raise StoreFailure(
             f"ClickHouse has a user {name} that `migrate --researcher` has not made, and which stays as it is. "

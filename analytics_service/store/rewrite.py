@@ -2,7 +2,7 @@
 
 A rewrite is atomic. Its observations, definitions of assets and rows of the ledger are first written into staging
 tables. Rows of other tables are written directly, since nobody reads them before the ledger lists their run. Once
-announced, a rewrite is always completed; meanwhile readers reject everything that they read of its family. Its writer
+announced, a rewrite is always completed; meanwhile readers reject everything that they read of its dataset. Its writer
 holds the write lock from the first step to the last, and looks before each step whether it still does. Whoever takes
 the lock next completes what a writer that died has left; every step may be repeated:
 
@@ -22,14 +22,14 @@ from dataclasses import replace
 
 import polars as pl
 
-from analytics_service.clickhouse.cluster import named
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.cluster import quote_identifier
+from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.errors import ANY_FAILURE, ONCE, Retries
 from analytics_service.clickhouse.queries import named_query
-from analytics_service.clickhouse.retries import ANY_FAILURE, ONCE, Retries
-from analytics_service.errors import AnalyticsError, CorrectionRefused, SchemaError
-from analytics_service.store.adding import add_in_pieces
-from analytics_service.store.datasets.assets import ASSETS, ASSETS_FAMILY
+from analytics_service.errors import AnalyticsError, CorrectionInProgress, SchemaError
+from analytics_service.store.bulk_copy import add_in_pieces
+from analytics_service.store.datasets.assets import ASSETS, ASSETS_DATASET
 from analytics_service.store.datasets.events import EVENTS
 from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.datasets.observations import OBSERVATIONS
@@ -39,18 +39,17 @@ from analytics_service.store.ledger import (
     LEDGER,
     VALUES_ONLY,
     Head,
-    Run,
+    LedgerRow,
     ledger_frame,
     new_version,
+    parse_ledger_rows,
     read_ledger,
     read_state,
     record_rewrite,
-    runs_of,
 )
-from analytics_service.store.mutations import delete_once
-from analytics_service.store.rollups import Touched, compute_touched
-from analytics_service.store.schema import TABLES, require_current
-from analytics_service.store.shards import require_shards
+from analytics_service.store.mutations import delete_rows
+from analytics_service.store.rollups import TouchedRollups, compute_touched
+from analytics_service.store.schema import TABLES, require_current, require_shards
 from analytics_service.store.write_lock import ALL, PATIENCE, WriteLock, write_lock
 
 log = logging.getLogger(__name__)
@@ -68,20 +67,20 @@ class Staging:
     """The staging tables of a rewrite. That of observations to take out is `removed`. CorrectionStopped from each step
     once the write lock is lost."""
 
-    def __init__(self, store: Store, family: str, version: int, lock: WriteLock) -> None:
-        self.family = family
+    def __init__(self, store: Store, dataset: str, version: int, lock: WriteLock) -> None:
+        self.dataset = dataset
         self.version = version
         self._lock = lock
         self._store = store
         self._suffix = f"_staging_{version}"
         # Events of the past are shown as soon as they are there.
-        self._events = [EVENTS] if family == "loans" else []
+        self._events = [EVENTS] if dataset == "loans" else []
         self._added = OBSERVATIONS + self._suffix
         self.removed = f"{self._added}_removed"
         # The tables that they are like.
         self._tables = {table + self._suffix: table for table in (*_STAGED, *self._events)}
         self._tables[self.removed] = OBSERVATIONS
-        self._forgotten: list[Run] = []
+        self._forgotten: list[LedgerRow] = []
 
     def require_room(self, rows: int) -> None:
         """DiskFull without room for so many rows."""
@@ -90,7 +89,9 @@ class Staging:
     def create(self) -> None:
         """Create the tables."""
         for staged, table in self._tables.items():
-            self._store.execute(f"CREATE TABLE IF NOT EXISTS {named(staged)}{{on_cluster}} AS {named(table)}")
+            self._store.execute(
+                f"CREATE TABLE IF NOT EXISTS {quote_identifier(staged)}{{on_cluster}} AS {quote_identifier(table)}"
+            )
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows into the staging table of a table."""
@@ -105,21 +106,21 @@ class Staging:
         """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
         self._store.insert(self.removed, observations.select("history", "asset_id", "observed_at"))
 
-    def forget(self, runs: Sequence[Run]) -> None:
+    def forget(self, runs: Sequence[LedgerRow]) -> None:
         """Take runs out of the ledger, and so what they wrote into tables of snapshots."""
         self._forgotten += runs
 
-    def announce(self, runs: Sequence[Run]) -> None:
+    def announce(self, runs: Sequence[LedgerRow]) -> None:
         """Stage the changes of the ledger, and announce the rewrite if the lock is still held."""
-        changed = self._store.frame("measure_rewrite", added=self._added, removed=self.removed).row(0, named=True)
+        changed = self._store.query("measure_rewrite", added=self._added, removed=self.removed).row(0, named=True)
         self.insert(LEDGER, ledger_frame(self._listed(runs, changed)))
         spans = [(run.first_observed_at, run.last_observed_at) for run in [*runs, *self._forgotten]]
         spans += [(changed["first"], changed["until"])] if changed["added"] or changed["removed"] else []
         rows = changed["removed"] + max(changed["added"], sum(run.rows for run in runs))
         first, last = min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
-        self._lock.announce(self.family, self.version, rows, (first, last))
+        self._lock.announce(self.dataset, self.version, rows, (first, last))
 
-    def _listed(self, runs: Sequence[Run], changed: Mapping[str, int]) -> list[Run]:
+    def _listed(self, runs: Sequence[LedgerRow], changed: Mapping[str, int]) -> list[LedgerRow]:
         """The changes of the ledger: runs to list, and, if the rewrite does more than that, runs to take out, imports
         that keep only a part of their observations, and the correction itself."""
         listed, taken_out = [*runs], [*self._forgotten]
@@ -135,22 +136,22 @@ class Staging:
 
     def put_in_place(self, head: Head | None) -> None:
         """Attach the observations, compute the rollups that they touch or close, and list the runs. `head` is the
-        family's head before. May be repeated."""
+        dataset's head before. May be repeated."""
         require_shards(self._store)
         staged_runs = LEDGER + self._suffix
-        runs = runs_of(self._store.frame("read_staged_runs", table=staged_runs))
+        runs = parse_ledger_rows(self._store.query("read_staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         start = head.last_observed_at + 1 if head else first
         # What takes the place of others is there before they go: a job may read both, but not neither.
         for table in (OBSERVATIONS, *self._events):
             self._add(table)
-        removed = self.removed if self._store.frame("count_rows", table=self.removed)["rows"].item() else ""
+        removed = self.removed if self._store.query("count_rows", table=self.removed)["rows"].item() else ""
         if removed:
             self._delete(OBSERVATIONS, "delete_observations", removed, removed=removed)
         self._add_assets()
-        touched = Touched(self._added, removed, self.version)
+        touched = TouchedRollups(self._added, removed, self.version)
         self._lock.require()
-        compute_touched(self._store, names_of(self.family), touched, start, max(newest + 1, start))
+        compute_touched(self._store, names_of(self.dataset), touched, start, max(newest + 1, start))
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
             self._delete(LEDGER, "delete_runs", staged_runs, staged=staged_runs)
             if self._events:
@@ -160,7 +161,7 @@ class Staging:
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
         self._lock.require()
         if any(run.kind == CORRECTION for run in runs):
-            make_head_anew(self._store, self.family, self.version)
+            make_head_anew(self._store, self.dataset, self.version)
         if any(run.kind == "import" for run in runs):
             show_assets(self._store)
 
@@ -175,31 +176,31 @@ class Staging:
     def finish(self) -> None:
         """Record that the rewrite is in place."""
         self._lock.require()
-        record_rewrite(self._store, [self.family], self.version, finished=1)
+        record_rewrite(self._store, [self.dataset], self.version, finished=1)
 
     def drop(self) -> None:
         """Drop the tables."""
         _drop(self._store, list(self._tables))
 
-    def _correction(self, first: int, last: int, added: int) -> Run:
+    def _correction(self, first: int, last: int, added: int) -> LedgerRow:
         """The row of the ledger for the rewrite itself. It is of the source of the newest run that is left."""
         without = [run.version for run in self._forgotten]
-        origin = self._store.frame("find_newest_origin", family=self.family, without=without)
+        origin = self._store.query("find_newest_origin", dataset=self.dataset, without=without)
         source, simulated = origin.row(0) if origin.height else ("", False)
         own = {"source": source, "simulated": simulated, "version": self.version, "files_id": self.version}
-        return Run(self.family, VALUES_ONLY, CORRECTION, first, last, added, **own)
+        return LedgerRow(self.dataset, VALUES_ONLY, CORRECTION, first, last, added, **own)
 
-    def _imports_since(self, since: int) -> list[Run]:
+    def _imports_since(self, since: int) -> list[LedgerRow]:
         """The imports that may lose observations at or after a second."""
-        rows = self._store.frame("list_overlapping_imports", family=self.family, since=since, version=self.version)
-        return [run for run in runs_of(rows) if run not in self._forgotten]
+        rows = self._store.query("list_overlapping_imports", dataset=self.dataset, start=since, version=self.version)
+        return [run for run in parse_ledger_rows(rows) if run not in self._forgotten]
 
-    def _left_of(self, run: Run) -> Run:
+    def _left_of(self, run: LedgerRow) -> LedgerRow:
         """An import as the rewrite leaves it."""
-        left = self._store.frame(
+        left = self._store.query(
             "measure_import",
-            family=self.family,
-            histories=names_of(self.family),
+            dataset=self.dataset,
+            histories=names_of(self.dataset),
             removed=self.removed,
             first=run.first_observed_at,
             last=run.last_observed_at,
@@ -210,33 +211,33 @@ class Staging:
     def _delete(self, table: str, query: str, staged: str, /, **parts: str) -> None:
         self._lock.require()
         statement = named_query(query, {**parts, "version": f"{self.version}"})
-        delete_once(self._store, table, statement, staged)
+        delete_rows(self._store, table, statement, staged)
 
     def is_there(self) -> bool:
         """Whether all of the tables are there."""
-        return len(self._store.frame("list_staging_tables", suffix=self._suffix)) == len(self._tables)
+        return len(self._store.query("list_staging_tables", suffix=self._suffix)) == len(self._tables)
 
     def _add_assets(self) -> None:
         """Add definitions. Definitions written since the run began stay as they are: they have greater versions, but
-        those of families other than prices get one above that of all prices that readers have seen, so that answers
+        those of datasets other than prices get one above that of all prices that readers have seen, so that answers
         already given do not change (rule 8.2)."""
         staged, columns, where = ASSETS + self._suffix, "*", "true"
-        if self.family != ASSETS_FAMILY:
+        if self.dataset != ASSETS_DATASET:
             columns = f"* REPLACE ({new_version(self._store)} AS version)"
             where += f" AND id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         self._lock.require()
         self._store.execute(f"INSERT INTO {ASSETS} SELECT {columns} FROM {staged} WHERE {where}")
 
 
-def make_head_anew(store: Store, family: str, version: int) -> None:
-    """Make a family's head from the ledger, once a rewrite has taken out runs or observations: it may be older, or
+def make_head_anew(store: Store, dataset: str, version: int) -> None:
+    """Make a dataset's head from the ledger, once a rewrite has taken out runs or observations: it may be older, or
     gone."""
-    histories = ", ".join(f"'{name}'" for name in names_of(family))
+    histories = ", ".join(f"'{name}'" for name in names_of(dataset))
     newest = "max(s.last_observed_at)"
-    if not TABLES[family]:
+    if not TABLES[dataset]:
         newest = f"least({newest}, (SELECT max(observed_at) FROM {OBSERVATIONS} WHERE history IN ({histories})))"
-    parts = {"family": family, "ends": named_query("derive_head", {"family": family, "newest": newest})}
-    head = store.frame("compare_head", parts)
+    parts = {"dataset": dataset, "ends": named_query("derive_head", {"dataset": dataset, "newest": newest})}
+    head = store.query("compare_head", parts)
     has_runs, exceeds = head.row(0) if head.height else (True, True)
     if not has_runs:
         for table in (LEDGER, HEADS):
@@ -246,31 +247,31 @@ def make_head_anew(store: Store, family: str, version: int) -> None:
         store.execute(named_query("raise_head", parts))
 
 
-def define(store: Store, assets: pl.DataFrame, what: str) -> None:
+def write_definitions(store: Store, assets: pl.DataFrame, what: str) -> None:
     """Write definitions, a batch without `version`, and make them visible at once: a correction, as `what` says."""
-    with correction(store, ASSETS_FAMILY, what) as lock:
+    with correction(store, ASSETS_DATASET, what) as lock:
         version = new_version(store)
         lock.require()
-        store.insert(ASSETS, versioned(assets, version))
+        store.insert(ASSETS, with_version(assets, version))
         show_assets(store)
-        lock.announce(ASSETS_FAMILY, version, assets.height, (0, 0), finished=1)
+        lock.announce(ASSETS_DATASET, version, assets.height, (0, 0), finished=1)
 
 
 def show_assets(store: Store) -> None:
     """Make added definitions visible, including those of assets without prices and those added before there were
-    prices: the head of prices, the family that assets are shown with, gets a version above theirs. Nothing else of
-    that family changes."""
-    store.run("show_assets", family=ASSETS_FAMILY, version=new_version(store))
-    store.run("announce_assets", family=ASSETS_FAMILY)
+    prices: the head of prices, the dataset that assets are shown with, gets a version above theirs. Nothing else of
+    that dataset changes."""
+    store.run("show_assets", dataset=ASSETS_DATASET, version=new_version(store))
+    store.run("announce_assets", dataset=ASSETS_DATASET)
 
 
 @contextmanager
 def correction(
-    store: Store, family: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
+    store: Store, dataset: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
 ) -> Iterator[WriteLock]:
     """Hold the write lock during the block, once what writers that died have left is completed or dropped.
     CorrectionRefused as from `write_lock`."""
-    with write_lock(store, family, what, retry, patience=patience) as lock:
+    with write_lock(store, dataset, what, retry, patience=patience) as lock:
         retry(lambda: _complete(store, lock))
         yield lock
 
@@ -278,7 +279,7 @@ def correction(
 @contextmanager
 def staging(
     store: Store,
-    family: str,
+    dataset: str,
     version: int | None,
     retry: Retries = ONCE,
     *,
@@ -292,8 +293,8 @@ def staging(
     these. Without a `version`, it gets one above those of all rows that are there. CorrectionRefused as from
     `write_lock`.
     """
-    with correction(store, family, what, retry) as lock:
-        staged = Staging(store, family, version or retry(lambda: new_version(store)), lock)
+    with correction(store, dataset, what, retry) as lock:
+        staged = Staging(store, dataset, version or retry(lambda: new_version(store)), lock)
         try:
             staged.require_room(expected)
             retry(staged.create)
@@ -304,13 +305,13 @@ def staging(
             raise
         finally:
             try:
-                if staged.version not in read_ledger(store).open.get(family, ()):
+                if staged.version not in read_ledger(store).open.get(dataset, ()):
                     staged.drop()
             except AnalyticsError as error:
                 log.warning("Staging tables are left for the next correction to drop: %s", error)
 
 
-def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries = ONCE) -> None:
+def publish(store: Store, staged: Staging, runs: Sequence[LedgerRow], retry: Retries = ONCE) -> None:
     """Make everything that is staged visible at once, as completed runs.
 
     SchemaError, with nothing shown, when the schema is of another version (rule 8.14). CorrectionStopped when the write
@@ -322,7 +323,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
 
 
 def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
-    head = retry(lambda: read_state(store, staged.family))
+    head = retry(lambda: read_state(store, staged.dataset))
     retry(lambda: staged.put_in_place(head))
     retry(staged.finish)
 
@@ -333,7 +334,7 @@ def complete_interrupted(store: Store, last_error: str = "") -> str:
     try:
         if read_ledger(store).open:
             what = "completion of an interrupted correction"
-            with suppress(CorrectionRefused), correction(store, ALL, what, patience=0):
+            with suppress(CorrectionInProgress), correction(store, ALL, what, patience=0):
                 pass
         return ""
     except ANY_FAILURE as error:
@@ -353,18 +354,18 @@ def keep_complete(store: Store, stop: threading.Event, every: float = LOOK_SECON
 def _complete(store: Store, lock: WriteLock) -> None:
     """Complete rewrites that were announced, and drop the staging tables of others. Only the holder of the write lock
     has staging tables, so nobody uses those that are there."""
-    for family, versions in read_ledger(store).open.items():
+    for dataset, versions in read_ledger(store).open.items():
         for version in versions:
-            staged = Staging(store, family, version, lock)
+            staged = Staging(store, dataset, version, lock)
             if staged.is_there():
                 _put_in_place(store, staged, ONCE)
             else:
                 staged.finish()
-            log.warning("A rewrite of %s was interrupted; it is complete now.", family)
-    if names := store.frame("list_abandoned_staging")["name"].to_list():
+            log.warning("A rewrite of %s was interrupted; it is complete now.", dataset)
+    if names := store.query("list_abandoned_staging")["name"].to_list():
         lock.require()
         _drop(store, names)
 
 
 def _drop(store: Store, tables: Sequence[str]) -> None:
-    store.execute(f"DROP TABLE IF EXISTS {', '.join(map(named, tables))}{{on_cluster}} SYNC")
+    store.execute(f"DROP TABLE IF EXISTS {', '.join(map(quote_identifier, tables))}{{on_cluster}} SYNC")

@@ -2,7 +2,7 @@
 
 The run that closes a rollup computes it, and each run that changes observations in it computes it again: once the run's
 rows are in place, and before the ledger lists the run. Rollups of 15 minutes are computed from raw rows, days from
-these, and months from days, so closing a month reads some thirty rollups of each series. The family's newest
+these, and months from days, so closing a month reads some thirty rollups of each series. The dataset's newest
 observation in the ledger is the watermark of its rollups. After a run that died, the next run starts at that watermark.
 """
 
@@ -15,7 +15,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.market.instants import DAY, month_start
 from analytics_service.store.ledger import new_version
-from analytics_service.store.mutations import delete_once
+from analytics_service.store.mutations import delete_rows
 
 ROLLUPS = "rollup"
 FIFTEEN_MINUTES = 900
@@ -31,8 +31,8 @@ _ROWS_BETWEEN = 100_000
 class Span:
     """A range of time, unix seconds: from `since` to before `until`."""
 
-    since: int
-    until: int
+    start: int
+    end: int
 
 
 def close_rollups(store: Store, histories: Sequence[str], start: int, end: int) -> None:
@@ -42,7 +42,7 @@ def close_rollups(store: Store, histories: Sequence[str], start: int, end: int) 
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedRollups:
     """What a rewrite changes: the staging tables of the observations that it adds, which have its version, and of those
     that it takes out; empty if there are none."""
 
@@ -51,14 +51,14 @@ class Touched:
     version: int
 
 
-def compute_touched(store: Store, histories: Sequence[str], touched: Touched, start: int, end: int) -> None:
+def compute_touched(store: Store, histories: Sequence[str], touched: TouchedRollups, start: int, end: int) -> None:
     """Like `close_rollups`, once a rewrite's observations are in place and others are taken out; and compute all
     rollups that had or have any of them. Those that had are deleted first, as they may have no observation left."""
     days = _days(store, touched)
     if touched.removed:
         rollups = named_query("list_rollups_of_observation", ())
         statement = named_query("delete_touched_rollups", {"removed": touched.removed, "rollups": rollups})
-        delete_once(store, ROLLUPS, statement, touched.removed)
+        delete_rows(store, ROLLUPS, statement, touched.removed)
     by_history = {history: days.get(history, ()) for history in histories}
     _compute(store, by_history, start, end, version=touched.version, removed=touched.removed)
 
@@ -78,28 +78,28 @@ def _compute(
         for span in _spans(store, history, touched, closing):
             computed = computed or new_version(store)
             bound = {"history": history, "computed": computed, **asdict(span)}
-            store.run("compute_15min_rollups", parts, **bound, start=start, end=end, version=version)
+            store.run("compute_15min_rollups", parts, **bound, closed_from=start, closed_to=end, version=version)
             for width, begin in wider.items():
-                store.run("compute_wider_rollups", **bound | {"width": width, "since": begin(span.since)})
+                store.run("compute_wider_rollups", **bound | {"width": width, "start": begin(span.start)})
 
 
-def look_back(before: int) -> dict[str, int]:
+def lookback_start(before: int) -> dict[str, int]:
     """Parameters of queries before an instant (unix second): the starts of its month, day and 15 minutes."""
     return {
         "before": before,
         "month": month_start(before),
-        "day": floor(before, DAY),
-        "fifteen_minutes": floor(before, FIFTEEN_MINUTES),
+        "day": floor_to_width(before, DAY),
+        "fifteen_minutes": floor_to_width(before, FIFTEEN_MINUTES),
     }
 
 
-def floor(second: int, width: int) -> int:
+def floor_to_width(second: int, width: int) -> int:
     """The last multiple of `width` at or before a second."""
     return second - second % width
 
 
 def _day_start(second: int) -> int:
-    return floor(second, DAY)
+    return floor_to_width(second, DAY)
 
 
 # Widths beyond 15 minutes, each computed from the one before, with the start of the rollup that holds a second.
@@ -111,15 +111,15 @@ def closing_span(start: int, end: int) -> Span | None:
 
     A rollup is closed when the newest observation is at its last second, or later: no more observations fall into it.
     """
-    since = floor(start, FIFTEEN_MINUTES)
-    return Span(since, end) if since != floor(end, FIFTEEN_MINUTES) else None
+    first_second = floor_to_width(start, FIFTEEN_MINUTES)
+    return Span(first_second, end) if first_second != floor_to_width(end, FIFTEEN_MINUTES) else None
 
 
-def _days(store: Store, touched: Touched) -> Mapping[str, Sequence[int]]:
+def _days(store: Store, touched: TouchedRollups) -> Mapping[str, Sequence[int]]:
     """The UTC days (their starts, unix s) that a rewrite touches, by history."""
     days: dict[str, list[int]] = {}
     staged = {"added": touched.added, "removed": touched.removed or touched.added}
-    for history, day in store.frame("list_staged_days", **staged).iter_rows():
+    for history, day in store.query("list_staged_days", **staged).iter_rows():
         days.setdefault(history, []).append(day)
     return days
 
@@ -127,17 +127,17 @@ def _days(store: Store, touched: Touched) -> Mapping[str, Sequence[int]]:
 def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None) -> Iterator[Span]:
     """Spans that cover the days and a closing span, bounded in time and, unless a single day has more, in rows of the
     history."""
-    if closing is not None and not days and closing.until - closing.since <= DAY:
+    if closing is not None and not days and closing.end - closing.start <= DAY:
         yield closing
         return
     begins = {day: day for day in days}
     if closing is not None:
-        for day in range(_day_start(closing.since), closing.until, DAY):
-            begins.setdefault(day, max(day, closing.since))
+        for day in range(_day_start(closing.start), closing.end, DAY):
+            begins.setdefault(day, max(day, closing.start))
     if not begins:
         return
     ordered = sorted(begins)
-    counted = store.frame("count_rows_by_day", history=history, since=ordered[0], until=ordered[-1] + DAY)
+    counted = store.query("count_rows_by_day", history=history, start=ordered[0], end=ordered[-1] + DAY)
     rows: Counter[int] = Counter(dict(counted.iter_rows()))
     first, total = begins[ordered[0]], 0
     for day, following in pairwise([*ordered, 0]):

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
-from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import created, filled, scripts, statements, without_comments
-from analytics_service.errors import SchemaError
+from analytics_service.clickhouse.queries import (
+    created_name,
+    fill_placeholders,
+    split_statements,
+    sql_scripts,
+    without_comments,
+)
+from analytics_service.errors import OtherShards, SchemaError
 from analytics_service.store.datasets.events import EVENTS
 from analytics_service.store.datasets.histories import (
     BORROW_RATES,
@@ -20,11 +26,10 @@ from analytics_service.store.datasets.histories import (
     TOTALS,
     History,
 )
-from analytics_service.store.shards import SHARDS, require_shards
 
 # The number under which views are recorded, as they were last made. Scripts are numbered from 1 on.
 VIEWS = 0
-# The tables of each family of the ledger beside observations, and definitions of assets, which several write.
+# The tables of each dataset of the ledger beside observations, and definitions of assets, which several write.
 TABLES: Mapping[str, Sequence[str]] = {
     "prices": (),
     "rates": (),
@@ -47,7 +52,7 @@ _DAILY = {
 }  # fmt: skip
 
 
-def _of_each(histories: Iterable[History]) -> list[dict[str, str]]:
+def _for_each(histories: Iterable[History]) -> list[dict[str, str]]:
     return [{"name": history.name, "value": history.value, "meaning": history.meaning} for history in histories]
 
 
@@ -57,16 +62,16 @@ def _quoted(histories: Iterable[History]) -> str:
 
 # Scripts that make several views, with what they put in place of {placeholders} for each.
 _EACH: Mapping[str, list[dict[str, str]]] = {
-    "01_histories": _of_each(history for history in HISTORIES if history.by_asset),
-    "11_protocol": _of_each(history for history in HISTORIES if not history.by_asset),
+    "01_histories": _for_each(history for history in HISTORIES if history.by_asset),
+    "11_protocol": _for_each(history for history in HISTORIES if not history.by_asset),
     "12_totals": [{"stored": _quoted(TOTALS), "summed": _quoted(SUMMED)}],
     "13_candles": [
-        {**unit, "name": f"{history.name}_{unit['suffix']}", "history": history.name, "family": history.family}
+        {**unit, "name": f"{history.name}_{unit['suffix']}", "history": history.name, "dataset": history.dataset}
         for history in (PRICES, LEND_RATES, BORROW_RATES)
         for unit in (_HOURLY, _DAILY)
     ],
     "04_markets": [
-        {"name": "market_now", "period": "family", "when": "the newest snapshot"},
+        {"name": "market_now", "period": "dataset", "when": "the newest snapshot"},
         {"name": "market", "period": "at", "when": "each snapshot"},
         {"name": "market_hour", "period": "toStartOfHour(at)", "when": "the last snapshot of each hour"},
         {"name": "market_day", "period": "toStartOfDay(at)", "when": "the last snapshot of each UTC day"},
@@ -85,12 +90,12 @@ class Migration:
     @property
     def checksum(self) -> str:
         """SHA-256 of the script for a single server, in hex."""
-        return hashlib.sha256(filled(self.script, Layout().placeholders).encode()).hexdigest()
+        return hashlib.sha256(fill_placeholders(self.script, Cluster().placeholders).encode()).hexdigest()
 
     @property
     def statements(self) -> list[str]:
         """The statements of the script."""
-        return statements(self.script)
+        return split_statements(self.script)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +108,25 @@ class Applied:
 
 
 @cache
-def shipped() -> tuple[Migration, ...]:
+def shipped_migrations() -> tuple[Migration, ...]:
     """The migrations of this version, in order."""
-    return tuple(Migration(int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in scripts("migrations"))
+    return tuple(Migration(int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in sql_scripts("migrations"))
 
 
 def read_applied(store: Store) -> list[Applied]:
     """What was applied to the database: scripts, and the views."""
-    return [Applied(*row) for row in store.frame("read_migrations").iter_rows()]
+    return [Applied(*row) for row in store.query("read_migrations").iter_rows()]
 
 
-def pending(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
+def pending_migrations(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
     """Migrations of this version that the database does not have. SchemaError if the two do not match, or if
     the shards are not those that it was made for."""
     applied = read_applied(store)
     require_shards(store)
-    return unapplied(applied, shipped() if migrations is None else migrations)
+    return unapplied_migrations(applied, shipped_migrations() if migrations is None else migrations)
 
 
-def unapplied(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:
+def unapplied_migrations(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:
     """The migrations that were not applied. SchemaError if an applied script does not match its migration."""
     by_number = {migration.number: migration for migration in migrations}
     applied = [record for record in applied if record.number not in (VIEWS, SHARDS)]
@@ -155,29 +160,29 @@ def require_all_applied(missing: Sequence[Migration]) -> None:
 
 def require_current(store: Store) -> None:
     """SchemaError when migrations are missing from the database, or the schema is of another version."""
-    require_all_applied(pending(store))
+    require_all_applied(pending_migrations(store))
 
 
 def tables_of(migrations: Sequence[Migration]) -> list[str]:
     """All tables that migrations create, in their order."""
     statements = (statement for migration in migrations for statement in migration.statements)
-    return [created(statement) for statement in statements if statement.startswith("CREATE TABLE ")]
+    return [created_name(statement) for statement in statements if statement.startswith("CREATE TABLE ")]
 
 
-def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
+def tables_made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
     """All tables and views that migrations create, each with the name of its script."""
     return {
         name: migration.name
         for migration in migrations
         for statement in migration.statements
-        if (name := created(statement))
+        if (name := created_name(statement))
     }
 
 
-def missing(store: Store) -> Mapping[str, str]:
+def missing_tables(store: Store) -> Mapping[str, str]:
     """Tables and views that a database of this schema lacks although they were made, each with its script's name."""
-    present = set(store.frame("list_tables")["name"])
-    return {name: script for name, script in made_by(shipped()).items() if name not in present}
+    present = set(store.query("list_tables")["name"])
+    return {name: script for name, script in tables_made_by(shipped_migrations()).items() if name not in present}
 
 
 def missing_message(lacking: Mapping[str, str]) -> str:
@@ -192,19 +197,19 @@ def missing_message(lacking: Mapping[str, str]) -> str:
 def require_all_tables(store: Store) -> None:
     """SchemaError when migrations are missing, or the database lacks tables or views although they were applied."""
     require_current(store)
-    if absent := missing(store):
+    if absent := missing_tables(store):
         raise SchemaError(missing_message(absent))
 
 
 def view_statements(price_max_age: timedelta) -> list[str]:
     """The statements that create all views, in order. A price older than `price_max_age` is unknown."""
     seconds = str(price_max_age // timedelta(seconds=1))
-    return [filled(statement, {"price_max_age": seconds}) for statement in _statements()]
+    return [fill_placeholders(statement, {"price_max_age": seconds}) for statement in _statements()]
 
 
 def view_names() -> list[str]:
     """The names of all views."""
-    return [created(statement) for statement in _statements()]
+    return [created_name(statement) for statement in _statements()]
 
 
 @cache
@@ -213,18 +218,64 @@ def _statements() -> tuple[str, ...]:
 
 
 def _each_statement() -> Iterator[str]:
-    all_scripts = scripts("views")
+    all_scripts = sql_scripts("views")
     parts = [script for script in all_scripts if script.stem.startswith(_SHARED)]
     shared = {script.stem.removeprefix(_SHARED): without_comments(script.read_text("utf-8")) for script in parts}
     for name in ("start", "end"):
         shared[name] = shared["instant"].replace("AS instant", f"AS {name}_at").replace("time", name)
     for script in all_scripts[len(parts) :]:
-        for statement in statements(script.read_text("utf-8")):
+        for statement in split_statements(script.read_text("utf-8")):
             for placeholders in _EACH.get(script.stem, [{}]):
                 yield _with_parts(statement, {**placeholders, **shared})
 
 
 def _with_parts(statement: str, parts: Mapping[str, str]) -> str:
     """A statement with its parts, and theirs."""
-    whole = filled(statement, parts)
+    whole = fill_placeholders(statement, parts)
     return whole if whole == statement else _with_parts(whole, parts)
+
+
+# The number under which migrations record the shards.
+SHARDS = 65_535
+
+
+def read_shards(store: Store) -> tuple[str, str]:
+    """The shards of the cluster as they are now, each with its weight and its servers, and as they are recorded, empty
+    if they are not. The large tables of the store must be split."""
+    now, recorded = store.query("read_shards", cluster=store.layout.cluster, number=SHARDS).row(0)
+    return now, recorded or ""
+
+
+def require_shards(store: Store) -> None:
+    """OtherShards if the cluster's shards are not those that are recorded. Other replicas may have come or gone. Costs
+    a query if large tables are split, else nothing."""
+    if store.layout.is_split:
+        _require_same(store, *read_shards(store))
+
+
+def shards_to_record(store: Store) -> str:
+    """The shards to be recorded; empty if they are. OtherShards if other ones are."""
+    now, recorded = read_shards(store) if store.layout.is_split else ("", "")
+    if recorded:
+        _require_same(store, now, recorded)
+    return "" if now == recorded else now
+
+
+def _require_same(store: Store, now: str, recorded: str) -> None:
+    if not _are_same(recorded, now):
+        raise OtherShards(
+            f"The store was made for the shards {recorded or 'of no cluster'}, and cluster {store.layout.cluster} has "
+            f"{now or 'none'} (weight and servers of each). Make the cluster what it was; `analytics-service example "
+            "cluster` copies a store into one of other shards."
+        )
+
+
+def _are_same(recorded: str, now: str) -> bool:
+    """Whether there are as many shards, of the same weights, each with a server that it had."""
+    pairs = list(zip(_split(recorded), _split(now), strict=False))
+    is_as_many = len(_split(recorded)) == len(_split(now))
+    return is_as_many and all(old[0] == new[0] and {*old[1:]} & {*new[1:]} for old, new in pairs)
+
+
+def _split(shards: str) -> list[list[str]]:
+    return [shard.split() for shard in shards.split(" | ")] if shards else []

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.errors import ONCE, Retries
 from analytics_service.clickhouse.queries import named_query
-from analytics_service.clickhouse.retries import ONCE, Retries
 from analytics_service.concurrency import beside
-from analytics_service.errors import AnalyticsError, CorrectionRefused, CorrectionStopped
-from analytics_service.market.instants import instant, shown
+from analytics_service.errors import AnalyticsError, CorrectionInProgress, WriteLockLost
+from analytics_service.market.instants import format_instant, from_unix
 
 log = logging.getLogger(__name__)
 
 LOCKS = "write_lock"
-# In place of a family: what the holder does is no correction of one.
+# In place of a dataset: what the holder does is no correction of one.
 ALL = "all"
 # The view `corrections` has the same number. In these seconds the embedded server restarts.
 LOCK_SECONDS = 15
@@ -36,18 +36,18 @@ PATIENCE, _LONGEST_PAUSE = 3.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LockHolder:
     """Who holds the lock, or asks for it: a random token; what it corrects, by which command, and since when (unix
     second)."""
 
     holder: str
     operation: str
-    family: str
+    dataset: str
     command: str
     requested_at: int
 
     def __str__(self) -> str:
-        what = self.operation if self.family == ALL else f"{self.operation} of {self.family}"
+        what = self.operation if self.dataset == ALL else f"{self.operation} of {self.dataset}"
         return f"{what}{f' by `{self.command}`' if self.command else ''}"
 
 
@@ -57,49 +57,49 @@ class WriteLock:
 
     store: Store
     operation: str
-    family: str
+    dataset: str
     holder: str
 
     def require(self) -> None:
         """Before each step of a correction. CorrectionStopped once the lock is lost."""
-        if not self.store.frame("check_lock_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
+        if not self.store.query("check_lock_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
             raise _stopped()
 
-    def announce(self, family: str, version: int, rows: int, span: tuple[int, int], *, finished: int = 0) -> None:
+    def announce(self, dataset: str, version: int, rows: int, span: tuple[int, int], *, finished: int = 0) -> None:
         """Record a rewrite, of so many rows from a second to another, as announced or at once as finished, unless the
         lock is lost. CorrectionStopped then."""
-        own = {**self._own, "family": family, "version": version, "rows": rows, "seconds": LOCK_SECONDS}
+        own = {**self._own, "dataset": dataset, "version": version, "rows": rows, "seconds": LOCK_SECONDS}
         held = {"held": named_query("check_lock_held", ())}
         self.store.run("announce_rewrite", held, **own, first_at=span[0], last_at=span[1], finished=finished)
         self.require()
 
-    def others(self) -> list[Holder]:
+    def others(self) -> list[LockHolder]:
         """The other live rows, oldest first."""
-        return [other for other in holders(self.store) if other.holder != self.holder]
+        return [other for other in lock_holders(self.store) if other.holder != self.holder]
 
     def write(self, *, released: bool) -> None:
         """Ask for the lock, or release it for good."""
-        self.store.run("insert_lock", **self._own, family=self.family, released=int(released))
+        self.store.run("insert_lock", **self._own, dataset=self.dataset, released=int(released))
 
     @property
     def _own(self) -> dict[str, str]:
         return {"holder": self.holder, "operation": self.operation, "command": self.store.author}
 
 
-def holders(store: Store) -> list[Holder]:
+def lock_holders(store: Store) -> list[LockHolder]:
     """The live rows, oldest first: that of the correction that is at work, and of those that ask just now."""
-    return [Holder(*row) for row in store.frame("list_lock_holders", seconds=LOCK_SECONDS).iter_rows()]
+    return [LockHolder(*row) for row in store.query("list_lock_holders", seconds=LOCK_SECONDS).iter_rows()]
 
 
 @contextmanager
 def write_lock(
-    store: Store, family: str, operation: str, retry: Retries = ONCE, *, patience: float = PATIENCE
+    store: Store, dataset: str, operation: str, retry: Retries = ONCE, *, patience: float = PATIENCE
 ) -> Iterator[WriteLock]:
     """Hold the lock during the block. CorrectionRefused, which names the other's command, if another still holds it
-    after `patience` seconds. `operation` is done to a family is shown to people."""
-    lock = _taken(store, family, operation, retry, patience)
+    after `patience` seconds. `operation` is done to a dataset is shown to people."""
+    lock = _taken(store, dataset, operation, retry, patience)
     try:
-        with beside("heartbeat", partial(_keep_live, lock)):
+        with beside("heartbeat", partial(_send_heartbeats, lock)):
             yield lock
     finally:
         # One that cannot be released is lost in some seconds.
@@ -107,24 +107,24 @@ def write_lock(
             lock.write(released=True)
 
 
-def _taken(store: Store, family: str, operation: str, retry: Retries, patience: float) -> WriteLock:
+def _taken(store: Store, dataset: str, operation: str, retry: Retries, patience: float) -> WriteLock:
     ends = time.monotonic() + patience
     while True:
-        lock = WriteLock(store, operation, family, secrets.token_hex(8))
+        lock = WriteLock(store, operation, dataset, secrets.token_hex(8))
         if not (others := retry(lock.others)):
             retry(partial(lock.write, released=False))
             if not (others := retry(lock.others)):
                 return lock
             retry(partial(lock.write, released=True))
         if time.monotonic() >= ends:
-            raise CorrectionRefused(
-                f"One correction runs at a time. Since {shown(instant(others[0].requested_at))} it is {others[0]}. Try "
-                f"again when that has ended; if it was killed, in {LOCK_SECONDS} s."
+            raise CorrectionInProgress(
+                f"One correction runs at a time. Since {format_instant(from_unix(others[0].requested_at))} it is "
+                f"{others[0]}. Try again when that has ended; if it was killed, in {LOCK_SECONDS} s."
             )
         time.sleep(random.uniform(0, _LONGEST_PAUSE))
 
 
-def _keep_live(lock: WriteLock, stop: threading.Event) -> None:
+def _send_heartbeats(lock: WriteLock, stop: threading.Event) -> None:
     """Send heartbeats until told to stop."""
     while not stop.wait(_HEARTBEAT_SECONDS):
         try:
@@ -133,8 +133,8 @@ def _keep_live(lock: WriteLock, stop: threading.Event) -> None:
             log.debug("A heartbeat cannot be sent: %s", error)
 
 
-def _stopped() -> CorrectionStopped:
-    return CorrectionStopped(
+def _stopped() -> WriteLockLost:
+    return WriteLockLost(
         f"This correction stood still for more than {LOCK_SECONDS} s and has lost the write lock, so it has stopped. "
         "Run the same command again."
     )

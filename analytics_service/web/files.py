@@ -7,7 +7,7 @@ from html import escape
 from importlib import resources
 from pathlib import PurePath
 
-from analytics_service.http.answer import tag_of
+from analytics_service.http.answer import etag_of
 
 # Relative to a page, so that a proxy may serve it below any path.
 ROOT = "static"
@@ -66,7 +66,7 @@ def _own() -> dict[str, File]:
     """Each of our own files, by name."""
     listed = (file for file in _folder().iterdir() if PurePath(file.name).suffix in TYPES)
     bodies = {file.name: file.read_bytes() for file in sorted(listed, key=lambda file: file.name)}
-    version = tag_of(b"".join(bodies.values()))
+    version = etag_of(b"".join(bodies.values()))
     return {name: File(version, body, TYPES[PurePath(name).suffix]) for name, body in bodies.items()}
 
 
@@ -74,7 +74,7 @@ def _own() -> dict[str, File]:
 def _charts() -> File:
     """The charting library, from the plotly package."""
     body = (resources.files("plotly") / "package_data" / _CHARTS).read_bytes()
-    return File(tag_of(body), body, TYPES[".js"])
+    return File(etag_of(body), body, TYPES[".js"])
 
 
 def _folder() -> resources.abc.Traversable:

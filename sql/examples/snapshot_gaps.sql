@@ -4,7 +4,7 @@ FROM
 (
     SELECT at, lagInFrame(at, 1, at) OVER (ORDER BY at) AS previous
     FROM snapshot
-    WHERE family = 'prices' AND kind = 'job' AND at BETWEEN now('UTC') - INTERVAL 30 DAY AND now('UTC')
+    WHERE dataset = 'prices' AND kind = 'job' AND at BETWEEN now('UTC') - INTERVAL 30 DAY AND now('UTC')
 )
 WHERE at > previous
 ORDER BY seconds DESC, at

@@ -2,9 +2,9 @@
 
 CREATE TABLE IF NOT EXISTS snapshot{on_cluster}
 (
-    family LowCardinality(String) COMMENT 'Family that the run wrote, such as prices',
+    dataset LowCardinality(String) COMMENT 'Dataset that the run wrote, such as prices',
     at DateTime('UTC') COMMENT 'Instant of the snapshot. For an import, its newest observation, or 1970 if it added values but no state',
-    kind LowCardinality(String) COMMENT 'Kind of run: job (scheduled), backfill, import, correction (removed or recomputed observations or runs), or assets (only definitions of assets, from an import of another family)',
+    kind LowCardinality(String) COMMENT 'Kind of run: job (scheduled), backfill, import, correction (removed or recomputed observations or runs), or assets (only definitions of assets, from an import of another dataset)',
     first_observed_at DateTime('UTC') COMMENT 'Instant of the oldest observation that the run wrote',
     last_observed_at DateTime('UTC') COMMENT 'Instant of the newest observation that the run wrote',
     rows UInt64 COMMENT 'Number of rows written',
@@ -20,27 +20,27 @@ CREATE TABLE IF NOT EXISTS snapshot{on_cluster}
 )
 ENGINE = {replicated}ReplacingMergeTree({copied, }version)
 PARTITION BY toYear(at)
-ORDER BY (family, at, kind, files_id)
+ORDER BY (dataset, at, kind, files_id)
 -- A lookup of a position asks about a few instants of years; it should not read thousands of rows for each.
 SETTINGS index_granularity = 256
 COMMENT 'Ledger of completed runs. Rows of snapshot tables count only if this table lists their observed_at (as at) and version';
 
 CREATE TABLE IF NOT EXISTS snapshot_head{on_cluster}
 (
-    family LowCardinality(String) COMMENT 'Family of data',
-    at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Instant of the newest snapshot of the family',
-    last_observed_at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Instant of the newest observation of the family',
-    version SimpleAggregateFunction(max, UInt64) COMMENT 'Greatest version of the runs of the family',
+    dataset LowCardinality(String) COMMENT 'Dataset',
+    at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Instant of the newest snapshot of the dataset',
+    last_observed_at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Instant of the newest observation of the dataset',
+    version SimpleAggregateFunction(max, UInt64) COMMENT 'Greatest version of the runs of the dataset',
     runs SimpleAggregateFunction(sum, UInt64) COMMENT 'Number of completed runs. A repeated insert counts twice, so use it only to detect changes',
-    sources SimpleAggregateFunction(groupUniqArrayArray, Array(Tuple(source String, simulated Bool))) COMMENT 'Sources of all runs of the family, and whether each is simulated. The empty string stands for imported files'
+    sources SimpleAggregateFunction(groupUniqArrayArray, Array(Tuple(source String, simulated Bool))) COMMENT 'Sources of all runs of the dataset, and whether each is simulated. The empty string stands for imported files'
 )
 ENGINE = {replicated}AggregatingMergeTree{copied}
-ORDER BY family
-COMMENT 'Summary of the ledger by family; query with FINAL';
+ORDER BY dataset
+COMMENT 'Summary of the ledger by dataset; query with FINAL';
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view{on_cluster} TO snapshot_head
 (
-    family LowCardinality(String) COMMENT 'Family of data',
+    dataset LowCardinality(String) COMMENT 'Dataset',
     at DateTime('UTC') COMMENT 'Newest instant of the inserted runs',
     last_observed_at DateTime('UTC') COMMENT 'Instant of the newest observation of these runs',
     version UInt64 COMMENT 'Greatest version of these runs',
@@ -48,14 +48,14 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view{on_cluster} TO snapsho
     sources Array(Tuple(source String, simulated Bool)) COMMENT 'Sources of these runs, and whether each is simulated'
 )
 AS SELECT
-    family,
+    dataset,
     max(s.at) AS at,
     max(s.last_observed_at) AS last_observed_at,
     max(s.version) AS version,
     toUInt64(count()) AS runs,
     groupUniqArray((if(s.kind = 'import', '', s.source), s.simulated)) AS sources
 FROM snapshot AS s
-GROUP BY family
+GROUP BY dataset
 COMMENT 'Feeds snapshot_head from each insert into snapshot';
 
 CREATE TABLE IF NOT EXISTS owner{on_cluster}
@@ -72,7 +72,7 @@ COMMENT 'Owner of the store, which decides which data may be added. The first ru
 
 CREATE TABLE IF NOT EXISTS rewrite{on_cluster}
 (
-    family LowCardinality(String) COMMENT 'Family whose history is rewritten',
+    dataset LowCardinality(String) COMMENT 'Dataset whose history is rewritten',
     version UInt64 COMMENT 'Version of the rewrite',
     operation SimpleAggregateFunction(max, String) COMMENT 'What the rewrite does, such as import, backfill or remove. Empty if a run added late observations',
     command SimpleAggregateFunction(max, String) COMMENT 'Command line of the writer',
@@ -83,14 +83,14 @@ CREATE TABLE IF NOT EXISTS rewrite{on_cluster}
     finished SimpleAggregateFunction(max, UInt8) COMMENT '1 once the rewrite is in place'
 )
 ENGINE = {replicated}AggregatingMergeTree{copied}
-ORDER BY (family, version)
+ORDER BY (dataset, version)
 COMMENT 'Announced rewrites of history. Until a rewrite has finished, readers answer from memory or wait. Read the view corrections instead';
 
 CREATE TABLE IF NOT EXISTS write_lock{on_cluster}
 (
     holder String COMMENT 'Random token of an attempt to take the lock',
     operation SimpleAggregateFunction(any, String) COMMENT 'What the holder does, such as import, backfill or remove',
-    family SimpleAggregateFunction(any, String) COMMENT 'Family whose history it changes',
+    dataset SimpleAggregateFunction(any, String) COMMENT 'Dataset whose history it changes',
     command SimpleAggregateFunction(any, String) COMMENT 'Command line of the writer',
     requested_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) DEFAULT now64(3) COMMENT 'Instant of the request',
     heartbeat_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) DEFAULT now64(3) COMMENT 'Instant of the last heartbeat. 15 seconds later the lock is free',
@@ -103,9 +103,9 @@ COMMENT 'Holder of the lock for corrections of history, and requests of the last
 
 CREATE TABLE IF NOT EXISTS job_run{on_cluster}
 (
-    family LowCardinality(String) COMMENT 'Family of data',
+    dataset LowCardinality(String) COMMENT 'Dataset',
     scheduler String COMMENT 'Host and process id of the scheduler',
-    reported_at DateTime('UTC') DEFAULT now() COMMENT 'Instant of the report. The newest report of a family and scheduler counts',
+    reported_at DateTime('UTC') DEFAULT now() COMMENT 'Instant of the report. The newest report of a dataset and scheduler counts',
     interval_seconds UInt32 COMMENT 'Seconds between snapshots',
     next_at Nullable(DateTime('UTC')) COMMENT 'Instant of the next run. Null once the scheduler has stopped',
     failed_at Nullable(DateTime('UTC')) COMMENT 'Instant of the last snapshot that failed. Null if none did',
@@ -115,16 +115,16 @@ CREATE TABLE IF NOT EXISTS job_run{on_cluster}
     duration_ms Nullable(UInt32) COMMENT 'Duration of the last run in milliseconds, including retries. Null before the first run'
 )
 ENGINE = {replicated}ReplacingMergeTree({copied, }reported_at)
-ORDER BY (family, scheduler)
+ORDER BY (dataset, scheduler)
 TTL reported_at + INTERVAL 7 DAY
 COMMENT 'Reports of the schedulers of the last week: next run, last run and last failure; query with FINAL';
 
 CREATE TABLE IF NOT EXISTS loss{on_cluster}
 (
-    family LowCardinality(String) COMMENT 'Family whose answers lack rows. Empty for losses that no answer needs',
+    dataset LowCardinality(String) COMMENT 'Dataset whose answers lack rows. Empty for losses that no answer needs',
     losses Array(Tuple(name String, first_at DateTime('UTC'), last_at DateTime('UTC'), part String)) COMMENT 'Histories and tables that lost rows, the first and last second of the answers that this changes, and the folder of the broken part if rows cannot be counted',
     version UInt64 COMMENT 'Time of the check, in unix nanoseconds by the clock of ClickHouse. The greatest version wins'
 )
 ENGINE = {replicated}ReplacingMergeTree({copied, }version)
-ORDER BY family
+ORDER BY dataset
 COMMENT 'Rows that the store has lost, as found by schedulers; query with FINAL';

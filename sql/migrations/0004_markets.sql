@@ -1,4 +1,4 @@
--- Markets as of each snapshot (ledger family markets). The rows of a snapshot have its instant and the version of its run.
+-- Markets as of each snapshot (ledger dataset markets). The rows of a snapshot have its instant and the version of its run.
 
 CREATE TABLE IF NOT EXISTS market_lend{on_cluster}
 (

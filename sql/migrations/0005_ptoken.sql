@@ -1,4 +1,4 @@
--- The protocol token and its unlock arrangements as of each snapshot (ledger family ptoken).
+-- The protocol token and its unlock arrangements as of each snapshot (ledger dataset ptoken).
 
 CREATE TABLE IF NOT EXISTS ptoken_state{on_cluster}
 (

@@ -1,4 +1,4 @@
--- Positions of all addresses (ledger family positions), written item by item when an item changes.
+-- Positions of all addresses (ledger dataset positions), written item by item when an item changes.
 -- Not partitioned by time: a lookup of one address must not visit every month.
 
 CREATE TABLE IF NOT EXISTS position_change{local}{on_cluster}

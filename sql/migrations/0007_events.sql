@@ -1,4 +1,4 @@
--- Events (ledger family loans). Histories loans_originated, liquidations and flash_loans sum some of them up.
+-- Events (ledger dataset loans). Histories loans_originated, liquidations and flash_loans sum some of them up.
 
 -- Not partitioned by time: a page of one address must not visit every month. The index keeps at and uuid where nearly
 -- every mark begins another address, too: an address with many events needs them.

@@ -1,4 +1,4 @@
--- Swap contracts as of each snapshot (ledger family routes).
+-- Swap contracts as of each snapshot (ledger dataset routes).
 
 CREATE TABLE IF NOT EXISTS swap_route{on_cluster}
 (

@@ -46,7 +46,7 @@ ORDER BY view, position
 -- rather than more memory.
 SELECT {columns}
 FROM {view} AS v
-WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
 ORDER BY {order}
 SETTINGS
     max_threads = 2,

@@ -11,7 +11,7 @@ SELECT
     arrayFilter(s -> s != symbol, groupUniqArray(symbol) OVER (PARTITION BY id)) AS former_symbols,
     maxIf(a.listed_until, a.listed_until < toDateTime(4294967295)) OVER (PARTITION BY id) AS last_listed
 FROM asset_definition AS a
-WHERE version <= {reaching:UInt64}
+WHERE version <= {max_version:UInt64}
 ORDER BY
     id,
     defined_at <= toDateTime({at:UInt32}) DESC,
@@ -43,12 +43,12 @@ SELECT DISTINCT toString({column:Identifier}) AS asset_id
 FROM {table:Identifier}
 
 -- name: show_assets
--- Raises the version of a family's head, unless it is above those of all definitions: with a row of the ledger of its own,
+-- Raises the version of a dataset's head, unless it is above those of all definitions: with a row of the ledger of its own,
 -- which brings no observations and is of the source of the newest run. It begins where the oldest import does, because
 -- imports bring such definitions; without imports, at the newest observation.
-INSERT INTO snapshot (family, at, kind, first_observed_at, last_observed_at, source, version, simulated)
+INSERT INTO snapshot (dataset, at, kind, first_observed_at, last_observed_at, source, version, simulated)
 SELECT
-    family,
+    dataset,
     max(s.at),
     'assets',
     least(
@@ -60,16 +60,16 @@ SELECT
     {version:UInt64},
     argMax(s.simulated, s.version)
 FROM snapshot AS s
-WHERE family = {family:String}
-  AND (SELECT max(version) FROM asset_definition) > (SELECT max(version) FROM snapshot_head WHERE family = {family:String})
-GROUP BY family
+WHERE dataset = {dataset:String}
+  AND (SELECT max(version) FROM asset_definition) > (SELECT max(version) FROM snapshot_head WHERE dataset = {dataset:String})
+GROUP BY dataset
 
 -- name: announce_assets
 -- Announces each row of the ledger that shows definitions, and was not announced yet, as a rewrite that has finished: a past
 -- moment may have more assets now.
-INSERT INTO rewrite (family, version, finished)
-SELECT DISTINCT family, version, 1
+INSERT INTO rewrite (dataset, version, finished)
+SELECT DISTINCT dataset, version, 1
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND kind = 'assets'
-  AND version NOT IN (SELECT version FROM rewrite WHERE family = {family:String})
+  AND version NOT IN (SELECT version FROM rewrite WHERE dataset = {dataset:String})

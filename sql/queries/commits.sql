@@ -1,15 +1,15 @@
 -- What a run must know before it begins, and the conditions of its INSERTs.
 
 -- name: read_commit_base
--- What does a run need to know before it begins? Which of some instants its family has completed, the newest state of the
--- family (none before its first run), whose data the store takes (nobody's yet if there is none), which migrations were
+-- What does a run need to know before it begins? Which of some instants its dataset has completed, the newest state of the
+-- dataset (none before its first run), whose data the store takes (nobody's yet if there is none), which migrations were
 -- applied, a version, what runs that have died have left, and the time by the clock of ClickHouse. One row, made of the
 -- queries that ask for each of these.
 SELECT
     (
         SELECT groupUniqArray(toUnixTimestamp(at))
         FROM snapshot
-        WHERE family = {family:String}
+        WHERE dataset = {dataset:String}
           AND kind IN ('job', 'backfill')
           AND at >= toDateTime({start:UInt32}, 'UTC')
           AND at < toDateTime({end:UInt32}, 'UTC')
@@ -26,9 +26,9 @@ SELECT
 SETTINGS max_threads = 1
 
 -- name: count_orphans
--- Which observations of a family, of the day before its newest one, have runs written that have died: the oldest of them,
--- and how many? All that runs before a version have written, if the family has no completed run.
-WITH (SELECT (max(version), max(last_observed_at)) FROM snapshot_head WHERE family = {family:String}) AS head
+-- Which observations of a dataset, of the day before its newest one, have runs written that have died: the oldest of them,
+-- and how many? All that runs before a version have written, if the dataset has no completed run.
+WITH (SELECT (max(version), max(last_observed_at)) FROM snapshot_head WHERE dataset = {dataset:String}) AS head
 SELECT toUnixTimestamp(minOrNull(observed_at)) AS oldest, count() AS rows
 FROM observation
 WHERE history IN {histories:Array(String)}
@@ -37,16 +37,16 @@ WHERE history IN {histories:Array(String)}
   AND (head.1 = 0 OR (observed_at <= head.2 AND observed_at > head.2 - INTERVAL 1 DAY))
 
 -- name: check_runs_unchanged
--- Has no other run of a family been completed since one began? Then it appends to the end that it has read.
+-- Has no other run of a dataset been completed since one began? Then it appends to the end that it has read.
 SELECT sum(runs) = {runs:UInt64}
 FROM snapshot_head
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
 
 -- name: check_instants_free
 -- Has nobody completed any of some instants? Later ones may be completed at the same time, as beside a rewrite.
 SELECT count() = 0
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND kind IN ('job', 'backfill')
   AND at IN (SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))
 
@@ -54,7 +54,7 @@ WHERE family = {family:String}
 -- Are all of some instants still complete, and none completed anew since a run began? Then it may replace their snapshots.
 SELECT uniqExact(at) = length({instants:Array(UInt32)}) AND max(version) < {version:UInt64}
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND kind IN ('job', 'backfill')
   AND at IN (SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))
 

@@ -116,7 +116,7 @@ WHERE (address, at, uuid) IN
     (
         SELECT address, at, uuid
         FROM event_version
-        WHERE action = 'borrow' AND usd IS NULL AND at <= toDateTime({until:UInt32}, 'UTC')
+        WHERE action = 'borrow' AND usd IS NULL AND at <= toDateTime({end:UInt32}, 'UTC')
     )
   AND action = 'borrow'
   AND usd IS NULL
@@ -162,16 +162,16 @@ SELECT
     (
         SELECT version, arrayJoin(reported_histories), at
         FROM snapshot
-        WHERE family = 'loans' AND at >= toDateTime({since:UInt32}, 'UTC')
+        WHERE dataset = 'loans' AND at >= toDateTime({start:UInt32}, 'UTC')
     )) AS is_stated
 FROM observation FINAL
 WHERE history IN {histories:Array(String)}
-  AND observed_at >= toDateTime({since:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC')
 
 -- name: list_given_values
 -- Which versions of loans have values of which histories that were imported as such, or stated by a source? All others are
 -- sums of events.
 SELECT version, arrayJoin(if(kind = 'import', ['loans_originated', 'liquidations', 'flash_loans'], reported_histories)) AS history
 FROM snapshot
-WHERE family = 'loans'
+WHERE dataset = 'loans'
   AND ((kind = 'import' AND at = toDateTime(0, 'UTC')) OR notEmpty(reported_histories))

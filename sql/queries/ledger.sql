@@ -1,13 +1,13 @@
 -- What the ledger lists: runs, heads, the owner of the store, and what schedulers report.
 
 -- name: read_ledger
--- What is the newest snapshot of each family, which rewrites of it are unfinished, how many have finished, and what are the
+-- What is the newest snapshot of each dataset, which rewrites of it are unfinished, how many have finished, and what are the
 -- sources of its runs? Finished rewrites are one row, with version 0; `at` is when the last was announced. Rewrites are
 -- read first: a head that has the runs of a finished rewrite may come with too low a count of rewrites, and is then
 -- refused, but never the other way round. `now` is the time by this clock.
 SELECT
     'rewrite' AS how,
-    family,
+    dataset,
     if(finished, 0, r.version) AS version,
     count() AS runs,
     max(announced_at) AS at,
@@ -16,36 +16,36 @@ SELECT
     toUInt32(now()) AS now,
     CAST([], 'Array(Tuple(name String, first_at DateTime(\'UTC\'), last_at DateTime(\'UTC\'), part String))') AS losses
 FROM rewrite AS r FINAL
-GROUP BY family, version
+GROUP BY dataset, version
 
 UNION ALL
 
-SELECT 'head', family, version, runs, at, last_observed_at, sources, toUInt32(now()), []
+SELECT 'head', dataset, version, runs, at, last_observed_at, sources, toUInt32(now()), []
 FROM snapshot_head FINAL
 
 UNION ALL
 
-SELECT 'loss', family, l.version, 0, toDateTime(0, 'UTC'), toDateTime(0, 'UTC'), [], toUInt32(now()), losses
+SELECT 'loss', dataset, l.version, 0, toDateTime(0, 'UTC'), toDateTime(0, 'UTC'), [], toUInt32(now()), losses
 FROM loss AS l FINAL
 SETTINGS max_threads = 1
 
 -- name: read_head
--- What is the newest completed state of a family? Without its count of rewrites, which costs more.
+-- What is the newest completed state of a dataset? Without its count of rewrites, which costs more.
 SELECT at, last_observed_at, version, runs
 FROM snapshot_head FINAL
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
 SETTINGS max_threads = 1
 
 -- name: read_present_head
--- Of a family whose newest snapshot is from the future, after an instant: what are the newest snapshot and the newest
+-- Of a dataset whose newest snapshot is from the future, after an instant: what are the newest snapshot and the newest
 -- observation up to then, and the first snapshot after it? 0 stands for none. Observations of imports count up to the
--- present minute, so that the family does not change every second. All is read by the order of the table: the newest
+-- present minute, so that the dataset does not change every second. All is read by the order of the table: the newest
 -- observation is in one of the last snapshots, or in an import that is not older.
 WITH snapshots AS
 (
     SELECT at, last_observed_at AS observed_at, false AS later
     FROM snapshot
-    WHERE family = {family:String} AND kind IN ('job', 'backfill') AND at <= toDateTime({latest:UInt32}, 'UTC')
+    WHERE dataset = {dataset:String} AND kind IN ('job', 'backfill') AND at <= toDateTime({latest:UInt32}, 'UTC')
     ORDER BY at DESC
     LIMIT 100
 )
@@ -58,7 +58,7 @@ FROM
 
     SELECT at, toDateTime(0, 'UTC'), true
     FROM snapshot
-    WHERE family = {family:String} AND kind IN ('job', 'backfill') AND at > toDateTime({latest:UInt32}, 'UTC')
+    WHERE dataset = {dataset:String} AND kind IN ('job', 'backfill') AND at > toDateTime({latest:UInt32}, 'UTC')
     ORDER BY at
     LIMIT 1
 
@@ -66,13 +66,13 @@ FROM
 
     SELECT toDateTime(0, 'UTC'), least(last_observed_at, toStartOfMinute(now('UTC'))), false
     FROM snapshot
-    WHERE family = {family:String} AND kind = 'import' AND first_observed_at <= toDateTime({latest:UInt32}, 'UTC')
+    WHERE dataset = {dataset:String} AND kind = 'import' AND first_observed_at <= toDateTime({latest:UInt32}, 'UTC')
       AND (at = toDateTime(0, 'UTC') OR at >= (SELECT min(at) FROM snapshots))
 )
 SETTINGS max_threads = 1
 
 -- name: derive_head
--- How far does a family reach by what its runs have left: the newest snapshot and observation, and the sources? One that has
+-- How far does a dataset reach by what its runs have left: the newest snapshot and observation, and the sources? One that has
 -- values only reaches no further than its newest observation.
 SELECT
     max(s.at) AS at,
@@ -80,39 +80,39 @@ SELECT
     max(s.version) AS version,
     groupUniqArray((if(s.kind = 'import', '', s.source), s.simulated)) AS sources
 FROM snapshot AS s
-WHERE family = '{family}'
+WHERE dataset = '{dataset}'
   AND kind IN ('job', 'backfill', 'import')
 
 -- name: compare_head
--- Does a family's head exceed what its runs have left, and have they left any?
+-- Does a dataset's head exceed what its runs have left, and have they left any?
 SELECT e.version > 0 AS has_runs,
     h.at > e.at OR h.last_observed_at > e.last_observed_at OR arraySort(h.sources) != arraySort(e.sources) AS exceeds
-FROM (SELECT * FROM snapshot_head FINAL WHERE family = '{family}') AS h
+FROM (SELECT * FROM snapshot_head FINAL WHERE dataset = '{dataset}') AS h
 CROSS JOIN ({ends}) AS e
 
 -- name: lower_head
--- Lowers a family's head to what its runs have left; none of its numbers would fall by itself. A run that is listed at the
+-- Lowers a dataset's head to what its runs have left; none of its numbers would fall by itself. A run that is listed at the
 -- same time may be lowered, too: raise_head follows.
 ALTER TABLE snapshot_head
 UPDATE
     at = least(at, (SELECT at FROM ({ends}))),
     last_observed_at = least(last_observed_at, (SELECT last_observed_at FROM ({ends}))),
     sources = (SELECT sources FROM ({ends}))
-WHERE family = '{family}'
+WHERE dataset = '{dataset}'
 SETTINGS mutations_sync = 2, mutations_execute_subqueries_on_initiator = 1
 
 -- name: raise_head
--- Raises a family's head to what its runs have left, if there are any. It counts no runs anew.
-INSERT INTO snapshot_head (family, at, last_observed_at, version, runs, sources)
-SELECT '{family}', at, last_observed_at, version, 0, sources
+-- Raises a dataset's head to what its runs have left, if there are any. It counts no runs anew.
+INSERT INTO snapshot_head (dataset, at, last_observed_at, version, runs, sources)
+SELECT '{dataset}', at, last_observed_at, version, 0, sources
 FROM ({ends})
 WHERE version > 0
 
 -- name: clear_ledger
--- Deletes rows of a family in the ledger, or its head, if no run is left of those before a rewrite. Runs that are listed
+-- Deletes rows of a dataset in the ledger, or its head, if no run is left of those before a rewrite. Runs that are listed
 -- meanwhile have greater versions.
 DELETE FROM {table}
-WHERE family = '{family}'
+WHERE dataset = '{dataset}'
   AND version <= {version}
   AND (SELECT version FROM ({ends})) = 0
 SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator = 1
@@ -141,16 +141,16 @@ SETTINGS insert_deduplicate = 1, insert_deduplication_token = {token:String}
 VALUES ({name:String}, {source:String}, greatest(now64(6), fromUnixTimestamp64Micro({after:Int64} + 1)))
 
 -- name: find_newest_origin
--- Where did the newest run of a family take its rows from, apart from some versions? The empty text stands for files.
+-- Where did the newest run of a dataset take its rows from, apart from some versions? The empty text stands for files.
 SELECT if(kind = 'import', '', source) AS source, simulated
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND version NOT IN {without:Array(UInt64)}
 ORDER BY version DESC
 LIMIT 1
 
 -- name: find_first_moment
--- From which instant on does a family have snapshots or imported observations? Nothing if it has none. The oldest
+-- From which instant on does a dataset have snapshots or imported observations? Nothing if it has none. The oldest
 -- snapshot is found by the order of the table, and only imports are looked through, without those of values only.
 SELECT min(begins_at) AS first
 FROM
@@ -160,7 +160,7 @@ FROM
     (
         SELECT at AS begins_at
         FROM snapshot
-        WHERE family = {family:String}
+        WHERE dataset = {dataset:String}
           AND kind IN ('job', 'backfill')
         ORDER BY at
         LIMIT 1
@@ -170,7 +170,7 @@ FROM
 
     SELECT first_observed_at AS begins_at
     FROM snapshot
-    WHERE family = {family:String}
+    WHERE dataset = {dataset:String}
       AND kind = 'import'
       AND at > toDateTime(0, 'UTC')
 )
@@ -178,11 +178,11 @@ HAVING count() > 0
 SETTINGS max_threads = 1
 
 -- name: find_nth_snapshot
--- Which one, of the snapshots of a family that jobs and backfills completed in a range [start, end), is that of a
+-- Which one, of the snapshots of a dataset that jobs and backfills completed in a range [start, end), is that of a
 -- number, counted from 1?
 SELECT DISTINCT at
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND at >= toDateTime({start:UInt32}, 'UTC')
   AND at < toDateTime({end:UInt32}, 'UTC')
   AND kind IN ('job', 'backfill')
@@ -190,11 +190,11 @@ ORDER BY at
 LIMIT 1 OFFSET {number:UInt32} - 1
 
 -- name: find_snapshot_before
--- What is the last snapshot of a family before an instant that a job or backfill completed, what is its version, and up to
+-- What is the last snapshot of a dataset before an instant that a job or backfill completed, what is its version, and up to
 -- when did its source say that it had all events?
 SELECT at, version, complete_until
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND at < toDateTime({before:UInt32}, 'UTC')
   AND kind IN ('job', 'backfill')
 ORDER BY at DESC, version DESC
@@ -202,33 +202,33 @@ LIMIT 1
 SETTINGS max_threads = 1
 
 -- name: find_snapshots_at
--- Which snapshot of each of some families was the last that jobs and backfills completed in each part of a range? Parts
+-- Which snapshot of each of some datasets was the last that jobs and backfills completed in each part of a range? Parts
 -- begin at `starts`, which ascend from 0, and the last one ends at `last`.
 SELECT name, start, newest.1 AS at, newest.2 AS version
 FROM
 (
     SELECT
-        toString(family) AS name,
+        toString(dataset) AS name,
         roundDown(toUnixTimestamp(s.at), {starts:Array(UInt32)}) AS start,
         max((toUnixTimestamp(s.at), version)) AS newest
     FROM snapshot AS s
-    WHERE family IN {families:Array(String)}
+    WHERE dataset IN {datasets:Array(String)}
       AND kind IN ('job', 'backfill')
       AND s.at <= toDateTime({last:UInt32}, 'UTC')
     GROUP BY name, start
 )
 
 -- name: list_snapshots
--- Which snapshots of a family did jobs and backfills complete in a range [start, end)?
+-- Which snapshots of a dataset did jobs and backfills complete in a range [start, end)?
 SELECT *
 FROM snapshot FINAL
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
   AND kind IN ('job', 'backfill')
 ORDER BY at, version
 
 -- name: list_snapshot_sources
--- Which snapshots of a family in a range [start, end) have jobs and backfills completed, in the order of time, how, and
+-- Which snapshots of a dataset in a range [start, end) have jobs and backfills completed, in the order of time, how, and
 -- from which source?
 SELECT
     at,
@@ -236,14 +236,14 @@ SELECT
     argMax(s.source, version) AS source,
     argMax(s.simulated, version) AS simulated
 FROM snapshot AS s
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND s.kind IN ('job', 'backfill')
   AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
 GROUP BY at
 ORDER BY at
 
 -- name: find_max_version
--- Of the runs of a family that may have rows, or show definitions, at or before an instant: what is the greatest version
+-- Of the runs of a dataset that may have rows, or show definitions, at or before an instant: what is the greatest version
 -- above that of its newest snapshot, and how many are imports that may have rows between the two? The index on versions
 -- leaves few snapshots to read; where nothing was imported, no imports are looked for.
 SELECT max(version) AS version, sum(import) AS imports
@@ -251,7 +251,7 @@ FROM
 (
     SELECT version, toUInt64(0) AS import
     FROM snapshot
-    WHERE family = {family:String}
+    WHERE dataset = {dataset:String}
       AND at <= toDateTime({at:UInt32}, 'UTC')
       AND kind != 'correction'
       AND version > {version:UInt64}
@@ -261,64 +261,64 @@ FROM
     SELECT version, toUInt64(kind = 'import') AS import
     FROM snapshot
     WHERE {imported:UInt8}
-      AND family = {family:String}
+      AND dataset = {dataset:String}
       AND kind IN ('import', 'assets')
-      AND at >= toDateTime({since:UInt32}, 'UTC')
+      AND at >= toDateTime({start:UInt32}, 'UTC')
       AND first_observed_at <= toDateTime({at:UInt32}, 'UTC')
 )
 SETTINGS max_threads = 1
 
 -- name: count_runs_since
--- How many runs of a family have versions after one and up to another, and what is their oldest observation? Rows that show
+-- How many runs of a dataset have versions after one and up to another, and what is their oldest observation? Rows that show
 -- definitions bring none.
 SELECT
     uniqExact(at, kind, files_id, version) AS runs,
     min(if(kind = 'assets', last_observed_at, first_observed_at)) AS first_observed_at
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND version > {after:UInt64}
-  AND version <= {until:UInt64}
+  AND version <= {max_version:UInt64}
 
 -- name: find_import_start
 -- Where did the imports of some files begin that ended with an observation? Nothing if there was none.
 SELECT min(first_observed_at) AS first_observed_at
 FROM snapshot
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND at = toDateTime({at:UInt32}, 'UTC')
   AND kind = 'import'
   AND files_id = {files_id:UInt64}
 HAVING count() > 0
 
 -- name: list_overlapping_imports
--- Which imports of a family may have brought observations at or after a second, of those before a rewrite?
+-- Which imports of a dataset may have brought observations at or after a second, of those before a rewrite?
 SELECT *
 FROM snapshot FINAL
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND kind = 'import'
-  AND last_observed_at >= toDateTime({since:UInt32}, 'UTC')
+  AND last_observed_at >= toDateTime({start:UInt32}, 'UTC')
   AND version < {version:UInt64}
 
 -- name: read_job_runs
--- What did each scheduler record last about each family, and how many seconds ago?
-SELECT family, scheduler, toInt64(now() - reported_at) AS age, interval_seconds, next_at, failed_at, error, ran_at, outcome, duration_ms
+-- What did each scheduler record last about each dataset, and how many seconds ago?
+SELECT dataset, scheduler, toInt64(now() - reported_at) AS age, interval_seconds, next_at, failed_at, error, ran_at, outcome, duration_ms
 FROM job_run FINAL
-ORDER BY reported_at DESC, scheduler, family
+ORDER BY reported_at DESC, scheduler, dataset
 
 -- name: count_missing_runs
--- How many scheduled instants since one, up to the newest, have no snapshot of each family? A snapshot at any second
+-- How many scheduled instants since one, up to the newest, have no snapshot of each dataset? A snapshot at any second
 -- counts for the multiple of the interval before it. Instants to come do not.
 SELECT
-    family,
+    dataset,
     max(instant) - min(instant) + 1 - uniqExact(instant) AS missing
 FROM
 (
     SELECT
-        family,
-        intDiv(toUInt32(at), transform(family, {families:Array(String)}, {intervals:Array(UInt32)}, 1)) AS instant,
-        minIf(instant, kind = 'job') OVER (PARTITION BY family) AS first,
-        countIf(kind = 'job') OVER (PARTITION BY family) AS scheduled
+        dataset,
+        intDiv(toUInt32(at), transform(dataset, {datasets:Array(String)}, {intervals:Array(UInt32)}, 1)) AS instant,
+        minIf(instant, kind = 'job') OVER (PARTITION BY dataset) AS first,
+        countIf(kind = 'job') OVER (PARTITION BY dataset) AS scheduled
     FROM snapshot
-    WHERE family IN {families:Array(String)} AND kind IN ('job', 'backfill') AND at BETWEEN toDateTime({since:UInt32}) AND now() + 60
+    WHERE dataset IN {datasets:Array(String)} AND kind IN ('job', 'backfill') AND at BETWEEN toDateTime({start:UInt32}) AND now() + 60
 )
 WHERE instant >= first AND scheduled > 0
-GROUP BY family
+GROUP BY dataset

@@ -9,21 +9,21 @@ WHERE notEmpty(tables)
 -- name: find_missing_rows
 -- Of which complete snapshots in a range does a table have fewer rows than the ledger counts? What rewrites have added to
 -- a snapshot since, and rows that were sent twice, may make them more.
-SELECT '{family}' AS family, '{table}' AS what, toUnixTimestamp(at) AS at
+SELECT '{dataset}' AS dataset, '{table}' AS what, toUnixTimestamp(at) AS at
 FROM
 (
     SELECT at, max(version) AS version, argMax(table_rows[indexOf(tables, '{table}')], s.version) AS expected
     FROM snapshot AS s
-    WHERE family = '{family}'
+    WHERE dataset = '{dataset}'
       AND kind IN ('job', 'backfill')
-      AND at BETWEEN toDateTime({since:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
+      AND at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
     GROUP BY at
 ) AS listed
 LEFT JOIN
 (
     SELECT observed_at, version, count() AS present
     FROM {table}
-    WHERE observed_at BETWEEN toDateTime({since:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
+    WHERE observed_at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
     GROUP BY observed_at, version
 ) AS stored ON listed.at = stored.observed_at AND listed.version = stored.version
 WHERE present < expected
@@ -59,7 +59,7 @@ FROM
         SELECT history, asset_id, start AS begins_at, -toInt64({counted}) AS observations
         FROM rollup FINAL
         WHERE width = {width:String}
-          AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
+          AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({end:UInt32}, 'UTC')
     )
     GROUP BY history, asset_id, begins_at
     HAVING sum(observations) != 0
@@ -73,13 +73,13 @@ SETTINGS do_not_merge_across_partitions_select_final = 1
 SELECT history, asset_id, {begins_at} AS begins_at, toInt64({counted}) AS observations
 FROM rollup FINAL
 WHERE width = {narrower_width:String}
-  AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
+  AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({end:UInt32}, 'UTC')
 
 -- name: count_15min_observations
 -- How many observations does each rollup of 15 minutes in a range have? A part of compare_rollups.
 SELECT history, asset_id, toStartOfFifteenMinutes(observed_at) AS begins_at, toInt64(1) AS observations
 FROM observation FINAL
-WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+WHERE observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: find_observed_after
 -- When was each of some series observed first at or after a second of its own? Nothing of those that were not.
@@ -104,18 +104,18 @@ FROM
 )
 
 -- name: find_written_until
--- Up to when had each family been observed at a moment? Snapshots that were taken again since count for those before.
-SELECT toString(family) AS name, toUnixTimestamp(max(last_observed_at)) AS until
+-- Up to when had each dataset been observed at a moment? Snapshots that were taken again since count for those before.
+SELECT toString(dataset) AS name, toUnixTimestamp(max(last_observed_at)) AS until
 FROM snapshot AS s
 WHERE kind IN ('job', 'backfill', 'import')
   AND (s.version < {before:UInt64} OR at <= toDateTime({moment:UInt32}, 'UTC'))
 GROUP BY name
 
 -- name: check_written_before
--- Has a family a run with observations in a range that began before a moment?
+-- Has a dataset a run with observations in a range that began before a moment?
 SELECT count() > 0 AS has_any
 FROM snapshot AS s FINAL
-WHERE family = {family:String}
+WHERE dataset = {dataset:String}
   AND kind IN ('job', 'backfill', 'import')
   AND first_observed_at <= toDateTime({last:UInt32}, 'UTC')
   AND last_observed_at >= toDateTime({first:UInt32}, 'UTC')

@@ -13,7 +13,7 @@ FROM
       (
           SELECT at, version
           FROM snapshot
-          WHERE family = 'positions'
+          WHERE dataset = 'positions'
             AND at IN
             (
                 SELECT observed_at
@@ -38,7 +38,7 @@ FROM
       AND address >= {first:String}
       AND address < {end:String}
       AND observed_at <= toDateTime({at:UInt32}, 'UTC')
-      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
+      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE dataset = 'positions')
     ORDER BY {key}, observed_at DESC
     LIMIT 1 BY {key}
 )
@@ -53,7 +53,7 @@ WHERE kind IN {kinds:Array(String)}
   AND address >= {first:String}
   AND address < {before:String}
   AND observed_at < toDateTime({end:UInt32}, 'UTC')
-  AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
+  AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE dataset = 'positions')
 ORDER BY {key}, observed_at DESC
 LIMIT 1 BY {key}, greatest(observed_at, toDateTime({start:UInt32}, 'UTC'))
 
@@ -68,7 +68,7 @@ WHERE address = {address:String}
   (
       SELECT at, version
       FROM snapshot
-      WHERE family = 'positions'
+      WHERE dataset = 'positions'
         AND at IN
         (
             SELECT observed_at
@@ -81,7 +81,7 @@ LIMIT 1 BY {key}, roundDown(toUnixTimestamp(observed_at), {starts:Array(UInt32)}
 
 -- name: read_digests
 -- Which digest of each address was written last, and was its run completed?
-SELECT address, digest, version IN (SELECT version FROM snapshot WHERE family = 'positions') AS complete
+SELECT address, digest, version IN (SELECT version FROM snapshot WHERE dataset = 'positions') AS complete
 FROM position_digest FINAL
 
 -- name: reset_digests

@@ -2,8 +2,8 @@
 
 -- name: insert_lock
 -- Asks for the write lock, or releases it for good.
-INSERT INTO write_lock (holder, operation, family, command, released)
-SELECT {holder:String}, {operation:String}, {family:String}, {command:String}, {released:UInt8}
+INSERT INTO write_lock (holder, operation, dataset, command, released)
+SELECT {holder:String}, {operation:String}, {dataset:String}, {command:String}, {released:UInt8}
 
 -- name: extend_lock
 -- Sends a heartbeat of the holder of the write lock, which counts only while the lock is held.
@@ -17,7 +17,7 @@ WHERE holder = {holder:String}
 -- name: list_lock_holders
 -- Who holds the write lock, or asks for it, oldest first? A row without a heartbeat for some seconds, or with one from the
 -- future, counts no more.
-SELECT holder, operation, family, command, toUnixTimestamp(requested_at) AS requested_at
+SELECT holder, operation, dataset, command, toUnixTimestamp(requested_at) AS requested_at
 FROM write_lock FINAL
 WHERE NOT released
   AND heartbeat_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
@@ -34,17 +34,17 @@ WHERE holder = {holder:String}
 
 -- name: announce_rewrite
 -- Announces a rewrite, or records at once that it has finished, if its writer still holds the write lock.
-INSERT INTO rewrite (family, version, operation, command, rows, first_at, last_at, finished)
-SELECT {family:String}, {version:UInt64}, {operation:String}, {command:String}, {rows:UInt64}, {first_at:UInt32}, {last_at:UInt32},
+INSERT INTO rewrite (dataset, version, operation, command, rows, first_at, last_at, finished)
+SELECT {dataset:String}, {version:UInt64}, {operation:String}, {command:String}, {rows:UInt64}, {first_at:UInt32}, {last_at:UInt32},
     {finished:UInt8}
 WHERE ({held})
 
 -- name: count_rewrites
--- How many rewrites of some families were announced so far, and how many of them have finished? Nothing of families without
+-- How many rewrites of some datasets were announced so far, and how many of them have finished? Nothing of datasets without
 -- any.
-SELECT toString(family) AS name, count() AS announced, countIf(finished) AS finished
+SELECT toString(dataset) AS name, count() AS announced, countIf(finished) AS finished
 FROM rewrite FINAL
-WHERE family IN {families:Array(String)}
+WHERE dataset IN {datasets:Array(String)}
 GROUP BY name
 SETTINGS max_threads = 1
 
@@ -82,7 +82,7 @@ FROM
 
     SELECT version, at AS second
     FROM event_version
-    WHERE {family:String} = 'loans'
+    WHERE {dataset:String} = 'loans'
 )
 WHERE version <= {version:UInt64}
   AND second BETWEEN toDateTime({first:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
@@ -127,12 +127,12 @@ ORDER BY day
 INSERT INTO {table}
 SELECT *
 FROM {staged}
-WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
   AND ({key}) NOT IN
     (
         SELECT {key}
         FROM {table}
-        WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+        WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
           AND version >= {version:UInt64}
     )
 
@@ -142,28 +142,28 @@ SELECT
     (
         SELECT count()
         FROM {staged} FINAL
-        WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+        WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
     ) = (
         SELECT count()
         FROM {table} FINAL
-        WHERE {time} >= toDateTime({since:UInt32}, 'UTC') AND {time} < toDateTime({until:UInt32}, 'UTC')
+        WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
           AND version = {version:UInt64}
     ) AS is_added
 
 -- name: find_removed_keys
 -- Which observations of some histories are there in a range [since, until): of all assets or some, of all runs or of a
--- family's snapshots in [start, end)?
+-- dataset's snapshots in [start, end)?
 SELECT DISTINCT history, asset_id, observed_at
 FROM observation
 WHERE history IN {histories:Array(String)}
-  AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
   AND (empty({ids:Array(String)}) OR asset_id IN {ids:Array(String)})
   AND (NOT {snapshots:Bool} OR version IN
     (
         SELECT version
         FROM snapshot
-        WHERE family = {family:String}
-          AND at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
+        WHERE dataset = {dataset:String}
+          AND at >= toDateTime({snapshots_start:UInt32}, 'UTC') AND at < toDateTime({snapshots_end:UInt32}, 'UTC')
           AND kind IN ('job', 'backfill')
     ))
 
@@ -195,7 +195,7 @@ FROM observation AS o FINAL
 LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = o.asset_id
 WHERE o.history = '{history}' AND o.known
   AND o.asset_id IN (SELECT asset_id FROM {removed} WHERE history = '{history}')
-  AND o.observed_at >= toDateTime({since:UInt32}, 'UTC') AND o.observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND o.observed_at >= toDateTime({start:UInt32}, 'UTC') AND o.observed_at < toDateTime({end:UInt32}, 'UTC')
   AND (o.asset_id, o.observed_at) IN (SELECT asset_id, observed_at FROM {removed} WHERE history = '{history}')
 
 -- name: delete_observations
@@ -213,16 +213,16 @@ DELETE FROM event_version{local}{on_cluster}
 WHERE origin = 'source'
   AND version < {version}
   AND (SELECT count() FROM {staged} WHERE kind IN ('-job', '-backfill')) > 0
-  AND at > (SELECT max(at) FROM snapshot WHERE family = 'loans' AND kind IN ('job', 'backfill'))
+  AND at > (SELECT max(at) FROM snapshot WHERE dataset = 'loans' AND kind IN ('job', 'backfill'))
 SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator = 1
 
 -- name: delete_runs
 -- Deletes the rows of the ledger that a rewrite takes out, but not those that it puts in their place.
 DELETE FROM snapshot
-WHERE (family, at, concat('-', kind), files_id) IN (SELECT family, at, kind, files_id FROM {staged})
+WHERE (dataset, at, concat('-', kind), files_id) IN (SELECT dataset, at, kind, files_id FROM {staged})
   AND version < {version}
-  AND (family, at, kind, files_id, version, first_observed_at, last_observed_at, rows) NOT IN
-    (SELECT family, at, kind, files_id, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
+  AND (dataset, at, kind, files_id, version, first_observed_at, last_observed_at, rows) NOT IN
+    (SELECT dataset, at, kind, files_id, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
 SETTINGS lightweight_deletes_sync = 2
 
 -- name: read_mutation_state

@@ -28,7 +28,7 @@ SELECT
         SELECT max(version) + 1
         FROM rollup
         WHERE history = {history:String} AND width = '15min'
-          AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
+          AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({end:UInt32}, 'UTC')
     ))
 FROM
 (
@@ -45,12 +45,12 @@ FROM
         if(next_at < toStartOfFifteenMinutes(observed_at) + 900, next_at - observed_at, 0) AS held_for
     FROM observation FINAL
     WHERE history = {history:String}
-      AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+      AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
 )
 GROUP BY asset_id, begins_at
 HAVING max(version = {version:UInt64})
     OR {touched}
-    OR (begins_at + 900 > toDateTime({start:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({end:UInt32}, 'UTC'))
+    OR (begins_at + 900 > toDateTime({closed_from:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({closed_to:UInt32}, 'UTC'))
 -- No rollup comes twice, so there is nothing to replace among them.
 SETTINGS optimize_on_insert = 0
 
@@ -80,7 +80,7 @@ SELECT
         SELECT max(version) + 1
         FROM rollup
         WHERE history = {history:String} AND width = {width:String}
-          AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({until:UInt32}, 'UTC')
+          AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({end:UInt32}, 'UTC')
     ))
 FROM
 (
@@ -94,7 +94,7 @@ FROM
     FROM rollup FINAL
     WHERE history = {history:String}
       AND width = if({width:String} = 'day', '15min', 'day')
-      AND begins_at >= toDateTime({since:UInt32}, 'UTC') AND begins_at < toDateTime({until:UInt32}, 'UTC')
+      AND begins_at >= toDateTime({start:UInt32}, 'UTC') AND begins_at < toDateTime({end:UInt32}, 'UTC')
 )
 GROUP BY asset_id, begins_at
 SETTINGS optimize_on_insert = 0
@@ -104,7 +104,7 @@ SETTINGS optimize_on_insert = 0
 SELECT asset_id, toStartOfFifteenMinutes(observed_at)
 FROM {removed}
 WHERE history = {history:String}
-  AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: list_rollups_of_observation
 -- In which rollups, by width, is an observation?
@@ -132,8 +132,8 @@ SETTINGS lightweight_deletes_sync = 2
 SELECT toUnixTimestamp(toStartOfDay(observed_at)) AS day, count() AS rows
 FROM observation
 WHERE history = {history:String}
-  AND observed_at >= toDateTime({since:UInt32}, 'UTC')
-  AND observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC')
+  AND observed_at < toDateTime({end:UInt32}, 'UTC')
 GROUP BY day
 
 -- name: count_15min_rollups
@@ -145,7 +145,7 @@ FROM
     FROM rollup FINAL
     WHERE history = {history:String}
       AND width = '15min'
-      AND start >= toDateTime({since:UInt32}, 'UTC')
-      AND start < toDateTime({until:UInt32}, 'UTC')
+      AND start >= toDateTime({start:UInt32}, 'UTC')
+      AND start < toDateTime({end:UInt32}, 'UTC')
     LIMIT {most:UInt64}
 )

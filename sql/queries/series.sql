@@ -58,9 +58,9 @@ FROM rollup FINAL
 WHERE history = {history:String}
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND (
-    (width = 'day' AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({days_to:UInt32}, 'UTC')
+    (width = 'day' AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({days_to:UInt32}, 'UTC')
         AND toUnixTimestamp(start) NOT IN {edge_days:Array(UInt32)})
-    OR (width = '15min' AND start >= toDateTime({since:UInt32}, 'UTC') AND start < toDateTime({raw_from:UInt32}, 'UTC')
+    OR (width = '15min' AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({raw_from:UInt32}, 'UTC')
         AND toUnixTimestamp(start) NOT IN {edge_starts:Array(UInt32)}
         AND (start >= toDateTime({days_to:UInt32}, 'UTC')
             OR toUnixTimestamp(toStartOfDay(start)) IN {edge_days:Array(UInt32)})))
@@ -72,7 +72,7 @@ FROM rollup FINAL
 WHERE history = {history:String}
   AND width = '15min'
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
-  AND start >= toDateTime({since:UInt32}, 'UTC')
+  AND start >= toDateTime({start:UInt32}, 'UTC')
   AND start < toDateTime({raw_from:UInt32}, 'UTC')
   AND toUnixTimestamp(start) NOT IN {edge_starts:Array(UInt32)}
 
@@ -97,8 +97,8 @@ FROM
     FROM observation
     WHERE history = {history:String}
       AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
-      AND observed_at >= toDateTime({since:UInt32}, 'UTC')
-      AND observed_at < toDateTime({until:UInt32}, 'UTC')
+      AND observed_at >= toDateTime({start:UInt32}, 'UTC')
+      AND observed_at < toDateTime({end:UInt32}, 'UTC')
       AND toUnixTimestamp(toStartOfFifteenMinutes(observed_at)) IN {edge_starts:Array(UInt32)}
     GROUP BY asset_id, observed_at
 )
@@ -121,7 +121,7 @@ FROM observation FINAL
 WHERE history = {history:String}
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND observed_at >= toDateTime({raw_from:UInt32}, 'UTC')
-  AND observed_at < toDateTime({until:UInt32}, 'UTC')
+  AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: summarize_buckets
 -- What was observed of each series in each bucket? `series` is the position of the asset in ids, from 0; for any other
@@ -214,13 +214,13 @@ GROUP BY asset_id
 
 -- name: read_observed_between
 -- What is observed of some histories in a range [start, end), null where there is no value, and has an import of the
--- family brought it?
+-- dataset brought it?
 SELECT
     history,
     asset_id,
     observed_at,
     if(known, toNullable(value), NULL) AS value,
-    toBool(version IN (SELECT version FROM snapshot WHERE family = {family:String} AND kind = 'import')) AS imported
+    toBool(version IN (SELECT version FROM snapshot WHERE dataset = {dataset:String} AND kind = 'import')) AS imported
 FROM observation FINAL
 WHERE history IN {histories:Array(String)}
   AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
@@ -236,7 +236,7 @@ WHERE history = 'price'
   (
       SELECT version
       FROM snapshot
-      WHERE family = 'prices'
+      WHERE dataset = 'prices'
         AND version IN
         (
             SELECT version
@@ -286,7 +286,7 @@ SELECT
 FROM observation
 WHERE history = {history:String}
   AND asset_id IN {ids:Array(String)}
-  AND observed_at >= toDateTime({since:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({start:UInt32}, 'UTC')
   AND asset_id IN
   (
       SELECT asset_id FROM market_lend

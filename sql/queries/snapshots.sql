@@ -10,7 +10,7 @@ WHERE observed_at = toDateTime({at:UInt32}, 'UTC')
   (
       SELECT max(version)
       FROM snapshot
-      WHERE family = {family:String} AND at = toDateTime({at:UInt32}, 'UTC') AND kind IN ('job', 'backfill')
+      WHERE dataset = {dataset:String} AND at = toDateTime({at:UInt32}, 'UTC') AND kind IN ('job', 'backfill')
   )
   AND {only}
 ORDER BY {key}
@@ -25,14 +25,14 @@ WHERE (observed_at, version) IN
 (
     SELECT at, max(version)
     FROM snapshot
-    WHERE family = {family:String}
+    WHERE dataset = {dataset:String}
       AND kind IN ('job', 'backfill')
       AND at < toDateTime({end:UInt32}, 'UTC')
       AND at >=
       (
           SELECT max(at)
           FROM snapshot
-          WHERE family = {family:String}
+          WHERE dataset = {dataset:String}
             AND kind IN ('job', 'backfill')
             AND at <= toDateTime({start:UInt32}, 'UTC')
       )
@@ -62,12 +62,12 @@ WITH
     (
         SELECT max(at)
         FROM snapshot
-        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at < toDateTime({start:UInt32}, 'UTC')
+        WHERE dataset = 'markets' AND kind IN ('job', 'backfill') AND at < toDateTime({start:UInt32}, 'UTC')
     ) AS since,
     (
         SELECT if(count() = 0, toDateTime({end:UInt32}, 'UTC'), min(at) + 1)
         FROM snapshot
-        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at >= toDateTime({end:UInt32}, 'UTC')
+        WHERE dataset = 'markets' AND kind IN ('job', 'backfill') AND at >= toDateTime({end:UInt32}, 'UTC')
     ) AS until
 SELECT history, asset_id, toUnixTimestamp(o.observed_at) AS observed_at, max(o.usd) AS value
 FROM
@@ -101,7 +101,7 @@ INNER JOIN
 (
     SELECT at, max(version) AS version
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at >= since AND at < until
+    WHERE dataset = 'markets' AND kind IN ('job', 'backfill') AND at >= since AND at < until
     GROUP BY at
 ) AS taken ON taken.at = o.observed_at
 WHERE o.version IN (0, taken.version)
@@ -125,7 +125,7 @@ FROM
       (
           SELECT at, version
           FROM snapshot FINAL
-          WHERE family = 'markets'
+          WHERE dataset = 'markets'
             AND kind IN ('job', 'backfill')
             AND at >= toDateTime({start:UInt32}, 'UTC')
             AND at < toDateTime({end:UInt32}, 'UTC')

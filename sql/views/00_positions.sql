@@ -4,23 +4,23 @@
 (
     SELECT maxIf((at, version), at <= instant)
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill')
+    WHERE dataset = 'markets' AND kind IN ('job', 'backfill')
     HAVING NOT throwIf(min(at) > instant, concat('Snapshots of markets begin at ', (
-        SELECT toString(min(at)) FROM snapshot WHERE family = 'markets' AND kind IN ('job', 'backfill'))))
+        SELECT toString(min(at)) FROM snapshot WHERE dataset = 'markets' AND kind IN ('job', 'backfill'))))
 ) AS markets,
 (
     SELECT maxIf((at, version), at <= instant)
     FROM snapshot
-    WHERE family = 'ptoken' AND kind IN ('job', 'backfill')
+    WHERE dataset = 'ptoken' AND kind IN ('job', 'backfill')
     HAVING NOT throwIf(min(at) > instant, concat('Snapshots of the protocol token begin at ', (
-        SELECT toString(min(at)) FROM snapshot WHERE family = 'ptoken' AND kind IN ('job', 'backfill'))))
+        SELECT toString(min(at)) FROM snapshot WHERE dataset = 'ptoken' AND kind IN ('job', 'backfill'))))
 ) AS ptoken,
 (
     SELECT maxIf(at, at <= instant)
     FROM snapshot
-    WHERE family = 'positions'
+    WHERE dataset = 'positions'
     HAVING NOT throwIf(min(at) > instant, concat('Snapshots of positions begin at ', (
-        SELECT toString(min(at)) FROM snapshot WHERE family = 'positions')))
+        SELECT toString(min(at)) FROM snapshot WHERE dataset = 'positions')))
 ) AS known,
 (SELECT any(asset_id) FROM ptoken_state WHERE observed_at = ptoken.1 AND version = ptoken.2) AS ptoken_id,
 {prices},
@@ -35,7 +35,7 @@ items AS
         argMax((amount, until, closed, p.observed_at, allowable_ltv, liquidation_ltv), p.observed_at) AS last
     FROM position_change AS p
     WHERE p.observed_at <= known
-      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
+      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE dataset = 'positions')
     GROUP BY address, kind, account_index, p.asset_id, pool, item
     HAVING NOT last.3
 ),

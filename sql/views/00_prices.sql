@@ -3,12 +3,12 @@
 (
     SELECT toDateTime(least(instant, max(last_observed_at)), 'UTC')
     FROM snapshot
-    WHERE family = 'prices' AND kind != 'assets'
+    WHERE dataset = 'prices' AND kind != 'assets'
     HAVING NOT throwIf(min(first_observed_at) > instant, concat('Prices begin at ', (
-        SELECT toString(min(first_observed_at)) FROM snapshot WHERE family = 'prices' AND kind != 'assets')))
+        SELECT toString(min(first_observed_at)) FROM snapshot WHERE dataset = 'prices' AND kind != 'assets')))
 ) AS moment,
 -- The snapshot that says how old a price is. Nothing says so of imported history alone.
-(SELECT maxOrNull(at) FROM snapshot WHERE family = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
+(SELECT maxOrNull(at) FROM snapshot WHERE dataset = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
 -- That snapshot says what has ended, too.
 (SELECT groupArray(asset_id) FROM all_assets WHERE ended_at < ifNull(taken, instant)) AS ended,
 quoted AS

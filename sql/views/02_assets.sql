@@ -103,7 +103,7 @@ AS WITH
 (
     SELECT max((at, version))
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= instant
+    WHERE dataset = 'markets' AND kind IN ('job', 'backfill') AND at <= instant
 ) AS markets,
 {prices}
 SELECT *

@@ -42,7 +42,7 @@ SELECT
     e.uuid AS id
 FROM event_version AS e FINAL
 LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
-WHERE NOT e.removed AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE family = 'loans')
+WHERE NOT e.removed AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE dataset = 'loans')
 -- A condition on time is looked at before other columns are read: FINAL allows that of its sort key.
 SETTINGS join_use_nulls = 1, optimize_move_to_prewhere_if_final = 1
 COMMENT 'Every event of every address';

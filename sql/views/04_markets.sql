@@ -102,7 +102,7 @@ merged AS
     (
         SELECT max((at, version))
         FROM snapshot
-        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= now() + 60
+        WHERE dataset = 'markets' AND kind IN ('job', 'backfill') AND at <= now() + 60
         GROUP BY {period}
     )
     GROUP BY observed_at, asset_id

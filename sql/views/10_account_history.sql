@@ -16,19 +16,19 @@ changes AS
     FROM position_change AS p
     WHERE address = lower({address:String})
       AND kind IN ('collateral', 'debt', 'account', 'stake')
-      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
+      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE dataset = 'positions')
 ),
 -- Snapshots from the future are passed over until their time has come (rule 8.16).
 taken AS
 (
-    SELECT 1 AS one, toString(family) AS name, at, max(version) AS version
+    SELECT 1 AS one, toString(dataset) AS name, at, max(version) AS version
     FROM snapshot
-    WHERE family IN ('positions', 'markets', 'ptoken', 'prices')
+    WHERE dataset IN ('positions', 'markets', 'ptoken', 'prices')
       AND kind IN ('job', 'backfill')
       AND at <= now('UTC') + INTERVAL 60 SECOND
     GROUP BY name, at
 ),
--- The snapshots of positions, and the newest ones of other families as of each.
+-- The snapshots of positions, and the newest ones of other datasets as of each.
 moments AS
 (
     SELECT

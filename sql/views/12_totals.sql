@@ -24,7 +24,7 @@ FROM
     (
         SELECT at
         FROM snapshot
-        WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= now('UTC') + INTERVAL 60 SECOND
+        WHERE dataset = 'markets' AND kind IN ('job', 'backfill') AND at <= now('UTC') + INTERVAL 60 SECOND
     )
     GROUP BY history, observed_at
     HAVING min(known) AND exact < toDecimal256(100000000000000000000, 18)

@@ -18,7 +18,7 @@ AS WITH
 (
     SELECT toUInt32(least(max(last_observed_at), now('UTC'))) + 1
     FROM snapshot
-    WHERE family = '{family}' AND kind IN ('job', 'backfill', 'import')
+    WHERE dataset = '{dataset}' AND kind IN ('job', 'backfill', 'import')
       AND (at <= now('UTC') + INTERVAL 60 SECOND OR kind = 'import')
 ) AS reached,
 toUInt32(intDiv(ifNull(reached, 0), {seconds}) * {seconds}) AS closed,

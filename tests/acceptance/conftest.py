@@ -22,10 +22,10 @@ from click.testing import CliRunner
 
 from analytics_service.cli.main import cli
 from analytics_service.clickhouse.connection import Store
+from analytics_service.config.parsers import SOURCES
 from analytics_service.config.settings import PREFIX, Settings
-from analytics_service.config.values import SOURCES
 from analytics_service.embedded.clickhouse import clickhouse
-from analytics_service.server.past import LATER, fill, take_first_snapshots
+from analytics_service.server.past import LATER, fill_past, take_first_snapshots
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from tests.acceptance.browser import browser, chromium
@@ -170,7 +170,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             with clickhouse(Settings(data_dir=folder), "pytest") as reached, closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
                 take_first_snapshots(reached, source, store)
-                fill(source, store, JOBS[LATER], datetime.now(UTC))
+                fill_past(source, store, JOBS[LATER], datetime.now(UTC))
             made.touch()
     return folder
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from analytics_service.market.events import Event
 from analytics_service.market.instants import unix_second
-from analytics_service.sources.simulated.ledger import ledger
+from analytics_service.sources.simulated.ledger import world_ledger
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.sources.simulated.state import State
+from analytics_service.sources.simulated.state import WorldState
 from analytics_service.sources.simulated.terms import LAUNCH
 
 _PAST = timedelta(hours=2)
@@ -33,6 +33,6 @@ class Recent(SimulatedSource):
         then = super().events(max(start, end - _PAST) - _LATER, end - _LATER)
         return [replace(event, at=event.at + _LATER) for event in then]
 
-    def _state(self, at: datetime) -> tuple[State, int]:
+    def _state(self, at: datetime) -> tuple[WorldState, int]:
         second = unix_second(at - _LATER)
-        return ledger(self._seed).at(second), second
+        return world_ledger(self._seed).at(second), second

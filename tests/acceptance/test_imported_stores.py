@@ -9,7 +9,7 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attached
+from analytics_service.embedded.clickhouse import attach
 from analytics_service.store.ledger import read_ledger
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, children, command_line, until
@@ -74,10 +74,10 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     assert code == 2
     assert "This store holds imported history, and simulated data is never mixed with other data." in output
     assert own.get("/api/v1/assets/prices")[1]["count"] == 1
-    settings = attached(replace(Settings(), data_dir=other))
+    settings = attach(replace(Settings(), data_dir=other))
     assert settings is not None
     with closing(Store(settings)) as store:
-        store.execute("INSERT INTO rewrite (family, version, operation) VALUES ('prices', 7, 'import')")
+        store.execute("INSERT INTO rewrite (dataset, version, operation) VALUES ('prices', 7, 'import')")
         assert read_ledger(store).open == {"prices": [7]}
         until(lambda: not read_ledger(store).open, 60, every=0.5)
     assert stop(process) == 0

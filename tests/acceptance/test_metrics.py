@@ -31,13 +31,13 @@ def test_the_workers_metrics_add_up(service: Service) -> None:
 def test_metrics_tell_of_memory_queries_jobs_and_the_build(service: Service) -> None:
     for path in ("/api/v1/assets", "/api/v1/assets/price-history?start=now-1d&end=now&period=h"):
         assert service.get(path)[0] == 200
-    until(lambda: 'analytics_history_gaps{family="prices"}' in service.metrics())
+    until(lambda: 'analytics_history_gaps{dataset="prices"}' in service.metrics())
     metrics = service.metrics()
     assert metrics["analytics_store_up"] == 1
     until(lambda: service.metrics()['analytics_memory_bytes{kind="history"}'] > 0)
     assert metrics['analytics_memory_bytes{kind="answers"}'] > 0
     assert metrics['analytics_store_query_seconds_count{query="read_ledger"}'] > 0
-    assert metrics['analytics_history_gaps{family="prices"}'] >= 0
+    assert metrics['analytics_history_gaps{dataset="prices"}'] >= 0
     assert any(name.startswith("analytics_build_info{") and 'source="recent:7"' in name for name in metrics)
     # The scheduler is another process. Its first run is that of the present minute, which `up` may have taken before.
     runs = [f'analytics_job_runs_total{{job="prices",outcome="{outcome}"}}' for outcome in ("done", "already_done")]

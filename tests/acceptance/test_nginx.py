@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.http.answer import reason
+from analytics_service.http.answer import reason_phrase
 from analytics_service.http.errors import CASES, NGINX_KINDS
 from tests.acceptance.bare import answers, gunicorn, rest, sent
 from tests.processes import PATIENCE, free_port, slack, until
@@ -104,7 +104,7 @@ def require_refusal(answer: bytes, status: int, kind: str) -> None:
         "data": None,
         "error": error,
         "status": status,
-        "status_text": REASONS.get(status) or reason(HTTPStatus(status)),
+        "status_text": REASONS.get(status) or reason_phrase(HTTPStatus(status)),
     }
 
 

@@ -545,8 +545,14 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     page = visit.browser.open("about:blank")
     newest = datetime(2026, 11, 1, tzinfo=UTC)
     snapshots = [
-        {"family": family, "newest": newest.isoformat(), "age_seconds": age, "fresh": fresh, "interval_seconds": every}
-        for family, age, fresh, every in [
+        {
+            "dataset": dataset,
+            "newest": newest.isoformat(),
+            "age_seconds": age,
+            "fresh": fresh,
+            "interval_seconds": every,
+        }
+        for dataset, age, fresh, every in [
             ("prices", 259_200, False, 60),
             ("config", 169_200, True, 86_400),
             ("routes", 86_400, True, None),
@@ -757,7 +763,7 @@ def test_an_asset_is_chosen_by_symbol_and_by_id_where_two_have_it(old: Visit) ->
 def test_a_store_of_rates_alone_needs_no_prices_for_its_overview_and_its_assets(old: Visit) -> None:
     page = old.browser.open("about:blank")
     newest = {"newest": datetime.fromtimestamp(RATES_END, UTC).isoformat(), "age_seconds": 10**7, "fresh": True}
-    rates = {"family": "rates", "interval_seconds": None} | newest
+    rates = {"dataset": "rates", "interval_seconds": None} | newest
     health = {"simulated": False, "sources": [], "snapshots": [rates], "store": {"reachable": True}}
     page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
     page.goto(old.url({"tz": "UTC"}))

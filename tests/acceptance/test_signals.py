@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.server.address import connected
+from analytics_service.server.address import connect_to
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, all_stopped, children, command_line, free_port, until
 
@@ -63,7 +63,7 @@ def ask_on(bind: str, path: str, keeps: bool, so_far: Load, ended: threading.Eve
     while not ended.wait(BREATH):
         try:
             # The last answer may have announced the end of the connection.
-            client.sock = client.sock or connected(bind, PATIENCE)
+            client.sock = client.sock or connect_to(bind, PATIENCE)
             client.request("GET", path)
             answer = client.getresponse()
             answer.read()
@@ -92,7 +92,7 @@ def status(bind: str, path: str) -> int:
     """The status of a request."""
     connection = http.client.HTTPConnection("localhost")
     with closing(connection):
-        connection.sock = connected(bind, PATIENCE)
+        connection.sock = connect_to(bind, PATIENCE)
         connection.request("GET", path)
         return connection.getresponse().status
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from analytics_service.clickhouse.queries import scripts
+from analytics_service.clickhouse.queries import sql_scripts
 from tests.acceptance.browser import Browser
 from tests.acceptance.conftest import Service, kill, stop
 from tests.processes import PATIENCE, until
@@ -70,7 +70,7 @@ def test_blocks_of_the_readme_run_as_they_stand(sampled: Service, language: str,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", scripts("examples"), ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", sql_scripts("examples"), ids=lambda script: script.stem)
 def test_examples_have_rows(sampled: Service, script: Path) -> None:
     """Between a heading and its line, and a line below."""
     assert len(answer(sampled, "sql", script.read_text("utf-8")).splitlines()) > 3

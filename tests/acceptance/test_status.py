@@ -24,7 +24,7 @@ def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
     assert document["healthy"] is True
     assert document["store"]["reachable"] is True
     assert any(scheduler["alive"] for scheduler in document["schedulers"])
-    snapshots = {one["family"]: one for one in document["snapshots"]}
+    snapshots = {one["dataset"]: one for one in document["snapshots"]}
     assert (snapshots["prices"]["interval_seconds"], snapshots["prices"]["last_error"]) == (60, "")
 
 

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.history import load_history
-from analytics_service.importing.publishing import publish
+from analytics_service.importing.publication import publish
 from analytics_service.importing.rows import HistoryRequest
-from analytics_service.importing.times import TimeRules
+from analytics_service.importing.time_parsing import TimeRules
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.migrations import migrate
 from tests.benchmarks.harness import NotMeasured

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import multiples_between
 from analytics_service.market.positions import Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
@@ -63,8 +63,8 @@ def _fill(settings: Settings, at: datetime) -> None:
     with closing(Store(settings)) as store:
         for job in JOBS.values():
             if job.name in ("prices", "rates", "markets"):
-                backfill(job, source, store, multiples(at - _HOURS * hour, at, hour))
-            run_once(job, source, store, at)
+                backfill(job, source, store, multiples_between(at - _HOURS * hour, at, hour))
+            take_snapshot(job, source, store, at)
 
 
 def _cases(at: datetime) -> dict[str, tuple[str, float]]:

@@ -13,7 +13,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.store.ledger import LEDGER, Run, ledger_frame, new_version
+from analytics_service.store.ledger import LEDGER, LedgerRow, ledger_frame, new_version
 from analytics_service.store.rollups import close_rollups
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import Gunicorn, gunicorn
@@ -139,7 +139,7 @@ def fill(settings: Settings, assets: int, step: int, count: int, finer: int = 1)
         version, last = new_version(store), _FIRST + (count - 1) * step
         close_rollups(store, ["price"], _FIRST, last + 1)
         write_assets(store, [_asset(number) for number in range(assets)], version)
-        run = Run("prices", last, "import", _FIRST, last, count * assets, "benchmark", version)
+        run = LedgerRow("prices", last, "import", _FIRST, last, count * assets, "benchmark", version)
         store.insert(LEDGER, ledger_frame([run]))
 
 

@@ -30,7 +30,7 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.datasets.positions import read_position
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import gunicorn, high_water
 from tests.benchmarks.harness import Figure, connection
@@ -111,7 +111,7 @@ def _snapshots(settings: Settings, store: Store, own: Client, crowd: Crowd) -> I
         pass
     made_up = time.perf_counter() - begun
     for name in ("prices", "markets", "ptoken"):
-        run_once(JOBS[name], crowd, store, _NOON)
+        take_snapshot(JOBS[name], crowd, store, _NOON)
     peak = 0
     for tick, what in enumerate(("first snapshot", "the next, 1 % changed", "the next, 1 % changed")):
         before = _on_disk(own)
@@ -158,7 +158,7 @@ def _risk(settings: Settings, crowd: Crowd) -> Iterator[Figure]:
 def snapshot(store: Store, source: Crowd, tick: int) -> float:
     """Seconds that the snapshot of a tick takes, including making the positions."""
     begun = time.perf_counter()
-    run_once(JOBS["positions"], source, store, _NOON + tick * _EVERY)
+    take_snapshot(JOBS["positions"], source, store, _NOON + tick * _EVERY)
     return time.perf_counter() - begun
 
 

@@ -16,12 +16,12 @@ from analytics_service.market.portfolio import MarketContext, Portfolio
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.market.risk import risk_of
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import SharedParts, View
+from analytics_service.state.watcher import Heads
 from analytics_service.store.datasets.positions import read_borrowing
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure, in_turns
 from tests.benchmarks.positions import crowd_address
@@ -65,8 +65,8 @@ def run(bench: Bench, accounts: int = ACCOUNTS) -> Iterator[Figure]:
     with bench.database("risk") as settings, closing(Store(settings)) as store:
         source = Borrowers(accounts)
         for name in ("prices", "markets", "ptoken", "positions"):
-            run_once(JOBS[name], source, store, _NOON)
-        view = View(store, ShownHeads(read_heads(store)), SharedParts(store))
+            take_snapshot(JOBS[name], source, store, _NOON)
+        view = View(store, Heads(read_heads(store)), SharedParts(store))
         yield from _measured(view, store, accounts)
 
 

@@ -14,7 +14,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.positions import Crowd, snapshot
@@ -69,7 +69,7 @@ def run(bench: Bench) -> Iterator[Figure]:
 def snapshot_prices(store: Store, exchange: Exchange, at: datetime) -> float:
     """Seconds that the snapshot of an instant takes."""
     begun = time.perf_counter()
-    run_once(JOBS["prices"], exchange, store, at)
+    take_snapshot(JOBS["prices"], exchange, store, at)
     return time.perf_counter() - begun
 
 

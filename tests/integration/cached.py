@@ -15,9 +15,9 @@ import polars as pl
 
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import within
+from analytics_service.concurrency import deadline
 from analytics_service.config.settings import Settings
-from analytics_service.state.heads import Heads, ShownHeads
+from analytics_service.state.watcher import Heads, HeadWatcher
 from tests import oracle
 
 DECODERS = {"identity": bytes, "gzip": gzip.decompress}
@@ -79,11 +79,11 @@ class Counted(Store):
         super().__init__(settings)
         self.queries: Counter[str] = Counter()
 
-    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
         """Count the query and run it."""
         if threading.current_thread().name not in _LOADERS:
             self.queries[query] += 1
-        return super().frame(query, parts, **parameters)
+        return super().query(query, parts, **parameters)
 
 
 class Question(NamedTuple):
@@ -110,14 +110,14 @@ class Answer:
         return str(self.headers["etag"])
 
 
-class SteppedHeads(Heads):
+class SteppedHeads(HeadWatcher):
     """Heads that look at the ledger whenever the clock has advanced."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._seen_at: float | None = None
 
-    def shown(self) -> ShownHeads:
+    def shown(self) -> Heads:
         if self._seen_at != self.clock():
             self._seen_at = self.clock()
             self.look()
@@ -138,7 +138,7 @@ class Service:
     ) -> Answer:
         """The answer, or a 503 if it cannot be made in so many seconds."""
         asked = {"Accept-Encoding": coding, "If-None-Match": ", ".join(known)}
-        with within(seconds):
+        with deadline(seconds):
             found = self.client.simulate_get(question.path, query_string=question.query, headers=asked)
         body = DECODERS[found.headers.get("content-encoding", "identity")](found.content)
         return Answer(found.status_code, body, {name: found.headers.get(name) for name in HEADERS})

@@ -14,7 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded import clickhouse as embedded
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests import clickhouse
 from tests.integration.databases import database, keep_migrated, reserve
 from tests.integration.pages import commit
@@ -68,7 +68,7 @@ def run(client: clickhouse.Client) -> Run:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A database with every family of the simulated protocol: some history, and a snapshot of everything at noon."""
+    """A database with every dataset of the simulated protocol: some history, and a snapshot of everything at noon."""
 
     settings: Settings
     store: Store
@@ -95,7 +95,7 @@ def simulate(store: Store, source: SimulatedSource) -> None:
     hour = timedelta(hours=1)
     for job in JOBS.values():
         backfill(job, source, store, [noon - 2 * hour, noon - hour])
-        run_once(job, source, store, noon)
+        take_snapshot(job, source, store, noon)
 
 
 @pytest.fixture(scope="session")

@@ -25,17 +25,17 @@ HOW = {"corrections"}
 # Of pages of history, in turn; the first has nearly all others.
 AGGREGATES = ("ohlc", "mean")
 _OBSERVATIONS = "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL"
-# Rollups of a family that have ended, of which readers read.
+# Rollups of a dataset that have ended, of which readers read.
 _ROLLUPS = """
 SELECT * EXCEPT (version, area), toString(area)
 FROM rollup FINAL
 WHERE history IN {histories:Array(String)}
   AND multiIf(width = '15min', start + 900, width = 'day', start + 86400, toDateTime(addMonths(start, 1), 'UTC'))
-    <= (SELECT max(last_observed_at) + 1 FROM snapshot_head WHERE family = {family:String})
+    <= (SELECT max(last_observed_at) + 1 FROM snapshot_head WHERE dataset = {dataset:String})
 ORDER BY ALL
 """
 _PARAMETER = re.compile(r"\{(\w+):\w+\}")
-_HEADS = "SELECT family, max(at), max(last_observed_at) FROM snapshot_head GROUP BY family ORDER BY family"
+_HEADS = "SELECT dataset, max(at), max(last_observed_at) FROM snapshot_head GROUP BY dataset ORDER BY dataset"
 Shown = dict[str, Any]
 
 
@@ -86,9 +86,9 @@ def _in_sql(settings: Settings, asked: Asked) -> Iterator[tuple[str, Any]]:
 
         yield "heads", rows(_HEADS)
         yield "observations", rows(_OBSERVATIONS)
-        for family in {history.family: None for history in HISTORIES}:
-            names = [history.name for history in HISTORIES if history.family == family]
-            yield f"rollups of {family}", rows(_ROLLUPS, family=family, histories=names)
+        for dataset in {history.dataset: None for history in HISTORIES}:
+            names = [history.name for history in HISTORIES if history.dataset == dataset]
+            yield f"rollups of {dataset}", rows(_ROLLUPS, dataset=dataset, histories=names)
         ((address,),) = rows("SELECT min(address) FROM position_change")
         for view in sorted({*view_names()} - HOW):
             names = {*_PARAMETER.findall(str(client.command(f"SHOW CREATE VIEW {view}")))}

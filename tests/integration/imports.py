@@ -10,11 +10,11 @@ from typing import Any
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.history import Summary, load_history
-from analytics_service.importing.publishing import compare, publish
+from analytics_service.importing.publication import compare_with_stored, publish
 from analytics_service.importing.rows import HistoryRequest
-from analytics_service.importing.times import TimeRules
+from analytics_service.importing.time_parsing import TimeRules
 from analytics_service.store.datasets.histories import PRICES, History
 from tests import clickhouse
 
@@ -71,7 +71,7 @@ def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: 
 
 
 def try_import(store: Store | None, request: HistoryRequest, at: datetime, reporter: Progress) -> Summary:
-    return compare(store, load_history(store, request, at, reporter), reporter)
+    return compare_with_stored(store, load_history(store, request, at, reporter), reporter)
 
 
 def run(

@@ -19,7 +19,7 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.state.heads import Heads
+from analytics_service.state.watcher import HeadWatcher
 from analytics_service.store.datasets.histories import PRICES
 from jobs.registry import JOBS
 from jobs.runner import backfill
@@ -232,5 +232,5 @@ def reader(settings: Settings, levels: Levels, memory: int | None = None) -> Ite
 
     own = settings if memory is None else with_room(settings, memory)
     with closing(WatchedStore(own, before=before)) as store:
-        yield Reader(falcon.testing.TestClient(create_app(own, store, heads=Heads(store))), levels)
+        yield Reader(falcon.testing.TestClient(create_app(own, store, heads=HeadWatcher(store))), levels)
         ended.set()

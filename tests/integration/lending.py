@@ -9,8 +9,9 @@ from datetime import datetime
 from decimal import Decimal
 
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.decimals import usd_value
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.instants import DAY, instant, unix_second
+from analytics_service.market.instants import DAY, from_unix, unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -23,7 +24,6 @@ from analytics_service.market.markets import (
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.values import usd_value
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import ID_OF
@@ -108,7 +108,7 @@ class Lending(Source):
         apr = lend_apr(asset_id, second)
         debt = DebtMarket(
             DebtConfig(True, None, Decimal("0.95"), Decimal("0.1")),
-            2 * apr, balance // 2, 500 * unit, instant(second), Decimal(second),
+            2 * apr, balance // 2, 500 * unit, from_unix(second), Decimal(second),
         )  # fmt: skip
         return Market(asset_id, LendMarket(apr, balance, 1000 * unit), collateral, debt)
 
@@ -133,7 +133,7 @@ class Lending(Source):
             value = usd_value(amount, len(str(_UNITS[of])) - 1, price)
             index = 0 if action is Action.LIQUIDATE else None
             yield Event(
-                f"{second};{number}", action, of, user, instant(second), amount, value, price, index, "contract",
+                f"{second};{number}", action, of, user, from_unix(second), amount, value, price, index, "contract",
                 None, f"tx{second}", leg,
             )  # fmt: skip
 

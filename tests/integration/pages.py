@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 import falcon.testing
 import polars as pl
 
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
-from analytics_service.store.datasets.observations import OBSERVATIONS, price_frame, with_known
+from analytics_service.store.datasets.observations import OBSERVATIONS, price_frame, with_known_times
 from analytics_service.store.rollups import close_rollups
 from tests import oracle
 from tests.stored import write_assets
@@ -44,7 +44,7 @@ def commit(store: Store, observations: Observations, kind: str = "job", version:
     write(store, observations, version)
     seconds = [second for seen in observations.values() for second, _ in seen]
     oldest, newest = min(seconds), max(seconds)
-    run = ledger.Run("prices", newest, kind, oldest, newest, len(seconds), "test", version)
+    run = ledger.LedgerRow("prices", newest, kind, oldest, newest, len(seconds), "test", version)
     store.insert(ledger.LEDGER, ledger.ledger_frame([run]))
 
 
@@ -55,7 +55,7 @@ def write(store: Store, observations: Observations, version: int) -> None:
     known = price_frame(Price(name, oracle.instant(second), usd) for name, second, usd in rows if usd is not None)
     unknown = [("price", *row) for row in rows if row[-1] is None]
     both = pl.concat([known, pl.DataFrame(unknown, known.schema, orient="row")])
-    store.insert(OBSERVATIONS, versioned(with_known(both), version))
+    store.insert(OBSERVATIONS, with_version(with_known_times(both), version))
     seconds = [second for seen in observations.values() for second, _ in seen]
     head = ledger.read_state(store, "prices")
     reached = [head.last_observed_at] if head else []

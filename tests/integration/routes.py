@@ -12,7 +12,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import ID_OF
-from analytics_service.state.heads import Heads
+from analytics_service.state.watcher import HeadWatcher
 from analytics_service.web.files import files
 from tests.doubles import FirstHeads
 
@@ -31,10 +31,10 @@ FILE = f"/static/{files()['main.js'].version}/main.js"
 
 
 class Route(NamedTuple):
-    """A valid query, and the families that the answer to it is made from, in alphabetical order."""
+    """A valid query, and the datasets that the answer to it is made from, in alphabetical order."""
 
     query: str = ""
-    families: str = ""
+    datasets: str = ""
 
 
 HEALTH = "markets positions prices ptoken"
@@ -115,7 +115,7 @@ ROUTES: Mapping[str, Route] = {
     "/api/v1/swap/routes": Route(f"{CONTRACT}&source_denom=uusdc", "routes"),
     "/api/v1/swap/routes/all": Route(CONTRACT, "routes"),
 }
-SNAPSHOT_ROUTES = [path for path, route in ROUTES.items() if route.families]
+SNAPSHOT_ROUTES = [path for path, route in ROUTES.items() if route.datasets]
 HISTORIES = [path for path, route in ROUTES.items() if route.query == HISTORY]
 # The history of an address, and the paths of current state, which take `at`.
 COURSE = f"{USER}/history"
@@ -146,7 +146,7 @@ def client_of(
     settings: Settings,
     store: Store | None = None,
     now: int = NOON + 30,
-    heads: Callable[[Store], Heads] = FirstHeads,
+    heads: Callable[[Store], HeadWatcher] = FirstHeads,
 ) -> Client:
     """The service at a unix second; without `FreshHeads` it shows what there is at its first request."""
     store = store or Store(settings)

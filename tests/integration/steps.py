@@ -11,19 +11,19 @@ from pathlib import Path
 
 from analytics_service.admin.remove import Removal, remove
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import ONCE
-from analytics_service.errors import RemovalRefused, SnapshotRefused
-from analytics_service.market.instants import instant
+from analytics_service.clickhouse.errors import ONCE
+from analytics_service.errors import UserError
+from analytics_service.market.instants import from_unix
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import Taking, begin, commit
+from analytics_service.store.commits import Provenance, begin, commit
 from analytics_service.store.datasets.assets import present_frame, read_assets
 from analytics_service.store.datasets.histories import HISTORIES
-from analytics_service.store.rewrite import define
-from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
+from analytics_service.store.rewrite import write_definitions
+from jobs.recompute import DATASETS, day_by_day, plan, recompute, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, retry_overtaken, run_once
-from jobs.snapshot import Batch
+from jobs.runner import Outcome, backfill, retry_overtaken, take_snapshot
+from jobs.snapshot import JobContext
 from tests.doubles import Silent
 from tests.integration.imports import Progress, asked, import_files
 
@@ -41,7 +41,7 @@ class Import:
         history = next(history for history in HISTORIES if history.slug == self.name)
         request = asked(history, self.path, assets=self.path.with_name("assets.csv"))
         request = replace(request, new_assets=True)
-        return import_files(store, request, instant(int(time.time())), Progress())
+        return import_files(store, request, from_unix(int(time.time())), Progress())
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Backfill:
     seconds: Sequence[int]
 
     def __call__(self, store: Store) -> object:
-        return backfill(JOBS[self.name], self.source, store, [instant(second) for second in self.seconds])
+        return backfill(JOBS[self.name], self.source, store, [from_unix(second) for second in self.seconds])
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Tick:
 
     def _takes(self, store: Store, name: str) -> bool:
         try:
-            return run_once(JOBS[name], self.source, store, instant(self.second)) == Outcome.DONE
-        except SnapshotRefused:
+            return take_snapshot(JOBS[name], self.source, store, from_unix(self.second)) == Outcome.DONE
+        except UserError:
             # Positions, while the store has those of a clock that ran ahead.
             return False
 
@@ -88,13 +88,13 @@ class Ahead:
 
     def _take(self, store: Store) -> None:
         beginning = begin(store, self.name, 0, 1)
-        batch = Batch(self.name, self.source, store, [instant(self.second)], beginning.present)
-        commit(store, JOBS[self.name].collect(batch), Taking("job", origin_of(self.source)), beginning)
+        batch = JobContext(self.name, self.source, store, [from_unix(self.second)], beginning.present)
+        commit(store, JOBS[self.name].collect(batch), Provenance("job", origin_of(self.source)), beginning)
 
 
 @dataclass(frozen=True)
 class Remove:
-    """Observations of a history, or snapshots of a family, in [start, end); nothing if they are gone."""
+    """Observations of a history, or snapshots of a dataset, in [start, end); nothing if they are gone."""
 
     folder: Path
     name: str
@@ -104,10 +104,10 @@ class Remove:
 
     def __call__(self, store: Store) -> None:
         history = next((history for history in HISTORIES if history.slug == self.name), None)
-        removal = Removal(history.family if history else self.name, history, self.start, self.end, self.ids)
+        removal = Removal(history.dataset if history else self.name, history, self.start, self.end, self.ids)
         try:
             remove(store, removal, self.folder, Silent())
-        except RemovalRefused as error:
+        except UserError as error:
             assert "nothing to remove" in str(error)
 
 
@@ -117,10 +117,10 @@ class Recompute:
 
     start: int
     end: int
-    families: Sequence[str] = FAMILIES
+    datasets: Sequence[str] = DATASETS
 
     def __call__(self, store: Store) -> None:
-        for portion in day_by_day(store, self.families, instant(self.start), instant(self.end)):
+        for portion in day_by_day(store, self.datasets, from_unix(self.start), from_unix(self.end)):
             recompute(store, portion)
 
 
@@ -134,8 +134,8 @@ class Again:
     end: int
 
     def __call__(self, store: Store) -> None:
-        for portion in plan(store, self.name, instant(self.start), instant(self.end)):
-            retake(JOBS[self.name], self.source, store, portion)
+        for portion in plan(store, self.name, from_unix(self.start), from_unix(self.end)):
+            replace_snapshots(JOBS[self.name], self.source, store, portion)
 
 
 @dataclass(frozen=True)
@@ -146,5 +146,7 @@ class End:
     at: int | None
 
     def __call__(self, store: Store) -> None:
-        ended_at = None if self.at is None else instant(self.at)
-        define(store, present_frame(store, [replace(read_assets(store)[self.asset_id], ended_at=ended_at)]), "end")
+        ended_at = None if self.at is None else from_unix(self.at)
+        write_definitions(
+            store, present_frame(store, [replace(read_assets(store)[self.asset_id], ended_at=ended_at)]), "end"
+        )

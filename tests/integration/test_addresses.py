@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import within
+from analytics_service.concurrency import deadline
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AccessRefused, Busy, StoreUnavailable
+from analytics_service.errors import AccessDenied, Busy, StoreUnavailable
 from tests.processes import PATIENCE, slack
 from tests.relay import Relay
 
@@ -29,7 +29,7 @@ def silent() -> Iterator[str]:
 
 def fault(settings: Settings) -> str:
     """What is said when a store is used for the first time."""
-    with closing(Store(settings)) as store, pytest.raises((StoreUnavailable, AccessRefused)) as caught:
+    with closing(Store(settings)) as store, pytest.raises((StoreUnavailable, AccessDenied)) as caught:
         store.server_version()
     return str(caught.value)
 
@@ -96,18 +96,18 @@ def test_requests_give_up_on_a_server_that_hangs_and_others_wait(server: Setting
         version = store.server_version()
         relay.hangs.set()
         begun, waiting = time.monotonic(), pool.submit(store.server_version)
-        with within(0.5), pytest.raises(Busy):
-            store.frame("read_free_room")
+        with deadline(0.5), pytest.raises(Busy):
+            store.query("read_free_room")
         with pytest.raises(StoreUnavailable, match="does not answer"):
             store.probe(0.5)
-        with within(PATIENCE), pytest.raises(StoreUnavailable, match="does not answer"):
-            store.frame("read_free_room")
+        with deadline(PATIENCE), pytest.raises(StoreUnavailable, match="does not answer"):
+            store.query("read_free_room")
         assert time.monotonic() - begun < 2 * slack()
         assert not waiting.done()
         relay.hangs.clear()
         store.probe(PATIENCE)
-        with within(PATIENCE):
-            assert store.frame("read_free_room").height == 1
+        with deadline(PATIENCE):
+            assert store.query("read_free_room").height == 1
         # What was sent while it hung is lost, and asked again once the connection ends.
         relay.drop()
         assert waiting.result(PATIENCE) == version

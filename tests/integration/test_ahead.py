@@ -11,16 +11,16 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SnapshotRefused
-from analytics_service.market.instants import floored, shown, unix_second
+from analytics_service.errors import UserError
+from analytics_service.market.instants import floor_to, format_instant, unix_second
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import Taking, begin, commit
+from analytics_service.store.commits import Provenance, begin, commit
 from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.job_runs import missing_runs
-from analytics_service.store.ledger import present, read_ledger, read_state, without_future
+from analytics_service.store.ledger import head_without_future, hide_future_snapshots, read_ledger, read_state
 from jobs.registry import JOBS
-from jobs.runner import Outcome, run_once
-from jobs.snapshot import Batch
+from jobs.runner import Outcome, take_snapshot
+from jobs.snapshot import JobContext
 from tests import clickhouse
 from tests.doubles import LOCAL, FirstHeads
 from tests.integration.databases import database
@@ -28,20 +28,20 @@ from tests.integration.imports import Progress, asked, assets_file, import_files
 from tests.integration.lending import Lending
 
 MINUTE = timedelta(minutes=1)
-NOW = floored(datetime.now(UTC), MINUTE)
+NOW = floor_to(datetime.now(UTC), MINUTE)
 AHEAD = NOW + 300 * MINUTE
 # Ten minutes ago it becomes lively.
 SOURCE = Lending(unix_second(NOW) - 600)
-FAMILIES = ("prices", "markets", "loans", "ptoken", "positions")
+DATASETS = ("prices", "markets", "loans", "ptoken", "positions")
 # What has happened since the last tick, of all that the snapshot from the future has, depends on how long tests take.
 SURE = f"time NOT BETWEEN fromUnixTimestamp({unix_second(NOW) - 60}) AND fromUnixTimestamp({unix_second(AHEAD) - 3600})"
 
 
-def take_ahead(store: Store, family: str) -> None:
+def take_ahead(store: Store, dataset: str) -> None:
     """What a scheduler wrote whose clock, and ClickHouse's, ran ahead."""
-    job, beginning = JOBS[family], begin(store, family, 0, 1)
-    changes = job.collect(Batch(family, SOURCE, store, [AHEAD], beginning.present))
-    commit(store, changes, Taking("job", origin_of(SOURCE)), beginning)
+    job, beginning = JOBS[dataset], begin(store, dataset, 0, 1)
+    changes = job.collect(JobContext(dataset, SOURCE, store, [AHEAD], beginning.present))
+    commit(store, changes, Provenance("job", origin_of(SOURCE)), beginning)
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ def pair(server: Settings) -> Iterator[Pair]:
         for store in (first, second):
             for minutes in (20, 1):
                 if minutes == 1 and store is first:
-                    for family in FAMILIES:
-                        take_ahead(store, family)
-                for family in FAMILIES:
-                    run_once(JOBS[family], SOURCE, store, NOW - minutes * MINUTE)
+                    for dataset in DATASETS:
+                        take_ahead(store, dataset)
+                for dataset in DATASETS:
+                    take_snapshot(JOBS[dataset], SOURCE, store, NOW - minutes * MINUTE)
         yield Pair(world(ahead, first), world(usual, second))
 
 
@@ -134,14 +134,14 @@ def test_every_view_is_that_of_a_store_without_the_snapshot(query: str, pair: Pa
 
 
 def test_a_store_with_such_a_snapshot_is_not_healthy(pair: Pair) -> None:
-    at = shown(AHEAD)
+    at = format_instant(AHEAD)
     cure = f"`analytics-service remove prices --start {at}` takes it out"
     faults = pair.ahead.get("/status/health").json["data"]["faults"]
     assert f"prices: a snapshot of {at} lies 300 minutes ahead; {cure}" in faults
     ahead, usual = (one.operators.simulate_get("/metrics").text for one in (pair.ahead, pair.usual))
     assert ahead.count("analytics_snapshot_ahead{") == len(JOBS)
-    assert 'analytics_snapshot_ahead{family="prices"} 1.0' in ahead
-    assert 'analytics_snapshot_ahead{family="prices"} 0.0' in usual
+    assert 'analytics_snapshot_ahead{dataset="prices"} 1.0' in ahead
+    assert 'analytics_snapshot_ahead{dataset="prices"} 0.0' in usual
 
 
 def test_gaps_are_no_instants_to_come(pair: Pair) -> None:
@@ -154,25 +154,27 @@ def test_a_snapshot_is_passed_over_until_its_time_has_come(pair: Pair) -> None:
     store = pair.ahead.store
     head = read_state(store, "markets")
     assert head is not None
-    assert present(store, head, unix_second(AHEAD) - 60) == (head, 0)
-    before, first = present(store, head, unix_second(AHEAD) - 61)
+    assert head_without_future(store, head, unix_second(AHEAD) - 60) == (head, 0)
+    before, first = head_without_future(store, head, unix_second(AHEAD) - 61)
     assert (before.at, before.last_observed_at, first) == (*[unix_second(NOW - MINUTE)] * 2, unix_second(AHEAD))
 
 
 def test_a_snapshot_of_more_than_a_minute_ahead_is_refused_with_both_times(store: Store) -> None:
     at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=70)
-    with pytest.raises(SnapshotRefused, match=rf"as of {shown(at)} lies ahead of ClickHouse's clock, which shows 2.*Z"):
-        run_once(JOBS["prices"], SOURCE, store, at)
+    with pytest.raises(
+        UserError, match=rf"as of {format_instant(at)} lies ahead of ClickHouse's clock, which shows 2.*Z"
+    ):
+        take_snapshot(JOBS["prices"], SOURCE, store, at)
     assert read_ledger(store).heads == {}
-    assert run_once(JOBS["prices"], SOURCE, store, at - timedelta(seconds=30)) is Outcome.DONE
+    assert take_snapshot(JOBS["prices"], SOURCE, store, at - timedelta(seconds=30)) is Outcome.DONE
 
 
 def test_imported_values_of_later_today_are_no_fault_and_shown_by_the_minute(store: Store, tmp_path: Path) -> None:
     """An import takes observations of up to a day ahead, such as the close of today."""
-    run_once(JOBS["prices"], SOURCE, store, NOW - 5 * MINUTE)
+    take_snapshot(JOBS["prices"], SOURCE, store, NOW - 5 * MINUTE)
     rows = [("token;0xa", unix_second(NOW + minutes * MINUTE), "1.5") for minutes in (-10, 300)]
     request = asked(PRICE_FILES, prices_file(tmp_path, rows), assets=assets_file(tmp_path))
     import_files(store, request, NOW, Progress())
-    ledger = without_future(store, read_ledger(store))
+    ledger = hide_future_snapshots(store, read_ledger(store))
     assert (ledger.heads["prices"].at, ledger.ahead) == (unix_second(NOW - 5 * MINUTE), {})
     assert ledger.heads["prices"].last_observed_at == ledger.now - ledger.now % 60

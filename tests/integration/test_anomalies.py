@@ -9,17 +9,17 @@ import polars as pl
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.market.instants import DAY, instant
+from analytics_service.market.instants import DAY, from_unix
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.store.datasets.histories import HISTORIES, PRICES
-from analytics_service.store.datasets.observations import OBSERVATIONS, observations_of, with_known
+from analytics_service.store.datasets.observations import OBSERVATIONS, observations_of, with_known_times
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import LOCAL, FreshHeads, WatchedStore
 from tests.integration.conftest import Run
 from tests.integration.handmade import NOON, HandMade
@@ -45,8 +45,8 @@ def marked(store: Store, run: Run, history: str, values: Sequence[str | None], e
     seconds = range(START, START + every * len(values), every)
     for second, value in zip(seconds, values, strict=True):
         if value is not None:
-            rows = observations_of({BY_NAME[history]: {"native;a": Decimal(value)}}, instant(second))
-            store.insert(OBSERVATIONS, versioned(with_known(rows), 1))
+            rows = observations_of({BY_NAME[history]: {"native;a": Decimal(value)}}, from_unix(second))
+            store.insert(OBSERVATIONS, with_version(with_known_times(rows), 1))
     return run(MARKED.format(start=START, end=seconds.stop))
 
 
@@ -96,9 +96,9 @@ def test_a_range_holds_its_start_and_not_its_end(store: Store, run: Run) -> None
 
 def test_what_is_unknown_or_corrected_is_not_marked(store: Store, run: Run) -> None:
     assert len(marked(store, run, "price", ["2", "20", "2", "0"])) == 2
-    corrected = observations_of({PRICES: {"native;a": Decimal(3)}}, instant(START + 60))
-    unknown = observations_of({PRICES: {"native;a": None}}, instant(START + 180))
-    store.insert(OBSERVATIONS, versioned(with_known(pl.concat([corrected, unknown])), 2))
+    corrected = observations_of({PRICES: {"native;a": Decimal(3)}}, from_unix(START + 60))
+    unknown = observations_of({PRICES: {"native;a": None}}, from_unix(START + 180))
+    store.insert(OBSERVATIONS, with_version(with_known_times(pl.concat([corrected, unknown])), 2))
     assert run(MARKED.format(start=START, end=START + 300)) == []
 
 
@@ -117,8 +117,8 @@ class Rising(HandMade):
 def test_operators_are_told_of_anomalies_and_of_lost_prices(settings: Settings, store: Store) -> None:
     source = Rising(assets_=ASSETS)
     for at in (NOON - timedelta(hours=25), NOON - MINUTE, NOON):
-        run_once(JOBS["prices"], source, store, at)
-    run_once(JOBS["markets"], source, store, NOON)
+        take_snapshot(JOBS["prices"], source, store, at)
+    take_snapshot(JOBS["markets"], source, store, NOON)
     with closing(WatchedStore(settings)) as watched:
         app = create_app(settings, watched, lambda: NOON + MINUTE / 2, FreshHeads(watched))
         health = Client(app).simulate_get("/api/v1/status/health").json["data"]

@@ -13,13 +13,13 @@ from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import LendMarket
 from analytics_service.market.positions import Account, Holding, LendPosition, Position
 from analytics_service.market.prices import Price
-from analytics_service.state.heads import Heads
+from analytics_service.state.watcher import HeadWatcher
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.doubles import Hook, Statement, WatchedStore, nothing
 from tests.integration import imports
 from tests.integration.databases import database
@@ -48,14 +48,14 @@ class Recorded:
 
     def client(self, now: int = LATER) -> Client:
         """The service at a unix second, with the heads that there are then."""
-        heads = Heads(self.store, interval=None)
-        return falcon.testing.TestClient(create_app(self.settings, self.store, lambda: instant(now), heads))
+        heads = HeadWatcher(self.store, interval=None)
+        return falcon.testing.TestClient(create_app(self.settings, self.store, lambda: from_unix(now), heads))
 
 
 def take(store: Store, second: int) -> None:
     """Run all jobs for an instant."""
     for job in JOBS.values():
-        run_once(job, Lending(NOON - 600), store, instant(second))
+        take_snapshot(job, Lending(NOON - 600), store, from_unix(second))
 
 
 def questions(client: Client) -> dict[str, str]:
@@ -115,8 +115,8 @@ def test_there_is_nothing_before_the_first_snapshot(recorded: Recorded) -> None:
     """What concerns accounts lacks positions, whatever else it is made from."""
     client = recorded.client()
     for question in recorded.answers[NOON]:
-        families = ROUTES[question.partition("?")[0]].families.split()
-        about = next(one for one in ("loans", "positions", *families) if one in families)
+        datasets = ROUTES[question.partition("?")[0]].datasets.split()
+        about = next(one for one in ("loans", "positions", *datasets) if one in datasets)
         named = "markets" if "market/state" in question else about
         message = expect_error(ask(client, question, NOON - 1), 404, "entity_not_found", "user")
         assert message.startswith(f"at: there is no snapshot of {named} "), question
@@ -175,7 +175,7 @@ class Quoting(HandMade):
 def snapshots(store: Store, usd: Mapping[int, str], decimals: int = 6) -> None:
     """Snapshots of prices; they may lie in the past."""
     for second in usd:
-        run_once(JOBS["prices"], Quoting(usd, decimals), store, instant(second))
+        take_snapshot(JOBS["prices"], Quoting(usd, decimals), store, from_unix(second))
 
 
 @dataclass
@@ -188,8 +188,8 @@ class Prices:
     def __post_init__(self) -> None:
         self.before: Hook = nothing
         self.store = WatchedStore(self.settings, before=lambda statement: self.before(statement))
-        self.heads = Heads(self.store, interval=None)
-        app = create_app(self.settings, self.store, lambda: instant(self.now), self.heads)
+        self.heads = HeadWatcher(self.store, interval=None)
+        app = create_app(self.settings, self.store, lambda: from_unix(self.now), self.heads)
         self.client = falcon.testing.TestClient(app)
 
     def get(self, at: object, path: str = PRICES, **headers: str) -> Result:
@@ -265,7 +265,7 @@ def test_changes_are_from_what_the_path_shows_so_long_before(prices: Prices, sto
     assert prices.price(day - 82_800) == ("4", f"prices=@{day - 82_800}")
     assert "changes" not in prices.get(None).json["data"][0]["price"]
     # A correction of the past changes an answer that is kept.
-    backfill(JOBS["prices"], Quoting({day - 3600: "5"}), store, [instant(day - 3600)])
+    backfill(JOBS["prices"], Quoting({day - 3600: "5"}), store, [from_unix(day - 3600)])
     assert prices.get(None, f"{PRICES}?changes=30min").json["data"][0]["price"]["changes"] == {"30min": "-0.6"}
 
 
@@ -302,7 +302,7 @@ def test_a_corrected_moment_is_answered_anew_and_other_moments_as_before(prices:
     moments = [NOON + 10, NOON + 2 * MINUTE + 10]
     before = [prices.get(at) for at in moments]
     # A snapshot between two others, by a backfill of the past.
-    backfill(JOBS["prices"], Quoting({NOON + 2 * MINUTE: "2.5"}), store, [instant(NOON + 2 * MINUTE)])
+    backfill(JOBS["prices"], Quoting({NOON + 2 * MINUTE: "2.5"}), store, [from_unix(NOON + 2 * MINUTE)])
     after = [prices.get(at) for at in moments]
     assert after[0].content == before[0].content
     assert after[0].headers["etag"] == before[0].headers["etag"]
@@ -315,9 +315,9 @@ def test_a_late_snapshot_of_an_oracle_that_stood_still_is_shown(prices: Prices, 
     """Both snapshots repeat an old observation, so one in between with a later observation only adds to the end."""
     prices.now = NOON + 10_000
     for second, lag in ((NOON, 200), (NOON + 120, 320)):
-        run_once(JOBS["prices"], Quoting({second: "1"}, lag=lag), store, instant(second))
+        take_snapshot(JOBS["prices"], Quoting({second: "1"}, lag=lag), store, from_unix(second))
     assert prices.price(NOON + 60) == ("1", f"prices=@{NOON}")
-    backfill(JOBS["prices"], Quoting({NOON + 30: "2"}, lag=10), store, [instant(NOON + 30)])
+    backfill(JOBS["prices"], Quoting({NOON + 30: "2"}, lag=10), store, [from_unix(NOON + 30)])
     assert prices.price(NOON + 60) == ("2", f"prices=@{NOON + 30}")
     assert prices.price(NOON + 10) == ("1", f"prices=@{NOON}")
 
@@ -327,19 +327,19 @@ def test_a_moment_after_all_observations_has_the_last_of_them(prices: Prices, st
     """Those of 11:58 and 11:59, by snapshots of 12:00 and 12:01: no observation has closed their quarter of an hour."""
     prices.now = NOON + 10_000
     for second, usd in ((NOON, "1"), (NOON + 60, "2")):
-        run_once(JOBS["prices"], Quoting({second: usd}, lag=120), store, instant(second))
+        take_snapshot(JOBS["prices"], Quoting({second: usd}, lag=120), store, from_unix(second))
     assert prices.price(NOON + 30) == ("2", f"prices=@{NOON}")
 
 
 def test_a_moment_before_the_first_snapshot_gets_an_answer_when_one_is_added(prices: Prices, store: Store) -> None:
     snapshots(store, {NOON: "1"})
     assert refusal(prices.get(NOON - 1)).endswith(" Ask for 2025-03-01T12:00:00Z or later.")
-    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}), store, [instant(NOON - 60)])
+    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}), store, [from_unix(NOON - 60)])
     assert prices.price(NOON - 1) == ("7", f"prices=@{NOON - 60}")
     assert refusal(prices.get(NOON - 61)).endswith(" Ask for 2025-03-01T11:59:00Z or later.")
 
 
-def test_a_store_without_any_snapshot_of_a_family_has_nothing_at_a_moment(prices: Prices, store: Store) -> None:
+def test_a_store_without_any_snapshot_of_a_dataset_has_nothing_at_a_moment(prices: Prices, store: Store) -> None:
     assert refusal(prices.get(NOON)).endswith(" at or before that moment.")
     snapshots(store, {NOON: "1"})
     assert prices.price(NOON) == ("1", f"prices=@{NOON}")
@@ -352,7 +352,7 @@ def test_an_answer_is_not_closed_while_later_observations_may_be_added_before_it
 ) -> None:
     """The oracle observed nothing between two snapshots; an import may."""
     for second in (NOON, NOON + MINUTE):
-        run_once(JOBS["prices"], Quoting({second: "1"}, lag=second - NOON), store, instant(second))
+        take_snapshot(JOBS["prices"], Quoting({second: "1"}, lag=second - NOON), store, from_unix(second))
     prices.now = NOON + 10_000
     assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=1"
     snapshots(store, {NOON + 9960: "2"})
@@ -363,7 +363,7 @@ def test_an_answer_is_not_closed_while_later_observations_may_be_added_before_it
 def test_an_answer_is_not_closed_while_its_assets_are_described_as_they_are_now(prices: Prices, store: Store) -> None:
     """Prices began later than the markets; each of their snapshots may describe assets otherwise."""
     for second in (NOON, NOON + MINUTE):
-        run_once(JOBS["markets"], HandMade(), store, instant(second))
+        take_snapshot(JOBS["markets"], HandMade(), store, from_unix(second))
     prices.now = NOON + 10_000
 
     def lend() -> Result:
@@ -482,7 +482,7 @@ def test_assets_are_described_as_they_were_at_the_moment(prices: Prices, store: 
         return int(prices.get(at, "/api/v1/assets").json["data"][0]["metadata"]["decimals_display"])
 
     assert (decimals(NOON + 10), decimals(NOON + MINUTE)) == (2, 4)
-    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}, 9), store, [instant(NOON - 60)])
+    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}, 9), store, [from_unix(NOON - 60)])
     assert (decimals(NOON - 10), decimals(NOON + 10), decimals(NOON + MINUTE)) == (9, 2, 4)
 
 
@@ -494,7 +494,7 @@ def test_a_moment_that_is_corrected_while_it_is_read_is_read_again(prices: Price
 
     def correct(statement: Statement) -> None:
         if statement.name == "read_last_rows" and corrections:
-            backfill(JOBS["prices"], Quoting(corrections.pop()), store, [instant(NOON + MINUTE)])
+            backfill(JOBS["prices"], Quoting(corrections.pop()), store, [from_unix(NOON + MINUTE)])
 
     prices.before = correct
     assert prices.price(NOON + 90) == ("2", f"prices=@{NOON + MINUTE}")
@@ -509,7 +509,7 @@ def lending(prices: Prices, store: Store) -> Prices:
     for second in (NOON - 3600, NOON):
         source = Quoting({second: "2"})
         source.markets_ = lent
-        run_once(JOBS["markets"], source, store, instant(second))
+        take_snapshot(JOBS["markets"], source, store, from_unix(second))
     prices.now = NOON + 10_000
     return prices
 
@@ -564,7 +564,7 @@ def test_what_shows_no_values_needs_no_prices_at_a_moment_whether_there_are_debt
         Position(debtor, (Account(0, (), (Holding("token;lend", 1),)),)),
         Position(lender, (), (LendPosition("token;lend", 1, 0),)),
     ]
-    run_once(JOBS["positions"], source, store, instant(early))
+    take_snapshot(JOBS["positions"], source, store, from_unix(early))
     for address in (debtor, lender):
         for path in ("merged", "borrow/sum/debts"):
             answer = lending.get(early, f"/api/v1/users/{address}/markets/{path}")

@@ -12,12 +12,12 @@ from analytics_service.app import create_app
 from analytics_service.cli.main import cli
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import UserError
 from analytics_service.importing.assets import define_assets
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.store.datasets.assets import read_assets
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import FreshHeads
 from tests.integration import imports
 from tests.integration.handmade import NOON, HandMade
@@ -67,7 +67,7 @@ def prices(client: falcon.testing.TestClient, symbol: str) -> Any:
 
 def test_list_shows_who_described_each_asset_and_when_it_has_values(command: Any, store: Store, tmp_path: Path) -> None:
     quotes = {"native;luna": Decimal(1), "native;who": Decimal(2)}
-    run_once(JOBS["prices"], HandMade(assets_=[LISTED], prices_=quotes), store, NOON)
+    take_snapshot(JOBS["prices"], HandMade(assets_=[LISTED], prices_=quotes), store, NOON)
     rename(store, tmp_path, "ZZZ,0xa,18")
     command("end", "BBB")
     code, output = command("list")
@@ -104,7 +104,7 @@ def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
 ) -> None:
     command("end", "BBB")
     later = imports.prices_file(tmp_path, [("BBB", SECOND + DAY, "5")], "later.csv")
-    with pytest.raises(ImportRefused, match=r"ended at 2025-01-01.*assets end 'token;0xb' --undo"):
+    with pytest.raises(UserError, match=r"ended at 2025-01-01.*assets end 'token;0xb' --undo"):
         imports.run(store, later)
     earlier = imports.prices_file(tmp_path, [("BBB", SECOND - DAY, "4")], "earlier.csv")
     imports.run(store, earlier)
@@ -139,7 +139,7 @@ def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(
 ) -> None:
     for symbol, at in (("MATIC", NOON), ("POL", NOON.replace(hour=13))):
         renamed = Asset(AssetGroup.NATIVE, "luna", "Luna", symbol, "uluna", 6, 2)
-        run_once(JOBS["prices"], HandMade(assets_=[renamed], prices_={"native;luna": Decimal(1)}), store, at)
+        take_snapshot(JOBS["prices"], HandMade(assets_=[renamed], prices_={"native;luna": Decimal(1)}), store, at)
     query = f"start={int(NOON.timestamp())}&end={int(NOON.timestamp())}&period=h&symbols="
     answers = [ask(client, "assets/price-history", query + symbol) for symbol in ("MATIC", "POL")]
     assert answers[0].text == answers[1].text
@@ -147,7 +147,7 @@ def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(
 
 
 def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(command: Any, store: Store) -> None:
-    run_once(JOBS["prices"], HandMade(assets_=[LISTED], prices_={"native;luna": Decimal(1)}), store, NOON)
+    take_snapshot(JOBS["prices"], HandMade(assets_=[LISTED], prices_={"native;luna": Decimal(1)}), store, NOON)
     before = read_assets(store)
     for arguments, reason in (
         ("end LUNA", "The source lists LUNA (native;luna), so its next snapshot would take the end back."),

@@ -29,11 +29,11 @@ from analytics_service.embedded.leftovers import (
     drop_database,
     rename_database,
 )
-from analytics_service.errors import BackupFailed, BackupRefused
+from analytics_service.errors import OperationFailed, UserError
 from analytics_service.store.ledger import new_version, read_heads, record_rewrite
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.clickhouse import client
 from tests.doubles import Silent
 from tests.files import no_file_larger_than
@@ -80,7 +80,7 @@ def prices(store: Store) -> list[tuple[str, int, Decimal]]:
 
 def databases(store: Store) -> set[str]:
     """The databases of a store, and beside it."""
-    return {name for name in store.frame("list_databases")["name"] if name.startswith(store.database)}
+    return {name for name in store.query("list_databases")["name"] if name.startswith(store.database)}
 
 
 def answers(store: Store, now: int) -> dict[str, tuple[int, bytes]]:
@@ -98,7 +98,7 @@ def snapshots_taken(store: Store) -> Iterator[list[int]]:
         for second in count(NOON + 60, 60):
             if ended.is_set():
                 return
-            run_once(JOBS["prices"], SOURCE, store, at(second))
+            take_snapshot(JOBS["prices"], SOURCE, store, at(second))
             taken.append(second)
 
     thread = threading.Thread(target=take)
@@ -115,7 +115,7 @@ def test_a_backup_under_load_answers_every_route_the_same_elsewhere(store: Store
     """A restored store goes on with the snapshot after its newest."""
     path = tmp_path / "lending.backup"
     for job in JOBS.values():
-        run_once(job, SOURCE, store, at(NOON))
+        take_snapshot(job, SOURCE, store, at(NOON))
     with snapshots_taken(store) as taken:
         until(lambda: len(taken) > 1)
         back_up(store, path, folder, Silent())
@@ -126,7 +126,7 @@ def test_a_backup_under_load_answers_every_route_the_same_elsewhere(store: Store
         restore(other, path, folder, Silent(), replace=False)
         assert NOON + 60 < read_heads(other)["prices"].at < taken[-1]
         for second in taken:
-            run_once(JOBS["prices"], SOURCE, other, at(second))
+            take_snapshot(JOBS["prices"], SOURCE, other, at(second))
         expected = answers(store, taken[-1] + 30)
         assert {status for status, _ in expected.values()} == {200}
         assert answers(other, taken[-1] + 30) == expected
@@ -146,7 +146,7 @@ def test_rows_of_a_commit_that_has_not_ended_are_not_shown(
 
 
 def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(old: Store, of_two: Path, folder: Path) -> None:
-    with pytest.raises(BackupRefused, match=r"The store has data\. With --replace"):
+    with pytest.raises(UserError, match=r"The store has data\. With --replace"):
         restore(old, of_two, folder, Silent(), replace=False)
     assert prices(old) == ONE
     restore(old, of_two, folder, Silent(), replace=True)
@@ -184,7 +184,7 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
         restore(other, tmp_path / "backup", folder, Silent(), replace=False)
         assert read_heads(other)["prices"].at == 700
         drop_database(store, other.database)
-    with pytest.raises(BackupFailed, match="again and again"):
+    with pytest.raises(OperationFailed, match="again and again"):
         back_up(store, tmp_path / "other", folder, Meanwhile(rewrite, 100))
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
@@ -192,10 +192,10 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
 def test_a_backup_is_a_new_file_or_none(store: Store, folder: Path, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
     (tmp_path / "mine").write_text("mine", "utf-8")
-    with pytest.raises(BackupRefused, match=r"mine exists\. Name another file"):
+    with pytest.raises(UserError, match=r"mine exists\. Name another file"):
         back_up(store, tmp_path / "mine", folder, Silent())
     # Larger than what ClickHouse writes, which has its own limits.
-    with pytest.raises(BackupFailed, match=r"cannot be written \(File too large\)"), no_file_larger_than(20_000):
+    with pytest.raises(OperationFailed, match=r"cannot be written \(File too large\)"), no_file_larger_than(20_000):
         back_up(store, tmp_path / "full", folder, Silent())
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert not folder.exists()
@@ -250,7 +250,7 @@ def test_what_cannot_be_restored_is_refused_and_leaves_the_store_as_it_was(
     old: Store, of_two: Path, folder: Path, tmp_path: Path, change: Callable[[str, bytes], bytes], message: str
 ) -> None:
     path = rewritten(of_two, tmp_path / "backup", change)
-    with pytest.raises((BackupRefused, BackupFailed), match=message):
+    with pytest.raises((UserError, OperationFailed), match=message):
         restore(old, path, folder, Silent(), replace=True)
     assert prices(old) == ONE
     assert databases(old) == {old.database}
@@ -266,9 +266,9 @@ def test_a_file_that_is_cut_off_or_something_else_is_refused(
     for number, length in enumerate([0, 10, offsets[1], offsets[-1], offsets[-1] + 512, len(whole) // 2]):
         cut = tmp_path / f"{number}"
         cut.write_bytes(whole[:length])
-        with pytest.raises(BackupRefused, match="no backup of this service, or it is not whole"):
+        with pytest.raises(UserError, match="no backup of this service, or it is not whole"):
             restore(old, cut, folder, Silent(), replace=True)
-    with pytest.raises(BackupRefused, match="is not a file"):
+    with pytest.raises(UserError, match="is not a file"):
         restore(old, tmp_path, folder, Silent(), replace=True)
     assert prices(old) == ONE
 
@@ -290,7 +290,7 @@ def test_members_that_would_leave_the_folder_are_refused(
         restore(old, path, folder, Silent(), replace=True)
         assert prices(old) == TWO
     else:
-        with pytest.raises(BackupRefused, match="no backup of this service"):
+        with pytest.raises(UserError, match="no backup of this service"):
             restore(old, path, folder, Silent(), replace=True)
         assert prices(old) == ONE
     assert not (folder.parent / "outside").exists()

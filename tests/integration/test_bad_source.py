@@ -15,7 +15,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.instants import HOUR, instant, unix_second
+from analytics_service.market.instants import HOUR, from_unix, unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.market.rates import Rates
@@ -45,7 +45,7 @@ class Truth(Lending):
         return (unix_second(at) - self.live) // MINUTE
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        known, before = super().prices(at), at - (instant(MINUTE) - instant(0))
+        known, before = super().prices(at), at - (from_unix(MINUTE) - from_unix(0))
         if self._minute(at) != UNQUOTED:
             return known
         return [*(price for price in known if price.asset_id != ETH), *self._quote(ETH, before)]
@@ -56,7 +56,7 @@ class Truth(Lending):
     def markets(self, at: datetime) -> Sequence[Market]:
         markets = super().markets(at)
         if self._minute(at) == DOUBLED:
-            before = super().markets(at - (instant(MINUTE) - instant(0)))
+            before = super().markets(at - (from_unix(MINUTE) - from_unix(0)))
             return [old if new.asset_id == ORB else new for new, old in zip(markets, before, strict=True)]
         if self._minute(at) == NEGATIVE:
             return [_negative(market) if market.asset_id == ETH else market for market in markets]
@@ -68,13 +68,13 @@ class Truth(Lending):
 
     def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         """One event is a second later than it first seemed."""
-        events = super().events(start - (instant(1) - instant(0)), end)
+        events = super().events(start - (from_unix(1) - from_unix(0)), end)
         events = [self._moved(event) if unix_second(event.at) == self.live + MOVED else event for event in events]
         return [event for event in events if start <= event.at < end]
 
     @staticmethod
     def _moved(event: Event) -> Event:
-        return replace(event, at=event.at + (instant(1) - instant(0)))
+        return replace(event, at=event.at + (from_unix(1) - from_unix(0)))
 
 
 def _negative(market: Market) -> Market:

@@ -9,10 +9,9 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
-from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.assets import Asset, AssetGroup, is_listed
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import unix_second
-from analytics_service.market.listing import is_listed
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Account, Balance, Holding, Position
 from analytics_service.market.prices import Price
@@ -22,9 +21,9 @@ from analytics_service.store.datasets.histories import BORROW_RATES, DEPOSITS, L
 from analytics_service.store.datasets.markets import read_markets
 from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.datasets.positions import read_position
-from jobs.left_out import LeftOut, Told
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.rejections import LastLogged, Rejections
+from jobs.runner import backfill, take_snapshot
 from tests.integration.handmade import NOON, HandMade, debt_market
 
 MINUTE = timedelta(minutes=1)
@@ -71,8 +70,8 @@ def latest(store: Store, history: History, at: datetime, *ids: str) -> dict[str,
 def test_a_bad_price_is_left_out_with_a_warning(
     store: Store, caplog: pytest.LogCaptureFixture, bad: dict[str, object], fault: str
 ) -> None:
-    run_once(JOBS["prices"], Protocol(), store, NOON - MINUTE)
-    run_once(JOBS["prices"], replace(Protocol(), **bad), store, NOON)
+    take_snapshot(JOBS["prices"], Protocol(), store, NOON - MINUTE)
+    take_snapshot(JOBS["prices"], replace(Protocol(), **bad), store, NOON)
     assert {key: at for key, (_, at) in latest(store, PRICES, NOON).items()} == {GOOD: NOON, BAD: NOON - MINUTE}
     (message,) = caplog.messages
     assert message.startswith(f"prices: {fault}")
@@ -85,7 +84,7 @@ def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
     """A market that loses all that is in it within a year has a rate of -1."""
     lend = replace(LEND, apr=Decimal("-1.1"))
     markets = (Market(GOOD, lend, None, debt_market(Decimal(-1))), Market(BAD, replace(LEND, apr=NAN), None, None))
-    run_once(JOBS["rates"], Protocol(markets_=markets), store, NOON)
+    take_snapshot(JOBS["rates"], Protocol(markets_=markets), store, NOON)
     assert latest(store, LEND_RATES, NOON) == {}
     assert latest(store, BORROW_RATES, NOON) == {GOOD: (Decimal(-1), NOON)}
     assert caplog.messages == [
@@ -96,10 +95,10 @@ def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
 
 def test_a_bad_side_of_a_market_stays_what_it_was_and_the_other_side_counts(store: Store) -> None:
     """Had it gone, the total would have fallen, and accounts that post it would be liquidatable."""
-    run_once(JOBS["markets"], Protocol(), store, NOON - MINUTE)
+    take_snapshot(JOBS["markets"], Protocol(), store, NOON - MINUTE)
     bad = Market(BAD, replace(LEND, principal=-1), None, debt_market(Decimal("0.2")))
     good = Market(GOOD, replace(LEND, principal=7_000_000), None, debt_market())
-    run_once(JOBS["markets"], Protocol(markets_=(good, bad)), store, NOON)
+    take_snapshot(JOBS["markets"], Protocol(markets_=(good, bad)), store, NOON)
     stored = read_markets(store, unix_second(NOON))
     assert stored[BAD].lend == LEND
     assert stored[BAD].debt and stored[BAD].debt.apr == Decimal("0.2")
@@ -116,7 +115,7 @@ def test_in_a_backfill_it_stays_what_it_was_in_the_snapshot_before(store: Store)
             lend = replace(LEND, principal=-1 if minute == 3 else minute)
             return [SOUND[GOOD], Market(BAD, lend, None, None)]
 
-    run_once(JOBS["markets"], Growing(), store, NOON + MINUTE)
+    take_snapshot(JOBS["markets"], Growing(), store, NOON + MINUTE)
     backfill(JOBS["markets"], Growing(), store, [NOON + minute * MINUTE for minute in (2, 3)])
     lend = read_markets(store, unix_second(NOON + 3 * MINUTE))[BAD].lend
     assert lend and lend.principal == 2
@@ -125,21 +124,21 @@ def test_in_a_backfill_it_stays_what_it_was_in_the_snapshot_before(store: Store)
 def test_a_market_that_never_was_sound_is_left_out(store: Store) -> None:
     nameless = Market("bad", LEND, None, None)
     bad = Market(BAD, replace(LEND, receipt_supply=2**256), None, None)
-    run_once(JOBS["markets"], Protocol(markets_=(SOUND[GOOD], bad, nameless)), store, NOON)
+    take_snapshot(JOBS["markets"], Protocol(markets_=(SOUND[GOOD], bad, nameless)), store, NOON)
     assert list(read_markets(store, unix_second(NOON))) == [GOOD]
     with pytest.raises(SourceError, match="has no markets"):
-        run_once(JOBS["markets"], Protocol(markets_=(nameless, bad)), store, NOON + MINUTE)
+        take_snapshot(JOBS["markets"], Protocol(markets_=(nameless, bad)), store, NOON + MINUTE)
 
 
 def test_decimals_never_change(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """The source says 12 in place of 6, and a millionfold amount: the market of before stays, and so does the asset."""
     for job in ("prices", "markets"):
-        run_once(JOBS[job], Protocol(), store, NOON - MINUTE)
+        take_snapshot(JOBS[job], Protocol(), store, NOON - MINUTE)
     renamed, doubled = replace(ASSETS[0], name="Better"), replace(ASSETS[1], decimals_denom=12)
     bad = Market(BAD, replace(LEND, principal=5 * 10**12), None, None)
     source = Protocol(assets_=(renamed, doubled), markets_=(SOUND[GOOD], bad), usd=(Decimal(2), Decimal(2)))
     for job in ("prices", "markets"):
-        run_once(JOBS[job], source, store, NOON)
+        take_snapshot(JOBS[job], source, store, NOON)
     assert read_assets(store) == {GOOD: renamed, BAD: ASSETS[1]}
     assert read_markets(store, unix_second(NOON))[BAD] == SOUND[BAD]
     assert latest(store, DEPOSITS, NOON) == {GOOD: (Decimal(10), NOON), BAD: (Decimal(10), NOON)}
@@ -151,8 +150,8 @@ def test_decimals_never_change(store: Store, caplog: pytest.LogCaptureFixture) -
 
 
 def test_an_asset_keeps_the_definition_that_it_had(store: Store) -> None:
-    run_once(JOBS["prices"], Protocol(), store, NOON - MINUTE)
-    run_once(JOBS["prices"], Protocol(assets_=(ASSETS[0], replace(ASSETS[1], decimals_display=-1))), store, NOON)
+    take_snapshot(JOBS["prices"], Protocol(), store, NOON - MINUTE)
+    take_snapshot(JOBS["prices"], Protocol(assets_=(ASSETS[0], replace(ASSETS[1], decimals_display=-1))), store, NOON)
     assert read_assets(store)[BAD] == ASSETS[1]
     assert is_listed(read_assets(store)[BAD])
 
@@ -160,7 +159,7 @@ def test_an_asset_keeps_the_definition_that_it_had(store: Store) -> None:
 def test_an_asset_that_only_an_import_named_gets_its_decimals(store: Store) -> None:
     imported = replace(ASSETS[1], symbol_denom="", decimals_denom=0)
     backfill(JOBS["prices"], Protocol(assets_=(ASSETS[0], imported)), store, [NOON - MINUTE])
-    run_once(JOBS["prices"], Protocol(), store, NOON)
+    take_snapshot(JOBS["prices"], Protocol(), store, NOON)
     assert read_assets(store)[BAD] == ASSETS[1]
 
 
@@ -169,8 +168,8 @@ def test_an_address_with_a_bad_item_keeps_its_position(store: Store, caplog: pyt
     before = [Position(ALICE, (account,), wallet=(Balance(GOOD, 3),)), Position(BOB, wallet=(Balance(GOOD, 3),))]
     after = [Position(ALICE.upper().replace("X", "x"), wallet=(Balance(GOOD, -4),)), Position(BOB)]
     after += [Position(CAROL, wallet=(Balance("none", 1),)), Position(DAVE, wallet=(Balance(BAD, 1),))]
-    run_once(JOBS["positions"], Protocol(positions_=before), store, NOON - MINUTE)
-    run_once(JOBS["positions"], Protocol(positions_=after), store, NOON)
+    take_snapshot(JOBS["positions"], Protocol(positions_=before), store, NOON - MINUTE)
+    take_snapshot(JOBS["positions"], Protocol(positions_=after), store, NOON)
     positions = {address: read_position(store, address, unix_second(NOON)) for address in (ALICE, BOB, DAVE)}
     assert positions == {ALICE: before[0], BOB: Position(BOB), DAVE: after[3]}
     assert [message.partition(" is not ")[0] for message in caplog.messages] == [
@@ -182,7 +181,7 @@ def test_an_address_with_a_bad_item_keeps_its_position(store: Store, caplog: pyt
 def test_a_bad_event_is_left_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     good = Event("1", Action.BORROW, GOOD, ALICE, NOON - MINUTE, 5, Decimal(7), Decimal(1))
     bad = replace(good, id="2", amount=-5), replace(good, id=3), replace(good, id="4", amount=None)  # type: ignore[arg-type]
-    run_once(JOBS["loans"], Protocol(events_=(good, *bad)), store, NOON)
+    take_snapshot(JOBS["loans"], Protocol(events_=(good, *bad)), store, NOON)
     assert latest(store, LOANS, NOON, TOTAL) == {TOTAL: (Decimal(7), NOON - MINUTE)}
     assert [message.partition(" is ")[0] for message in caplog.messages] == [
         "events: amount of 2: -5",
@@ -193,13 +192,13 @@ def test_a_bad_event_is_left_out(store: Store, caplog: pytest.LogCaptureFixture)
 
 def test_a_cause_is_logged_once_an_hour_with_a_count(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """Every 20 minutes. What one job has logged, another one does not log."""
-    told: Told = {}
+    told: LastLogged = {}
     now = 0.0
-    left_out, other = (LeftOut(told, lambda: now) for _ in range(2))
+    rejections, other = (Rejections(told, lambda: now) for _ in range(2))
     for number, bad in enumerate((-1, -2, 1, -3, -4)):
         now, source = number * 1_200.0, Protocol(usd=(Decimal(1), Decimal(bad)))
-        run_once(JOBS["prices"], source, store, NOON + timedelta(seconds=now), left_out=left_out)
-        run_once(JOBS["markets"], source, store, NOON + timedelta(seconds=now), left_out=other)
+        take_snapshot(JOBS["prices"], source, store, NOON + timedelta(seconds=now), rejections=rejections)
+        take_snapshot(JOBS["markets"], source, store, NOON + timedelta(seconds=now), rejections=other)
     rule = (
         "is not a price: it must be finite, not negative and below 10^20. It is rejected; the store keeps what it has."
     )

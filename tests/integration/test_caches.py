@@ -15,23 +15,23 @@ import polars as pl
 import pytest
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import Parts
+from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import multiples, unix_second
+from analytics_service.market.instants import multiples_between, unix_second
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
-from analytics_service.store.commits import Appended, Commit, Taking, begin, commit
+from analytics_service.store.commits import Appended, Commit, Provenance, begin, commit
 from analytics_service.store.datasets import histories
 from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
 from jobs.prices import definitions
 from jobs.registry import JOBS, Job
-from jobs.runner import backfill, run_once
-from jobs.snapshot import Batch
+from jobs.runner import backfill, take_snapshot
+from jobs.snapshot import JobContext
 from tests import oracle
 from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, with_room, without_memory
 from tests.integration.imports import Progress, asked, import_files, prices_file
@@ -94,7 +94,7 @@ class Writer(Store):
         self.crashes = False
         self.before_write: Callable[[bool], None] = lambda staged: None
 
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+    def run(self, query: str, parts: Placeholders = (), **parameters: object) -> None:
         """Execute a named statement, such as an announcement."""
         super().run(query, parts, **parameters)
         if query == "announce_rewrite":
@@ -263,13 +263,13 @@ class Scenario:
     def _tick(self, job: Job) -> None:
         # A run may be interrupted by one of a later second.
         second, version = self.now, self._version()
-        run_once(job, self.source, self.writer, instant(second))
+        take_snapshot(job, self.source, self.writer, instant(second))
         if job.name == "prices":
             self._remember(self._stated(second), version)
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
-        instants = multiples(instant(start), instant(end + 1), timedelta(seconds=every))
-        there = begin(self.writer, job.family, start, end + 1).completed
+        instants = multiples_between(instant(start), instant(end + 1), timedelta(seconds=every))
+        there = begin(self.writer, job.dataset, start, end + 1).completed
         version = self._version()
         backfill(job, self.source, self.writer, instants)
         if job.name == "prices":
@@ -286,11 +286,11 @@ class Scenario:
         beginning = replace(beginning, version=version or beginning.version)
         # Other runs may be complete for the same second.
         at = next(at for at in range(last, 0, -1) if at not in beginning.completed)
-        batch = Batch("prices", self.source, self.writer, [instant(at)], beginning.present)
+        batch = JobContext("prices", self.source, self.writer, [instant(at)], beginning.present)
         listing = (instant(at), [*self.source.assets(instant(at)), *new])
         changes = Commit([Appended(instant(at), price_frame(prices))], definitions(batch, [listing]))
         self._remember(rows, beginning.version, unseen=True)
-        commit(self.writer, changes, Taking("backfill" if version else "job", Origin(self.source.spec)), beginning)
+        commit(self.writer, changes, Provenance("backfill" if version else "job", Origin(self.source.spec)), beginning)
         self.source.brought.extend(new)
         self._reveal(last)
 

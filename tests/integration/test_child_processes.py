@@ -12,7 +12,7 @@ from analytics_service.supervisor import Child, start_python
 from tests.processes import alive, until
 
 # Starts a child of its own, prints its id and waits; neither reacts to SIGTERM.
-_STUBBORN_FAMILY = """
+_STUBBORN_DATASET = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(3600)"],
@@ -57,7 +57,7 @@ def test_a_child_imports_the_package_of_its_parent(tmp_path: Path) -> None:
 
 
 def test_a_killed_child_takes_its_whole_session_with_it(tmp_path: Path) -> None:
-    with started(_STUBBORN_FAMILY, tmp_path) as (child, output):
+    with started(_STUBBORN_DATASET, tmp_path) as (child, output):
         until(lambda: output.read_text().endswith("\n"))
         grandchild = int(output.read_text())
         child.terminate()

@@ -12,19 +12,19 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import CorrectionRefused, CorrectionStopped, DiskFull
+from analytics_service.errors import CorrectionInProgress, DiskFull, WriteLockLost
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.ledger import new_version, read_ledger
 from analytics_service.store.rewrite import complete_interrupted, correction, staging
 from analytics_service.store.write_lock import LOCK_SECONDS, write_lock
 from jobs.registry import JOBS
-from jobs.runner import Outcome, run_once
+from jobs.runner import Outcome, take_snapshot
 from tests.integration.databases import make_views
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
 from tests.integration.interrupted import Moment, Writer, import_of
 
 LAST = int(NOW.timestamp())
-VIEW = "SELECT operation, family, outcome, rows, command FROM corrections ORDER BY began"
+VIEW = "SELECT operation, dataset, outcome, rows, command FROM corrections ORDER BY began"
 
 
 def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_first(
@@ -34,7 +34,7 @@ def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_
     file = prices_file(tmp_path, [(IDS[0], LAST - number, "1") for number in range(3)])
     with closing(Store(settings, author="analytics-service jobs recompute")) as first:
         with staging(first, "rates", new_version(store), what="recompute"):
-            with pytest.raises(CorrectionRefused) as refused:
+            with pytest.raises(CorrectionInProgress) as refused:
                 run(store, file)
             working = ("recompute", "rates", "staging", 0, "analytics-service jobs recompute")
             assert query(settings, VIEW) == [working]
@@ -55,10 +55,10 @@ def test_a_correction_is_one_row_from_its_beginning_until_its_lock_is_released(
     make_views(store)
     with write_lock(store, "prices", "import"):
         store.execute(
-            "INSERT INTO write_lock (holder, what, family, taken_at) SELECT 'b', 'remove', 'rates', now64(3) + 1"
+            "INSERT INTO write_lock (holder, operation, dataset, requested_at) SELECT 'b', 'remove', 'rates', now64(3) + 1"
         )
         assert query(settings, VIEW) == [("import", "prices", "staging", 0, "")]
-        store.execute("INSERT INTO rewrite (family, version, what, finished) SELECT 'prices', 7, 'import', 1")
+        store.execute("INSERT INTO rewrite (dataset, version, operation, finished) SELECT 'prices', 7, 'import', 1")
         assert query(settings, VIEW) == [("import", "prices", "done", 0, "")]
 
 
@@ -74,7 +74,7 @@ def test_of_several_that_ask_at_once_one_works(store: Store, settings: Settings)
                 with write_lock(own, "prices", "import"):
                     worked.append(own.author)
                     assert not working.acquire(timeout=5)
-            except CorrectionRefused as error:
+            except CorrectionInProgress as error:
                 return str(error).split("`")[1]
             return own.author
 
@@ -93,7 +93,7 @@ def test_a_writer_in_another_process_is_refused_until_the_first_has_ended(
     second = prices_file(tmp_path, [(IDS[1], LAST, "2")], "second.csv")
     with Writer(settings, import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv"), moment, signal.SIGSTOP) as first:
         first.wait_for_signal()
-        with pytest.raises(CorrectionRefused, match=r"it is import of prices by `writer \d+`"):
+        with pytest.raises(CorrectionInProgress, match=r"it is import of prices by `writer \d+`"):
             run(store, second)
         first.go_on()
     run(store, second)
@@ -109,7 +109,7 @@ def test_a_writer_that_was_paused_for_too_long_stops_before_its_next_step(
     with Writer(settings, write, Moment("run announce_rewrite"), signal.SIGSTOP) as first:
         first.wait_for_signal()
         time.sleep(LOCK_SECONDS + 1)
-        assert isinstance(first.go_on(), CorrectionStopped)
+        assert isinstance(first.go_on(), WriteLockLost)
     assert read_ledger(store).heads == {}
     assert query(settings, "SELECT count() FROM rewrite") == [(0,)]
     assert query(settings, "SELECT count() FROM observation") == [(0,)]
@@ -128,15 +128,15 @@ def test_one_that_has_died_holds_up_nobody(store: Store, settings: Settings, tmp
 def test_a_job_that_would_rewrite_history_leaves_that_to_its_next_run(store: Store) -> None:
     """A scheduler logs the refusal, in one line."""
     job, source, late = JOBS["prices"], SimulatedSource("1"), NOW - timedelta(days=2)
-    run_once(job, source, store, NOW)
-    with write_lock(store, "rates", "remove"), pytest.raises(CorrectionRefused):
-        run_once(job, source, store, late)
-    assert run_once(job, source, store, late) == Outcome.DONE
+    take_snapshot(job, source, store, NOW)
+    with write_lock(store, "rates", "remove"), pytest.raises(CorrectionInProgress):
+        take_snapshot(job, source, store, late)
+    assert take_snapshot(job, source, store, late) == Outcome.DONE
 
 
 def test_an_interrupted_rewrite_is_left_to_whoever_holds_the_lock(store: Store, settings: Settings) -> None:
     make_views(store)
-    store.execute("INSERT INTO rewrite (family, version, operation) SELECT 'prices', 7, 'import'")
+    store.execute("INSERT INTO rewrite (dataset, version, operation) SELECT 'prices', 7, 'import'")
     assert query(settings, "SELECT outcome FROM corrections") == [("interrupted",)]
     with write_lock(store, "rates", "remove"):
         assert complete_interrupted(store) == ""

@@ -18,9 +18,9 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.datasets.assets import read_assets
-from jobs.again import FAMILIES, day_by_day, plan, recompute, retake
+from jobs.recompute import DATASETS, day_by_day, plan, recompute, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.doubles import FreshHeads
 from tests.integration.conftest import Run
 from tests.integration.handmade import NOON, HandMade, debt_market
@@ -61,7 +61,7 @@ class Mistaken(HandMade):
     def take(self, store: Store, hour: int) -> None:
         self.hour = hour
         for name in TAKEN:
-            run_once(JOBS[name], self, store, NOON + hour * HOUR)
+            take_snapshot(JOBS[name], self, store, NOON + hour * HOUR)
 
 
 DEBTOR = Position("0x" + "a" * 40, (Account(0, (Holding(X, 100 * 10**8),), (Holding(U, 760 * 10**6),)),))
@@ -105,7 +105,7 @@ def test_after_decimals_are_corrected_all_says_the_same(
             "liquidatable at": [risk["liquidatable"]["debt_value"] for risk in moments("analytics/market/risk")],
         }
 
-    for portion in day_by_day(store, FAMILIES, NOON, last + timedelta(seconds=1)):
+    for portion in day_by_day(store, DATASETS, NOON, last + timedelta(seconds=1)):
         recompute(store, portion)
     # The market of the last hour was not taken, because the decimals were others.
     healthy, before = ["0"] * 3, ["11000"] * 3
@@ -114,7 +114,7 @@ def test_after_decimals_are_corrected_all_says_the_same(
     for names in (TAKEN, ("markets",)):
         for name in names:
             for portion in plan(store, name, NOON, last + timedelta(seconds=1)):
-                retake(JOBS[name], source, store, portion)
+                replace_snapshots(JOBS[name], source, store, portion)
         right, risky = ["11000"] * 2 + ["13500"], ["0"] * 2 + ["760"]
         assert shown() == {"tvl": right, "tvl at": right, "liquidatable": risky, "liquidatable at": risky}
 
@@ -136,7 +136,7 @@ def test_a_rename_within_a_past_that_is_filled_in_is_kept(
 ) -> None:
     """The snapshots of 18 to 22 November beside none, and beside those of other days."""
     for day in before:
-        run_once(JOBS["prices"], Renamed(), store, RENAMED.replace(day=day))
+        take_snapshot(JOBS["prices"], Renamed(), store, RENAMED.replace(day=day))
     backfill(JOBS["prices"], Renamed(), store, [RENAMED + number * DAY for number in (-2, -1, 0, 1, 2)])
     client = client_of(settings, store, unix_second(RENAMED + 30 * DAY), FreshHeads)
 
@@ -158,7 +158,7 @@ def test_a_rename_within_a_past_that_is_filled_in_is_kept(
 def test_a_rename_that_an_older_version_stored_is_kept(settings: Settings, store: Store, run: Run) -> None:
     """Its definitions have no instant, so they count by their snapshots, until a backfill has others."""
     for day in (-1, 2):
-        run_once(JOBS["prices"], Renamed(), store, RENAMED + day * DAY)
+        take_snapshot(JOBS["prices"], Renamed(), store, RENAMED + day * DAY)
     run("INSERT INTO asset_definition SELECT * REPLACE (toDateTime(0) AS defined_at) FROM asset_definition")
     run("DELETE FROM asset_definition WHERE defined_at > toDateTime(0)")
     client = client_of(settings, store, unix_second(RENAMED + 30 * DAY), FreshHeads)

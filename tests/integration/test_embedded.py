@@ -34,7 +34,7 @@ from analytics_service.clickhouse.running import (
     read_running,
 )
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attached, clickhouse, ending_with_holder, serving
+from analytics_service.embedded.clickhouse import attach, clickhouse, ending_with_holder, serve_clickhouse
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer, Ping
@@ -43,7 +43,7 @@ from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import Owner, read_owner, simulated_spec, take_ownership
 from analytics_service.store.schema import view_names, view_statements
-from analytics_service.supervisor import Supervisor, running
+from analytics_service.supervisor import Supervisor, run_children
 from tests.clickhouse import client, hello
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder
@@ -79,7 +79,7 @@ def served(data_dir: Path) -> Iterator[None]:
     lock = folder.lock("pytest")
     assert lock is not None
     try:
-        with serving(folder, lock, Settings()):
+        with serve_clickhouse(folder, lock, Settings()):
             yield
     finally:
         os.close(lock)
@@ -813,11 +813,11 @@ def test_another_command_attaches_to_the_running_server_or_is_refused_in_plain_w
     with clickhouse(own, "analytics-service up --bind 127.0.0.1:9999") as first:
         with clickhouse(own, "second") as second:
             assert second == first
-        assert attached(own) == first
+        assert attach(own) == first
         assert answers(first)
         with pytest.raises(EmbeddedServerError) as refused, clickhouse(own, "another", attach=False):
             pass
-    assert attached(own) is None
+    assert attach(own) is None
     message = str(refused.value)
     assert str(own.data_dir) in message
     assert f"process {os.getpid()} (`analytics-service up --bind 127.0.0.1:9999`)" in message
@@ -893,7 +893,7 @@ def test_the_server_is_gone_after_the_block_even_when_that_fails_and_what_it_lef
         os.kill(pid, 0)
     announcement.write_text(announced, "utf-8")
     assert json.loads(announced)["pid"] == os.getpid()
-    assert attached(own) is None
+    assert attach(own) is None
     with clickhouse(own, "pytest") as settings:
         assert answers(settings)
         assert not left.exists()
@@ -1000,7 +1000,7 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
     first = configured(folder.root)
     assert first
     try:
-        with socket.create_server(("127.0.0.1", first)), running([Supervisor(server)]):
+        with socket.create_server(("127.0.0.1", first)), run_children([Supervisor(server)]):
             assert configured(folder.root) != first
             assert asked(url_of(folder.root), "SELECT 1", "analytics", folder.password(PASSWORD)) == (200, "1\n")
     finally:

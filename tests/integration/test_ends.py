@@ -18,12 +18,12 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.prices import Price
 from analytics_service.sources.registry import origin_of
-from analytics_service.store.commits import Taking, begin, commit
+from analytics_service.store.commits import Provenance, begin, commit
 from analytics_service.store.datasets.assets import present_frame, read_assets
-from analytics_service.store.rewrite import define
+from analytics_service.store.rewrite import write_definitions
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
-from jobs.snapshot import Batch
+from jobs.runner import backfill, take_snapshot
+from jobs.snapshot import JobContext
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
@@ -57,12 +57,12 @@ class Delisting(HandMade):
 def take(store: Store, source: HandMade, *instants: datetime) -> None:
     for at in instants:
         for name in ("prices", "markets"):
-            run_once(JOBS[name], source, store, at)
+            take_snapshot(JOBS[name], source, store, at)
 
 
 def take_prices(store: Store, *instants: datetime) -> None:
     for at in instants:
-        run_once(JOBS["prices"], Delisting(), store, at)
+        take_snapshot(JOBS["prices"], Delisting(), store, at)
 
 
 def client_of(settings: Settings, store: Store, now: datetime = NOON + 7 * DAY) -> falcon.testing.TestClient:
@@ -182,7 +182,7 @@ def test_an_ended_asset_is_in_no_list_of_the_present(ended: Ended) -> None:
 def test_answers_that_were_given_before_the_end_was_found_are_made_again(settings: Settings, store: Store) -> None:
     take_prices(store, NOON, NOON + HOUR)
     for hour in range(-1, 3):
-        run_once(JOBS["markets"], Delisting(), store, NOON + hour * HOUR)
+        take_snapshot(JOBS["markets"], Delisting(), store, NOON + hour * HOUR)
     app = client_of(settings, store)
 
     def shown() -> tuple[list[str], list[str | None]]:
@@ -198,7 +198,7 @@ def test_answers_that_were_given_before_the_end_was_found_are_made_again(setting
 def test_an_asset_that_is_listed_again_goes_on(settings: Settings, store: Store) -> None:
     take_prices(store, NOON, NOON + DAY)
     assert read_assets(store)[B.id].ended_at == NOON
-    run_once(JOBS["prices"], Delisting(again=NOON + 2 * DAY), store, NOON + 2 * DAY)
+    take_snapshot(JOBS["prices"], Delisting(again=NOON + 2 * DAY), store, NOON + 2 * DAY)
     assert read_assets(store)[B.id].ended_at is None
     client = client_of(settings, store)
     assert len(ask(client, "assets")) == 2
@@ -228,15 +228,15 @@ def test_the_end_is_the_last_instant_at_which_any_run_saw_it_listed(store: Store
     take_prices(store, NOON + 7 * DAY + HOUR)
     less = read_assets(store)[B.id]
     assert ends() == [NOON - 3 * HOUR] * 2
-    changes = prices.collect(Batch("prices", source, store, [NOON], beginning.present))
-    commit(store, changes, Taking("backfill", origin_of(source)), beginning)
+    changes = prices.collect(JobContext("prices", source, store, [NOON], beginning.present))
+    commit(store, changes, Provenance("backfill", origin_of(source)), beginning)
     assert ends() == [NOON] * 2
-    define(store, present_frame(store, [less]), "end")
+    write_definitions(store, present_frame(store, [less]), "end")
     assert ends() == [NOON] * 2
     take_prices(store, NOON + 7 * DAY + 2 * HOUR)
     assert ends() == [NOON] * 2
     # What an operator says stays.
-    define(store, present_frame(store, [replace(less, ended_at=NOON - HOUR)]), "end")
+    write_definitions(store, present_frame(store, [replace(less, ended_at=NOON - HOUR)]), "end")
     assert ends() == [NOON - HOUR] * 2
 
 

@@ -24,9 +24,9 @@ from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.market.instants import DAY
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.job_runs import JobRun, record
+from analytics_service.store.job_runs import JobRun, record_job_run
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.clickhouse import client as own_client
 from tests.integration.conftest import simulate
 from tests.integration.databases import database
@@ -50,12 +50,12 @@ _BAD = {
     f'analytics_request_seconds_bucket{{route="/",status="200",le="2.5",{_OF}}}': "0+54x60",
     f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+54x60",
     f'analytics_store_query_errors_total{{query="read_ledger",error="StoreUnavailable",{_OF}}}': "0+6x60",
-    f'analytics_snapshot_fresh{{family="rates",{_OF}}}': "0x60",
-    f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "1x60",
-    f'analytics_data_losses{{family="markets",{_OF}}}': "2x60",
+    f'analytics_snapshot_fresh{{dataset="rates",{_OF}}}': "0x60",
+    f'analytics_snapshot_ahead{{dataset="prices",{_OF}}}': "1x60",
+    f'analytics_data_losses{{dataset="markets",{_OF}}}': "2x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="skipped",{_OF}}}': "0+1x60",
-    f'analytics_history_gaps{{family="prices",{_OF}}}': "3x60",
+    f'analytics_history_gaps{{dataset="prices",{_OF}}}': "3x60",
 }
 _GOOD = {
     f"up{{{_OF}}}": "1x60",
@@ -68,12 +68,12 @@ _GOOD = {
     f'analytics_request_seconds_bucket{{route="/",status="200",le="1",{_OF}}}': "0+1000x60",
     f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+1000x60",
     f'analytics_store_query_errors_total{{query="read_ledger",error="StoreUnavailable",{_OF}}}': "0x60",
-    f'analytics_snapshot_fresh{{family="prices",{_OF}}}': "1x60",
-    f'analytics_snapshot_ahead{{family="prices",{_OF}}}': "0x60",
-    f'analytics_data_losses{{family="markets",{_OF}}}': "0x60",
+    f'analytics_snapshot_fresh{{dataset="prices",{_OF}}}': "1x60",
+    f'analytics_snapshot_ahead{{dataset="prices",{_OF}}}': "0x60",
+    f'analytics_data_losses{{dataset="markets",{_OF}}}': "0x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="done",{_OF}}}': "0+1x60",
     f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "1x60",
-    f'analytics_history_gaps{{family="prices",{_OF}}}': "0x60",
+    f'analytics_history_gaps{{dataset="prices",{_OF}}}': "0x60",
 }
 
 
@@ -154,8 +154,10 @@ def ask(server: Settings) -> Iterator[Ask]:
     settings = replace(server, clickhouse_database="test_alarming")
     with database(settings, views=True) as store, own_client(settings) as client:
         simulate(store, SimulatedSource("1"))
-        run_once(JOBS["prices"], Wrong("1"), store, at(NOON + 60))
-        record(store, [JobRun("prices", "host:1", 60, NOON + 120, ran_at=NOON + 60, outcome="done", duration_ms=9)])
+        take_snapshot(JOBS["prices"], Wrong("1"), store, at(NOON + 60))
+        record_job_run(
+            store, [JobRun("prices", "host:1", 60, NOON + 120, ran_at=NOON + 60, outcome="done", duration_ms=9)]
+        )
         client.command("INSERT INTO loss VALUES ('prices', [('price', 0, 0, '')], 1)")
         # The user's default.
         client.command("CREATE DATABASE IF NOT EXISTS analytics")
@@ -193,13 +195,13 @@ def test_every_panel_of_the_dashboard_over_sql_has_rows(ask: Ask) -> None:
     (address,), *_ = ask(variables["address"])
     for panel in panels("grafana"):
         (target,) = panel["targets"]
-        rows = ask(expanded(target["rawSql"], DAY, address, symbols))
+        rows = ask(expanded(target["rawSql"], 7 * DAY, address, symbols))
         assert rows, panel["title"]
         assert target["queryType"] == ("timeseries" if panel["type"] == "timeseries" else "table")
 
 
 def test_alerts_over_sql_fire_for_what_is_wrong_in_the_store(ask: Ask) -> None:
-    """Its data is of a past day, a price has jumped, rows are lost, and the address is at risk."""
+    """Its data is of a past day, a price has jumped, rows are lost, and the address, with its debt, is at risk."""
     (address, health), *_ = ask("SELECT address, min(health) FROM account_risk GROUP BY address ORDER BY 2")
     assert health < 1.1
     firing, compare = set(), {"gt": operator.gt, "lt": operator.lt}
@@ -217,6 +219,7 @@ def test_alerts_over_sql_fire_for_what_is_wrong_in_the_store(ask: Ask) -> None:
     assert firing == {
         "A dataset is late",
         "A price is old",
+        "Debt is at risk",
         "Health of an address",
         "Rows are lost",
         "Values may be wrong",

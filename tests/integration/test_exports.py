@@ -17,11 +17,11 @@ import pytest
 
 from analytics_service.admin.export import ExportFile, export, find_view
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import Parts
+from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ExportFailed, ExportRefused, StoreUnavailable
+from analytics_service.errors import OperationFailed, StoreUnavailable, UserError
 from analytics_service.market.kinds import FOREVER
-from analytics_service.market.spreadsheets import escaped
+from analytics_service.market.spreadsheets import escape_formula
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.ledger import new_version, record_rewrite
 from tests.doubles import Silent
@@ -85,7 +85,7 @@ class Disturbed(Store):
         self.reads = 0
         self._happens = happens
 
-    def stream(self, query: str, parts: Parts, output: str, /, **parameters: object) -> Iterator[bytes]:
+    def stream(self, query: str, parts: Placeholders, output: str, /, **parameters: object) -> Iterator[bytes]:
         for chunk in super().stream(query, parts, output, **parameters):
             # Without its last byte.
             yield chunk[:-1]
@@ -113,7 +113,7 @@ def test_a_file_is_read_again_if_its_history_was_rewritten_meanwhile(settings: S
         commit(store, {"token;a": [(FEBRUARY - 1, Decimal(1)), (MARCH - 5, Decimal(3))]})
         exported(store, tmp_path / "price.parquet", "price")
         assert rows(tmp_path / "price.parquet") == [("token;a", FEBRUARY - 1, 1), ("token;a", MARCH - 5, 7)]
-        with pytest.raises(ExportFailed, match="again and again"):
+        with pytest.raises(OperationFailed, match="again and again"):
             exported(store, tmp_path / "other.parquet", "price")
         assert store.reads == 2 + 5
     assert [file.name for file in tmp_path.iterdir()] == ["price.parquet"]
@@ -127,7 +127,7 @@ def test_a_file_that_is_not_whole_is_not_there(settings: Settings, tmp_path: Pat
     class Broken(Store):
         ends: BaseException | None = None
 
-        def stream(self, query: str, parts: Parts, output: str, /, **parameters: object) -> Iterator[bytes]:
+        def stream(self, query: str, parts: Placeholders, output: str, /, **parameters: object) -> Iterator[bytes]:
             body = b"".join(super().stream(query, parts, output, **parameters))
             yield body[:-1]
             if self.ends:
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_whole_is_not_there(settings: Settings, tmp_path: Pat
             exported(store, path, "price", suffix)
     with (
         closing(Store(settings)) as store,
-        pytest.raises(ExportFailed, match=r"price\.\w+ cannot be written \(File too large\)"),
+        pytest.raises(OperationFailed, match=r"price\.\w+ cannot be written \(File too large\)"),
         no_file_larger_than(50),
     ):
         exported(store, path, "price", suffix)
@@ -211,7 +211,7 @@ def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path)
     for suffix in ("csv", "parquet"):
         exported(store, tmp_path / f"formulas.{suffix}", "formulas", suffix)
     with (tmp_path / "formulas.csv").open(encoding="utf-8", newline="") as file:
-        expected = pl.DataFrame({"text": texts}).select(escaped(pl.col("text"))).to_series().to_list()
+        expected = pl.DataFrame({"text": texts}).select(escape_formula(pl.col("text"))).to_series().to_list()
         assert [row["text"] for row in csv.DictReader(file)] == expected
     assert pl.read_parquet(tmp_path / "formulas.parquet")["text"].to_list() == texts
 
@@ -243,12 +243,12 @@ def test_every_view_without_parameters_can_be_exported_as_it_is(simulated: Simul
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are(store: Store) -> None:
-    with pytest.raises(ExportRefused, match=r"'lend_rates'\. Did you mean lend_rate\? There are: .*price.*"):
+    with pytest.raises(UserError, match=r"'lend_rates'\. Did you mean lend_rate\? There are: .*price.*"):
         find_view(store, "lend_rates")
     assert [find_view(store, name).name for name in ("deposits", "lend-rate", "lend_rate")] == [
         "deposits_usd",
         "lend_rate",
         "lend_rate",
     ]
-    with pytest.raises(ExportRefused, match="'price_at'"):
+    with pytest.raises(UserError, match="'price_at'"):
         find_view(store, "price_at")

@@ -11,19 +11,19 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
+from analytics_service.config.parsers import Intervals
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Intervals
-from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceRefused
+from analytics_service.errors import DiskFull, OutOfRange, SourceError, SourceMismatch
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.server.past import filling_past, take_first_snapshots
+from analytics_service.server.past import fill_past_beside, take_first_snapshots
 from analytics_service.sources.base import Source
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import QUESTIONS, FirstHeads
 from tests.integration.handmade import ASSETS, CONFIG, HandMade, market
 from tests.processes import until
@@ -92,7 +92,7 @@ class Tokenless(Minimal):
 
 def test_a_protocol_without_a_token_is_not_asked_for_it(settings: Settings, store: Store) -> None:
     for name in ("prices", "markets", "positions"):
-        run_once(JOBS[name], Tokenless(), store, NOON)
+        take_snapshot(JOBS[name], Tokenless(), store, NOON)
     client = falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
     for at in ("", f"at={unix_second(NOON)}"):
         for path in (f"users/0x{'a' * 40}/user", "analytics/market/risk", "analytics/market/borrowers"):
@@ -136,7 +136,7 @@ class Pruned(Minimal):
 def test_a_past_of_positions_that_a_source_does_not_know_is_told_while_the_service_runs(
     settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with filling_past(settings, Pruned()):
+    with fill_past_beside(settings, Pruned()):
         until(lambda: caplog.messages)
     (said,) = caplog.messages
     assert said.startswith("positions: its history could not be filled. The node is pruned. It was asked for ")
@@ -210,7 +210,7 @@ class MadeUp(Minimal):
 
 def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settings, store: Store) -> None:
     take_first_snapshots(settings, HandMade(), store)
-    with pytest.raises(SourceRefused):
+    with pytest.raises(SourceMismatch):
         take_first_snapshots(settings, MadeUp(), store)
 
 

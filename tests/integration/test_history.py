@@ -10,7 +10,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.prices import Price
@@ -146,7 +146,7 @@ def test_an_asset_is_listed_once_a_completed_run_has_a_price_of_it(
     commit(store, {"token;a": [(noon, Decimal(1))], "token;b": [(noon - 60, Decimal(2))]})
     for asset_id, at in (("token;b", noon + 60), ("token;c", noon + 60), ("token;d", second(2026, 2, 1))):
         rows = price_frame([Price(asset_id, oracle.instant(at), Decimal(3))])
-        store.insert("observation", versioned(rows, ledger.new_version(store)))
+        store.insert("observation", with_version(rows, ledger.new_version(store)))
     query = f"start={noon}&end={noon + 3600}&period=h"
     answer = client.simulate_get("/api/v1/assets/price-history", query_string=query).json
     values = {series["asset"]["id"]: series["points"][0]["v"] for series in answer["data"]["series"]}

@@ -13,13 +13,13 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.store.datasets.assets import present_frame, read_assets
 from analytics_service.store.datasets.histories import BORROW_RATES, DEPOSITS, LEND_RATES, PRICES, History
-from analytics_service.store.rewrite import define
+from analytics_service.store.rewrite import write_definitions
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests import clickhouse
 from tests.integration.conftest import Run, Simulated
 from tests.integration.handmade import HandMade, debt_market
@@ -156,7 +156,9 @@ def test_means_and_candles_are_those_of_the_service(settings: Settings, store: S
     assert compare(settings, client_of(settings, store, newest), PRICES, newest) > 600
     # One that ends within an hour, of whose later values nothing is shown.
     middle = seen["token;c"][len(seen["token;c"]) // 2][0] + draw.choice([0, 100, 4000])
-    define(store, present_frame(store, [replace(read_assets(store)["token;c"], ended_at=instant(middle))]), "end")
+    write_definitions(
+        store, present_frame(store, [replace(read_assets(store)["token;c"], ended_at=from_unix(middle))]), "end"
+    )
     assert compare(settings, client_of(settings, store, newest), PRICES, newest) > 500
 
 
@@ -244,8 +246,8 @@ def test_a_total_is_of_a_snapshot_and_of_known_parts(store: Store, run: Run, tmp
     day = timedelta(days=1)
     without = replace(source, prices_={A: Decimal(3)})
     for number, then in ((0, source), (2, without), (3, replace(without, markets_=(a,)))):
-        run_once(JOBS["prices"], then, store, MIDNIGHT + number * day)
-        run_once(JOBS["markets"], then, store, MIDNIGHT + number * day)
+        take_snapshot(JOBS["prices"], then, store, MIDNIGHT + number * day)
+        take_snapshot(JOBS["markets"], then, store, MIDNIGHT + number * day)
     (tmp_path / "one.csv").write_text("asset_id,symbol,observed_at,usd\ntoken;a,a,2025-01-06T00:30:00Z,99\n")
     bring(store, DEPOSITS, tmp_path / "one.csv")
     names = "('deposits_usd', 'collateral_usd', 'debt_usd', 'tvl', 'net_tvl')"

@@ -15,11 +15,11 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import UserError
 from analytics_service.importing.history import Summary
-from analytics_service.importing.times import TimeRules
+from analytics_service.importing.time_parsing import TimeRules
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.market.kinds import Price
+from analytics_service.market.kinds import PriceType
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.ledger import read_heads
@@ -55,7 +55,7 @@ def test_an_asset_that_another_run_registers_meanwhile_in_another_spelling_is_re
         write_assets(store, [replace(TOKEN, group_key="0xA")], 1)
 
     file = prices_file(tmp_path, [(IDS[0], 100, "1")])
-    with pytest.raises(ImportRefused, match="just registered token;0xa otherwise"):
+    with pytest.raises(UserError, match="just registered token;0xa otherwise"):
         run(store, file, reporter=Progress(at_first_batch=register))
     assert query(settings, "SELECT count() FROM price") == [(0,)]
     assert run(store, file).written == 1
@@ -68,7 +68,7 @@ def test_an_asset_that_another_run_describes_otherwise_meanwhile_is_refused(
     """The file has AAA with 18 decimals."""
     other = replace(TOKEN, symbol="AAA", decimals_denom=8)
     file = prices_file(tmp_path, [(IDS[0], 100, "1")])
-    with pytest.raises(ImportRefused, match="just registered token;0xa otherwise, so nothing was written"):
+    with pytest.raises(UserError, match="just registered token;0xa otherwise, so nothing was written"):
         run(store, file, reporter=Progress(at_first_batch=lambda: write_assets(store, [other], 1)))
     assert query(settings, "SELECT count() FROM price") == [(0,)]
     assert run(store, file).kept != ()
@@ -124,7 +124,7 @@ def test_a_trial_counts_what_an_import_would_do_and_writes_nothing(
     request = asked(PRICES, file, assets=tmp_path / "assets.csv", skip_invalid=True)
     for present, expected in ((store, Summary(6, 2, 2, 2, 3)), (None, Summary(6, 3, 1, 2, 3))):
         assert replace(try_import(present, request, NOW, Progress()), rejections=()) == expected
-    with pytest.raises(ImportRefused, match="line 4, column value: '-1' is no plain decimal from 0"):
+    with pytest.raises(UserError, match="line 4, column value: '-1' is no plain decimal from 0"):
         try_import(store, replace(request, skip_invalid=False), NOW, Progress())
     assert (contents(settings), sorted(tmp_path.iterdir())) == (before, files)
     assert import_files(store, request, NOW, Progress()).written == 2
@@ -135,7 +135,7 @@ def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, t
     run(store, *files)
     rows = query(
         settings,
-        "SELECT family, toUnixTimestamp(at), kind, toUnixTimestamp(first_observed_at), "
+        "SELECT dataset, toUnixTimestamp(at), kind, toUnixTimestamp(first_observed_at), "
         "toUnixTimestamp(last_observed_at), rows, source FROM snapshot",
     )
     assert rows == [("prices", 10**9, "import", 100, 10**9, 3, "200.csv, 100.csv, 1000000000.csv")]
@@ -262,7 +262,7 @@ def test_real_prices_are_stored_as_python_reads_them(
 ) -> None:
     """The first lines are written in several batches, as all of them are."""
     if lines:
-        monkeypatch.setattr("analytics_service.importing.publishing._BATCH_ROWS", lines // 4)
+        monkeypatch.setattr("analytics_service.importing.publication._BATCH_ROWS", lines // 4)
     folder, prices = Path(os.environ["ANALYTICS_TEST_DATA"]), tmp_path / "prices_hourly.csv.gz"
     with gzip.open(folder / prices.name) as whole, gzip.open(prices, "wb", compresslevel=1) as part:
         part.writelines(islice(whole, lines))
@@ -275,7 +275,7 @@ def test_real_prices_are_stored_as_python_reads_them(
         for row in csv.DictReader(packed):
             read += 1
             key = (ids[row["symbol"]], int(row["timestamp"]) // 1000)
-            expected[key] = Price.encode(Decimal(row["USD_price"]))
+            expected[key] = PriceType.encode(Decimal(row["USD_price"]))
     columns = {"time": "timestamp", "asset_column": "symbol", "value": "USD_price"}
     request = replace(asked(PRICES, prices, assets=assets, **columns), times=TimeRules(unit="ms"))
     summary = import_files(store, request, datetime.now(UTC), Progress())

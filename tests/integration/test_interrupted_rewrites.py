@@ -20,13 +20,13 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.importing.history import Summary
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
 from analytics_service.store.rewrite import complete_interrupted, correction
-from analytics_service.store.schema import Migration, shipped
+from analytics_service.store.schema import Migration, shipped_migrations
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests import oracle
 from tests.integration.databases import database
 from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
@@ -185,12 +185,12 @@ class Gaps:
         self._lane = lane
         self._day = LAST // DAY - 60
         for second in ((self._day - 1) * DAY, LAST):
-            run_once(JOBS["prices"], SOURCE, lane.store, instant(second))
+            take_snapshot(JOBS["prices"], SOURCE, lane.store, from_unix(second))
 
     def next(self) -> Task:
         self._day += 1
         begin = self._day * DAY
-        instants = [instant(begin) + timedelta(hours=hour) for hour in range(24)]
+        instants = [from_unix(begin) + timedelta(hours=hour) for hour in range(24)]
         pages = [_page(begin, begin + DAY - 1, period, fill="none") for period in "hd"]
         return Task(Backfill(instants), pages, 0, 1, 24)
 
@@ -385,9 +385,11 @@ def test_a_writer_that_stood_still_and_has_lost_the_lock_changes_nothing_more(
 def test_the_schema_changes_only_when_a_writer_that_was_killed_just_now_has_lost_the_lock(
     store: Store, settings: Settings
 ) -> None:
-    store.execute("INSERT INTO rewrite (family, version) SELECT 'prices', 7")
+    store.execute("INSERT INTO rewrite (dataset, version) SELECT 'prices', 7")
     store.execute("INSERT INTO write_lock (holder, heartbeat_at) SELECT 'dead', now64(3) - 14")
-    migrate(store, [*shipped(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM rewrite")])
+    migrate(
+        store, [*shipped_migrations(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM rewrite")]
+    )
     assert query(settings, "SELECT max(finished) FROM rewrite") == [(1,)]
     applied = "(SELECT max(applied_at) FROM schema_migration)"
     lost = "(SELECT toDateTime(max(heartbeat_at)) + 15 FROM write_lock WHERE holder = 'dead')"

@@ -15,15 +15,15 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import multiples_between
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.commits import begin
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.ledger import read_heads
-from jobs.again import plan, retake
+from jobs.recompute import plan, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, run_once
+from jobs.runner import Outcome, backfill, take_snapshot
 from tests.clickhouse import contents
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration import imports
@@ -52,11 +52,11 @@ def quoted_prices(at: datetime) -> dict[str, Decimal]:
 
 
 def filled(store: Store, start: datetime, end: datetime) -> int:
-    return backfill(PRICES, SOURCE, store, multiples(start, end + HOUR, HOUR))
+    return backfill(PRICES, SOURCE, store, multiples_between(start, end + HOUR, HOUR))
 
 
 def test_a_run_stores_the_prices_and_assets_of_the_source(store: Store, client: Client) -> None:
-    run_once(PRICES, SOURCE, store, NOON)
+    take_snapshot(PRICES, SOURCE, store, NOON)
     assert stored_prices(client, NOON) == quoted_prices(NOON)
     assert list(read_assets(store).values()) == sorted(SOURCE.assets(NOON), key=lambda asset: asset.id)
     assert read_heads(store)["prices"].instant == NOON
@@ -94,7 +94,7 @@ def test_a_backfill_that_dies_half_way_continues_where_it_was(
         raise StoreUnavailable("ClickHouse is gone.")
 
     with pytest.raises(StoreUnavailable):
-        backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 7 * HOUR, HOUR), die)
+        backfill(PRICES, SOURCE, store, multiples_between(NOON, NOON + 7 * HOUR, HOUR), die)
     assert filled(store, NOON, NOON + 6 * HOUR) == 2
     assert len(contents(client)["observation"]) == 7 * 13
 
@@ -113,16 +113,16 @@ class SlowSource(SimulatedSource):
 
 
 def test_a_scheduler_that_another_one_overtakes_rewrites_nothing(store: Store) -> None:
-    run_once(PRICES, SOURCE, store, NOON - HOUR)
-    slow = SlowSource(lambda: run_once(PRICES, SOURCE, store, NOON))
-    assert run_once(PRICES, slow, store, NOON) is Outcome.ALREADY_DONE
+    take_snapshot(PRICES, SOURCE, store, NOON - HOUR)
+    slow = SlowSource(lambda: take_snapshot(PRICES, SOURCE, store, NOON))
+    assert take_snapshot(PRICES, slow, store, NOON) is Outcome.ALREADY_DONE
     head = read_heads(store)["prices"]
     assert (head.instant, head.runs, head.rewrites) == (NOON, 2, 0)
 
 
 def test_a_backfill_that_another_one_overtakes_takes_the_rest(store: Store, client: Client) -> None:
     slow = SlowSource(lambda: filled(store, NOON + HOUR, NOON + 2 * HOUR))
-    assert backfill(PRICES, slow, store, multiples(NOON, NOON + 5 * HOUR, HOUR)) == 3
+    assert backfill(PRICES, slow, store, multiples_between(NOON, NOON + 5 * HOUR, HOUR)) == 3
     assert len(contents(client)["observation"]) == 5 * 13
 
 
@@ -139,7 +139,7 @@ class RenamingSource(SimulatedSource):
 def test_a_backfill_of_the_past_adds_assets_and_redefines_none(store: Store) -> None:
     source = RenamingSource("1")
     first, *_, last = SOURCE.assets(NOON)
-    run_once(PRICES, source, store, NOON)
+    take_snapshot(PRICES, source, store, NOON)
     assert last.id not in read_assets(store)
     backfill(PRICES, source, store, [NOON - 2 * HOUR, NOON - HOUR])
     assets = read_assets(store)
@@ -150,7 +150,7 @@ def test_a_backfill_of_the_past_adds_assets_and_redefines_none(store: Store) -> 
 def test_a_later_snapshot_redefines_assets(store: Store) -> None:
     source = RenamingSource("1")
     first, *_ = SOURCE.assets(NOON)
-    run_once(PRICES, source, store, NOON - HOUR)
+    take_snapshot(PRICES, source, store, NOON - HOUR)
     assert read_assets(store)[first.id].name == "Old Name"
     backfill(PRICES, source, store, [NOON - HOUR, NOON, NOON + HOUR])
     assert read_assets(store)[first.id].name == "New Name"
@@ -159,7 +159,7 @@ def test_a_later_snapshot_redefines_assets(store: Store) -> None:
 def test_a_snapshot_redefines_assets_that_were_written_while_the_clock_was_ahead(store: Store) -> None:
     first, *_ = SOURCE.assets(NOON)
     write_assets(store, [replace(first, name="Old Name")], int(datetime(2100, 1, 1, tzinfo=UTC).timestamp()) * 1000)
-    run_once(PRICES, SOURCE, store, NOON)
+    take_snapshot(PRICES, SOURCE, store, NOON)
     assert read_assets(store)[first.id] == first
 
 
@@ -182,12 +182,12 @@ def test_a_price_that_the_oracle_only_repeats_is_written_once_and_rewrites_nothi
 ) -> None:
     """At the first snapshot, its observation is a day old."""
     oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
-    run_once(PRICES, oracle, store, NOON)
+    take_snapshot(PRICES, oracle, store, NOON)
     for minute in (1, 2):
         oracle.feeds["busy"] = (60 * minute - 1, f"1.{minute}")
-        run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
+        take_snapshot(PRICES, oracle, store, NOON + timedelta(minutes=minute))
     # Nothing at all is new a minute later.
-    run_once(PRICES, oracle, store, NOON + timedelta(minutes=3))
+    take_snapshot(PRICES, oracle, store, NOON + timedelta(minutes=3))
     head = read_heads(store)["prices"]
     assert (head.at, head.runs, head.rewrites) == (NOON_SECOND + 180, 4, 0)
     query = "SELECT asset_id, toInt64(toUnixTimestamp(observed_at)) - {noon:Int64}, value_exact FROM price ORDER BY ALL"
@@ -208,9 +208,9 @@ def observed_of(client: Client, name: str) -> list[tuple[int, Decimal]]:
 
 def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(store: Store, client: Client) -> None:
     oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
-    run_once(PRICES, oracle, store, NOON)
+    take_snapshot(PRICES, oracle, store, NOON)
     oracle.feeds = {"busy": (59, "1.1"), "still": (-86_400, "8"), "late": (-100, "5")}
-    run_once(PRICES, oracle, store, NOON + timedelta(minutes=1))
+    take_snapshot(PRICES, oracle, store, NOON + timedelta(minutes=1))
     assert read_heads(store)["prices"].rewrites == 1
     assert observed_of(client, "busy") == [(-1, Decimal(1)), (59, Decimal("1.1"))]
     assert observed_of(client, "late") == [(-100, Decimal(5))]
@@ -227,7 +227,7 @@ TICKS = {
 
 
 def tick(store: Store, second: int, feeds: dict[str, tuple[int, str]]) -> None:
-    run_once(PRICES, Oracle(**feeds), store, NOON + timedelta(seconds=second))
+    take_snapshot(PRICES, Oracle(**feeds), store, NOON + timedelta(seconds=second))
 
 
 def observed(*ticks: dict[str, tuple[int, str]]) -> dict[tuple[str, int], Decimal]:
@@ -302,12 +302,12 @@ def test_a_price_of_the_far_future_is_left_out_and_holds_up_nothing(
 ) -> None:
     """The last second of 32 bits is what some sources have for an unknown time; a day ahead is a clock."""
     oracle = Oracle(busy=(-1, "1"), ahead=(86_400, "2"), never=(2**32 - 1 - NOON_SECOND, "3"))
-    run_once(PRICES, oracle, store, NOON)
+    take_snapshot(PRICES, oracle, store, NOON)
     query = "SELECT asset_id, value_exact FROM price ORDER BY asset_id"
     assert client.query(query).result_rows == [("token;ahead", Decimal(2)), ("token;busy", Decimal(1))]
     assert "prices: observed_at of token;never is 2106-02-07T06:28:15Z, which cannot be true." in caplog.text
     with pytest.raises(SourceError, match="quotes no prices"):
-        run_once(PRICES, Oracle(never=(2 * 86_400, "3")), store, NOON + HOUR)
+        take_snapshot(PRICES, Oracle(never=(2 * 86_400, "3")), store, NOON + HOUR)
 
 
 def test_many_repeated_prices_are_looked_for_in_parts(store: Store, client: Client) -> None:
@@ -315,7 +315,7 @@ def test_many_repeated_prices_are_looked_for_in_parts(store: Store, client: Clie
     feeds = {f"{'x' * 100}{number}": (-number - 1, "1") for number in range(1_100)}
     oracle = Oracle(**feeds)
     for minute in (0, 1):
-        run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
+        take_snapshot(PRICES, oracle, store, NOON + timedelta(minutes=minute))
     assert len(contents(client)["observation"]) == 1_100
     assert read_heads(store)["prices"].rewrites == 0
 
@@ -326,7 +326,7 @@ def test_a_backfill_writes_a_repeated_price_once(store: Store, client: Client) -
     for hours in (day[2:], day[:2]):
         backfill(PRICES, oracle, store, hours)
     (portion, *_) = plan(store, "prices", NOON, NOON + 2 * HOUR)
-    retake(PRICES, oracle, store, portion)
+    replace_snapshots(PRICES, oracle, store, portion)
     assert observed_of(client, "still") == [(-86_400, Decimal(7))]
 
 
@@ -334,8 +334,8 @@ def test_an_observation_that_comes_after_snapshots_without_any_is_appended(store
     """It was made before the last of them, which had nothing new."""
     oracle = Oracle(still=(-1, "7"))
     for minute in (0, 1, 2):
-        run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
+        take_snapshot(PRICES, oracle, store, NOON + timedelta(minutes=minute))
     oracle.feeds["still"] = (118, "8")
-    run_once(PRICES, oracle, store, NOON + timedelta(minutes=3))
+    take_snapshot(PRICES, oracle, store, NOON + timedelta(minutes=3))
     head = read_heads(store)["prices"]
     assert (head.last_observed_at, head.rewrites) == (NOON_SECOND + 118, 0)

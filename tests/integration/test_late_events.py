@@ -14,11 +14,11 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.instants import instant, multiples
-from analytics_service.market.instants import shown as shown_at
-from jobs.again import plan, retake
+from analytics_service.market.instants import format_instant as shown_at
+from analytics_service.market.instants import from_unix, multiples_between
+from jobs.recompute import plan, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests import clickhouse
 from tests.doubles import dying
 from tests.integration.databases import database
@@ -118,22 +118,22 @@ def test_a_late_source_leaves_what_a_prompt_one_does(settings: Settings, draw: r
     told = {each.id: late(draw, each) for each in events}
     never = event("never", 300)
     told["never"] = [(never.at + 12 * SECOND, never), (never.at + 200 * SECOND, None)]
-    instants = multiples(NOON, NOON + 22 * MINUTE, 2 * MINUTE)
+    instants = multiples_between(NOON, NOON + 22 * MINUTE, 2 * MINUTE)
     other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
     with database(other) as truthful, closing(Store(settings)) as store:
         for at in (instants[0], instants[-1]):
-            run_once(JOB, prompt(events), truthful, at)
+            take_snapshot(JOB, prompt(events), truthful, at)
         for at in instants:
             if at > NOON and draw.randrange(4) == 0:
                 table = draw.choice(["event_version", "observation", "snapshot"])
                 with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
-                    run_once(JOB, Chain(told=told), broken, at)
+                    take_snapshot(JOB, Chain(told=told), broken, at)
                 if draw.randrange(2):
                     continue
-            run_once(JOB, Chain(told=told), store, at)
+            take_snapshot(JOB, Chain(told=told), store, at)
         for name in ("prices", "markets"):
             for each in (store, truthful):
-                run_once(JOBS[name], HandMade(), each, instants[-1])
+                take_snapshot(JOBS[name], HandMade(), each, instants[-1])
         found, expected = shown(settings), shown(other)
     for key, value in expected.items():
         assert found[key] == value, key
@@ -162,17 +162,17 @@ def test_the_next_run_completes_what_one_that_died_has_left(settings: Settings, 
     other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
     with database(other) as truthful, closing(Store(settings)) as store:
         for each in (store, truthful):
-            run_once(JOB, prompt(first if each is store else own), each, NOON + 4 * MINUTE)
+            take_snapshot(JOB, prompt(first if each is store else own), each, NOON + 4 * MINUTE)
         table = "event_version" if left == "observations" else "snapshot"
         with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
-            run_once(JOB, prompt([*own, *never]), broken, NOON + 6 * MINUTE)
+            take_snapshot(JOB, prompt([*own, *never]), broken, NOON + 6 * MINUTE)
         if left == "events of a shard":
             died = f"address = '{BOB}' AND version > (SELECT max(version) FROM snapshot)"
             store.execute(f"ALTER TABLE event_version DELETE WHERE {died} SETTINGS mutations_sync = 1")
         for each in (store, truthful):
-            run_once(JOB, prompt(own), each, NOON + (6 + later) * MINUTE)
+            take_snapshot(JOB, prompt(own), each, NOON + (6 + later) * MINUTE)
             for name in ("prices", "markets"):
-                run_once(JOBS[name], HandMade(), each, NOON + (6 + later) * MINUTE)
+                take_snapshot(JOBS[name], HandMade(), each, NOON + (6 + later) * MINUTE)
         found, expected = shown(settings), shown(other)
     for key, value in expected.items():
         assert found[key] == value, key
@@ -182,7 +182,7 @@ def test_late_events_are_asked_for_every_five_minutes(store: Store, settings: Se
     """While they may come, no page of loans may be cached for a day."""
     source = prompt([])
     for minute in (0, 1, 4, 5, 6):
-        run_once(JOB, source, store, NOON + minute * MINUTE)
+        take_snapshot(JOB, source, store, NOON + minute * MINUTE)
     since = [round((after - NOON) / MINUTE) for after, _ in source.asked[1:]]
     assert since == [0, 1, 4 - 60, 5]
     noon, found = int(NOON.timestamp()), []
@@ -199,14 +199,14 @@ def test_what_an_indexer_was_away_for_comes_when_it_is_back(store: Store, settin
     """It said up to when it was complete, four hours before; so does the service."""
     events = [event(f"{hour}", hour * 3600 + 30) for hour in range(4)]
     source = Chain(told={each.id: [(NOON + 4 * HOUR, each)] for each in events}, complete=NOON)
-    for at in multiples(NOON, NOON + 230 * MINUTE, 40 * MINUTE):
-        run_once(JOB, source, store, at)
+    for at in multiples_between(NOON, NOON + 230 * MINUTE, 40 * MINUTE):
+        take_snapshot(JOB, source, store, at)
     health = client_of(settings, store).simulate_get("/api/v1/status/health").json["data"]
-    complete = {family["family"]: family["complete_until"] for family in health["snapshots"]}
+    complete = {dataset["dataset"]: dataset["complete_until"] for dataset in health["snapshots"]}
     assert complete.pop("loans") == shown_at(NOON)
     assert {*complete.values()} == {None}
     source.complete = NOON + 4 * HOUR
-    run_once(JOB, source, store, NOON + 4 * HOUR)
+    take_snapshot(JOB, source, store, NOON + 4 * HOUR)
     with clickhouse.client(settings) as own:
         total = "SELECT observed_at, usd FROM totals WHERE history = 'loans_originated' ORDER BY ALL"
         rows = own.query(total).result_rows
@@ -218,12 +218,12 @@ def test_what_is_later_than_a_source_is_complete_does_not_leave(store: Store, se
     told = [(NOON + MINUTE, event("1", 30)), (NOON + 5 * MINUTE, None)]
     source = Chain(told={"1": told}, complete=NOON)
     for minute in (1, 5):
-        run_once(JOB, source, store, NOON + minute * MINUTE)
+        take_snapshot(JOB, source, store, NOON + minute * MINUTE)
     count = "SELECT count() FROM event_version FINAL WHERE NOT removed"
     with clickhouse.client(settings) as own:
         assert own.command(count) == 1
         source.complete = NOON + 6 * MINUTE
-        run_once(JOB, source, store, NOON + 6 * MINUTE)
+        take_snapshot(JOB, source, store, NOON + 6 * MINUTE)
         assert own.command(count) == 0
 
 
@@ -232,20 +232,20 @@ def test_an_event_belongs_to_its_whole_second(store: Store, settings: Settings) 
     edges = event("edge", 59.7), event("late", 60.3)
     source = Chain(told={"edge": [(NOON, edges[0])], "late": [(NOON + 62 * SECOND, edges[1])]})
     for minute in (0, 1, 2):
-        run_once(JOB, source, store, NOON + minute * MINUTE)
+        take_snapshot(JOB, source, store, NOON + minute * MINUTE)
     query = "SELECT id, toUnixTimestamp(at) FROM event_version FINAL WHERE NOT removed ORDER BY at"
     noon = int(NOON.timestamp())
     with clickhouse.client(settings) as own:
         assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]
         for second in (59, 60, 61):
             for portion in plan(store, "loans", NOON, NOON + second * SECOND):
-                retake(JOB, prompt(edges), store, portion)
+                replace_snapshots(JOB, prompt(edges), store, portion)
         source.told, source.complete = {"edge": [(NOON, edges[0])]}, NOON + 60.2 * SECOND
         for minute in (5, 180):
-            run_once(JOB, source, store, NOON + minute * MINUTE)
+            take_snapshot(JOB, source, store, NOON + minute * MINUTE)
             assert own.query(query).result_rows == [("edge", noon + 59), ("late", noon + 60)]
         source.complete = NOON + 61 * SECOND
-        run_once(JOB, source, store, NOON + 181 * MINUTE)
+        take_snapshot(JOB, source, store, NOON + 181 * MINUTE)
         assert own.query(query).result_rows == [("edge", noon + 59)]
 
 
@@ -254,7 +254,7 @@ def test_a_backfill_repairs_any_range_of_events(store: Store, settings: Settings
     before = [event("late", 0), event("moved", 7200), event("gone", 9000), event("other", 9600)]
     after = [event("late", 0), event("moved", 100_000), event("other", 9600, usd=Decimal(7)), event("last", 180_000)]
     after.insert(2, event("sent", 150_000, Action.SEND))
-    at = instant(int(NOON.timestamp()) + 3 * 86_400)
+    at = from_unix(int(NOON.timestamp()) + 3 * 86_400)
     source = prompt([*before[1:], after[-1]])
     backfill(JOB, source, store, [NOON - HOUR, at])
     other = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_prompt")
@@ -262,10 +262,10 @@ def test_a_backfill_repairs_any_range_of_events(store: Store, settings: Settings
         backfill(JOB, prompt(after), truthful, [NOON - HOUR, at])
         for name in ("prices", "markets"):
             for each in (store, truthful):
-                run_once(JOBS[name], HandMade(), each, at)
+                take_snapshot(JOBS[name], HandMade(), each, at)
         for _ in range(2):
             for portion in plan(store, "loans", NOON, at + SECOND):
-                retake(JOB, prompt(after), store, portion)
+                replace_snapshots(JOB, prompt(after), store, portion)
             found, expected = shown(settings), shown(other)
             for key, value in expected.items():
                 assert found[key] == value, key

@@ -17,11 +17,11 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import multiples_between
 from analytics_service.store.commits import begin
 from analytics_service.store.datasets.sums import read_loans
 from jobs.registry import JOBS
-from jobs.runner import backfill, instants_to_fill, run_once
+from jobs.runner import backfill, instants_to_fill, take_snapshot
 from tests import clickhouse, oracle
 from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import FINEST, NOON, HandMade, market
@@ -62,7 +62,7 @@ TOTALS = [AT_NOON, AT_NOON + 100, AT_NOON + 100 + FINEST]
 
 def run(source: HandMade, store: Store, minutes: int) -> None:
     """Take the snapshot of some minutes after noon."""
-    run_once(JOB, source, store, NOON + minutes * MINUTE)
+    take_snapshot(JOB, source, store, NOON + minutes * MINUTE)
 
 
 def stored(settings: Settings) -> dict[int, Sums]:
@@ -142,7 +142,7 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     for place, minute in enumerate(minutes):
         if place % 4 == 0:
             first = NOON + minute * MINUTE
-            backfill(JOB, source, store, multiples(first, first + 6 * MINUTE, MINUTE))
+            backfill(JOB, source, store, multiples_between(first, first + 6 * MINUTE, MINUTE))
         elif place % 4 == 1:
             with closing(dying(settings, draw.choice(["event_version", "observation", "snapshot"]))) as broken:
                 try:

@@ -10,7 +10,7 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import SourceError
 from analytics_service.market.events import Action, Event, EventFilter, EventQuery, Sum, Totals
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import multiples_between
 from analytics_service.market.markets import Market
 from analytics_service.market.sums import TOTAL
 from analytics_service.store.datasets.events import read_events
@@ -19,7 +19,7 @@ from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.datasets.sums import Loans, read_loans
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.integration.handmade import FINEST, HUGE, NOON, HandMade, market
 
 JOB = JOBS["loans"]
@@ -49,7 +49,7 @@ TOTALS = [AT_NOON, AT_NOON + 100, AT_NOON + 100 + FINEST]
 
 def run(source: HandMade, store: Store, minutes: int) -> Loans:
     """Take the snapshot of some minutes after noon, and return its cumulative loans."""
-    run_once(JOB, source, store, NOON + minutes * MINUTE)
+    take_snapshot(JOB, source, store, NOON + minutes * MINUTE)
     return read_loans(store, SECOND + 60 * minutes)
 
 
@@ -95,7 +95,7 @@ def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) ->
     """Minute 2 is stored; then minutes -1 to 3 are filled, 0 and 1 of them from stored events."""
     source = HandMade(events_=EVENTS)
     run(source, store, 2)
-    assert backfill(JOB, source, store, multiples(NOON - MINUTE, NOON + 4 * MINUTE, MINUTE)) == 4
+    assert backfill(JOB, source, store, multiples_between(NOON - MINUTE, NOON + 4 * MINUTE, MINUTE)) == 4
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 
@@ -115,7 +115,7 @@ def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> Non
     assert found == {TOTAL: (TOTALS[2], NOON + 1.5 * MINUTE), "token;b": (Decimal(100), NOON + 0.5 * MINUTE)}
 
 
-def test_the_family_is_as_new_as_its_snapshot_even_without_events(store: Store) -> None:
+def test_the_dataset_is_as_new_as_its_snapshot_even_without_events(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 2)
     run(HandMade(events_=EVENTS), store, 9)
     assert read_heads(store)["loans"].last_observed_at == SECOND + 9 * 60

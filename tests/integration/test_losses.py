@@ -22,7 +22,7 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.loss_check import check
 from analytics_service.store.losses import Loss
-from jobs.again import plan, retake
+from jobs.recompute import plan, replace_snapshots
 from jobs.registry import JOBS
 from tests import clickhouse
 from tests.doubles import FreshHeads
@@ -82,7 +82,7 @@ class Copy:
     @property
     def losses(self) -> Mapping[str, tuple[Loss, ...]]:
         """What is known to be lost."""
-        return {family: tuple(lost) for family, lost in read_ledger(self.store).losses.items() if lost}
+        return {dataset: tuple(lost) for dataset, lost in read_ledger(self.store).losses.items() if lost}
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def test_a_store_that_is_whole_has_lost_nothing(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "family", "path"),
+    ("table", "dataset", "path"),
     [
         ("observation", "prices", f"{PRICES}?{_RANGES[4]}"),
         ("rollup", "prices", f"{PRICES}?{_RANGES[4]}"),
@@ -146,11 +146,11 @@ def test_a_store_that_is_whole_has_lost_nothing(copy: Copy) -> None:
         ("swap_route", "routes", f"/api/v1/swap/routes/all?{CONTRACT}"),
     ],
 )
-def test_rows_without_a_trace_are_missed(table: str, family: str, path: str, copy: Copy) -> None:
+def test_rows_without_a_trace_are_missed(table: str, dataset: str, path: str, copy: Copy) -> None:
     """ClickHouse loads a table whose parts are gone as if it never had them."""
     copy.lose(table, gone=True)
     assert check(copy.store)
-    assert family in copy.losses
+    assert dataset in copy.losses
     message = expect_error(copy.client().simulate_get(path), 503, "unavailable", "server")
     assert message.startswith("The store has lost data that this answer needs: rows of ")
 
@@ -196,11 +196,11 @@ def test_what_is_taken_again_is_shown_again(copy: Copy) -> None:
     assert check(copy.store)
     assert [type(answer_of(client, *each)) for each in asked] == [str] * 3
     operators = falcon.testing.TestClient(client.app.operators, headers={"Host": "localhost"})
-    assert 'analytics_data_losses{family="markets"}' in operators.simulate_get("/metrics").text
+    assert 'analytics_data_losses{dataset="markets"}' in operators.simulate_get("/metrics").text
     start, end = datetime.fromtimestamp(NOON - 7200, UTC), datetime.fromtimestamp(NOON + 1, UTC)
     for name in ("prices", "markets"):
         for portion in plan(copy.store, name, start, end):
-            retake(JOBS[name], SimulatedSource("1"), copy.store, portion)
+            replace_snapshots(JOBS[name], SimulatedSource("1"), copy.store, portion)
     check(copy.store)
     assert not {"prices", "markets"} & copy.losses.keys()
     assert [answer_of(client, *each) for each in asked] == before

@@ -20,7 +20,7 @@ from analytics_service.market.markets import CollateralMarket, LendMarket, Marke
 from analytics_service.store.datasets.markets import read_market_prices
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, run_once
+from jobs.runner import Outcome, backfill, take_snapshot
 from tests.doubles import FirstHeads, FreshHeads
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
@@ -109,8 +109,8 @@ def test_each_history_has_the_values_at_the_prices_of_each_snapshot(
     client: falcon.testing.TestClient, store: Store
 ) -> None:
     """An asset without a price counts in no USD value, but it has a utilization."""
-    run_once(JOB, FIRST, store, NOON)
-    run_once(JOB, SECOND_HOUR, store, NOON + HOUR)
+    take_snapshot(JOB, FIRST, store, NOON)
+    take_snapshot(JOB, SECOND_HOUR, store, NOON + HOUR)
     for name, expected in VALUES.items():
         assert page(client, name, SECOND, SECOND + 3600, fill="none") == expected, name
     # Without deposits there is no ratio, and the one before does not go on.
@@ -123,7 +123,7 @@ def test_a_receipt_token_that_only_itself_names_its_origin_has_its_price(
     one_way = (asset("a", 2), replace(asset("ra", 2, AssetKind.RECEIPT), origin_asset=A), *ASSETS[2:])
     source = replace(FIRST, assets_=one_way)
     for job in (JOBS["prices"], JOB):
-        run_once(job, source, store, NOON)
+        take_snapshot(job, source, store, NOON)
     assert page(client, "collateral", SECOND, SECOND)[RECEIPT] == ["1.1"]
     flags = {"with_text": "true", "with_value": "true"}
     for path, asset_id, variant, name, shown in (
@@ -141,7 +141,7 @@ def test_a_negative_total_comes_back_from_rollups_of_every_width(settings: Setti
     """Read from the store, and from memory once that is loaded."""
     steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}
     for after in (0, *steps.values()):
-        run_once(JOB, SECOND_HOUR if after else FIRST, store, NOON + timedelta(seconds=after))
+        take_snapshot(JOB, SECOND_HOUR if after else FIRST, store, NOON + timedelta(seconds=after))
     for memory, times in ((0, 1), (96, 2)):
         app = create_app(replace(settings, history_memory=memory), store, heads=FreshHeads(store))
         client = falcon.testing.TestClient(app)
@@ -164,7 +164,7 @@ def test_others_are_the_sum_of_all_assets_that_are_not_named_or_null_while_one_i
         return HandMade(assets_=plain, prices_=dict.fromkeys(balances, Decimal(1)), markets_=markets)
 
     for hour, b in enumerate((None, 4, 10**20)):
-        run_once(JOB, at_hour(b), store, NOON + hour * HOUR)
+        take_snapshot(JOB, at_hour(b), store, NOON + hour * HOUR)
     path, range_ = "/api/v1/markets/history/collateral", f"start={SECOND}&end={SECOND + 4 * 3600}&period=h&others=true"
 
     def others(query: str) -> Any:
@@ -206,7 +206,7 @@ def test_others_are_added_where_values_add_up_only(
 
 def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testing.TestClient, store: Store) -> None:
     for name in ("prices", "markets"):
-        run_once(JOBS[name], SECOND_HOUR, store, NOON)
+        take_snapshot(JOBS[name], SECOND_HOUR, store, NOON)
     tvl = client.simulate_get("/api/v1/markets/supply").json["data"]["tvl"]
     assert [tvl["tvl"], tvl["net_tvl"]] == [page(client, name, SECOND, SECOND)[0] for name in SINGLE] == ["3.5", "-1"]
 
@@ -214,9 +214,9 @@ def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testi
 def test_prices_that_come_later_change_no_point(client: falcon.testing.TestClient, store: Store) -> None:
     """Neither does the job that is run again; the present supply is at the newest prices."""
     for name in ("prices", "markets"):
-        run_once(JOBS[name], FIRST, store, NOON)
-    run_once(JOBS["prices"], SECOND_HOUR, store, NOON + MINUTE)
-    assert run_once(JOB, SECOND_HOUR, store, NOON) is Outcome.ALREADY_DONE
+        take_snapshot(JOBS[name], FIRST, store, NOON)
+    take_snapshot(JOBS["prices"], SECOND_HOUR, store, NOON + MINUTE)
+    assert take_snapshot(JOB, SECOND_HOUR, store, NOON) is Outcome.ALREADY_DONE
     assert page(client, "tvl", SECOND, SECOND) == ["16.2"]
     # 1.10 a at 1 USD and 4 b at 0.5 USD.
     assert client.simulate_get("/api/v1/markets/supply").json["data"]["tvl"]["tvl"] == "3.1"
@@ -226,7 +226,7 @@ def test_prices_that_come_later_change_no_point(client: falcon.testing.TestClien
 def test_a_value_that_cannot_be_stored_has_no_observation(client: falcon.testing.TestClient, store: Store) -> None:
     """10^20 USD are posted in b. Its utilization is known all the same; the total is not."""
     huge = [Market(A, lent(100, 100), None, None), Market(B, lent(2, 2), posted(10**20), owed(1))]
-    run_once(JOB, world("1", "1", huge), store, NOON)
+    take_snapshot(JOB, world("1", "1", huge), store, NOON)
     assert page(client, "collateral", SECOND, SECOND) == {}
     assert page(client, "deposits", SECOND, SECOND) == {A: ["1"], B: ["2"]}
     assert page(client, "utilization", SECOND, SECOND) == {A: ["0"], B: ["0.5"]}
@@ -235,13 +235,13 @@ def test_a_value_that_cannot_be_stored_has_no_observation(client: falcon.testing
 
 def test_a_source_without_prices_is_an_error(store: Store) -> None:
     with pytest.raises(SourceError, match="quotes no prices"):
-        run_once(JOB, HandMade(prices_={}), store, NOON)
+        take_snapshot(JOB, HandMade(prices_={}), store, NOON)
     assert read_heads(store) == {}
 
 
 def test_a_single_series_without_any_observation_is_empty_in_every_form(settings: Settings, store: Store) -> None:
     """What is lent is worth more than what can be stored, so there are no sums (rule 2.15)."""
-    run_once(JOB, world("2", "3.5", [Market(A, lent(10**30, 10**30), None, None)]), store, NOON)
+    take_snapshot(JOB, world("2", "3.5", [Market(A, lent(10**30, 10**30), None, None)]), store, NOON)
     for memory, aggregates in ((0, (Aggregate.MEAN, Aggregate.OHLC)), (96, (Aggregate.LAST, Aggregate.OHLC))):
         own = replace(settings, history_memory=memory)
         client = falcon.testing.TestClient(create_app(own, store, heads=FirstHeads(store)))
@@ -302,7 +302,7 @@ def test_what_a_snapshot_lacks_is_zero_in_whatever_order_they_are_taken(
     """The totals leave it out, so series that carried it would not add up to them."""
     for hour in order:
         source, at = world("1", "2", HOURS[hour]), NOON + hour * HOUR
-        assert run_once(JOB, source, store, at) if kind == "job" else backfill(JOB, source, store, [at])
+        assert take_snapshot(JOB, source, store, at) if kind == "job" else backfill(JOB, source, store, [at])
     for name, expected in VANISHED.items():
         assert page(client, name, SECOND, SECOND + 3 * 3600) == expected, name
     deposits, collateral = (page(client, name, SECOND, SECOND + 3 * 3600) for name in ("deposits", "collateral"))
@@ -316,7 +316,7 @@ def test_snapshots_of_one_backfill_have_the_same_zeros(client: falcon.testing.Te
             return HOURS[(at - NOON) // HOUR]
 
     source = Changing(assets_=ASSETS, prices_={A: Decimal(1), B: Decimal(2)})
-    run_once(JOB, source, store, NOON + HOUR)
+    take_snapshot(JOB, source, store, NOON + HOUR)
     backfill(JOB, source, store, [NOON + hour * HOUR for hour in range(4)])
     for name, expected in VANISHED.items():
         assert page(client, name, SECOND, SECOND + 3 * 3600) == expected, name

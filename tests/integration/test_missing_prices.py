@@ -17,9 +17,9 @@ from analytics_service.market.markets import CollateralConfig, CollateralMarket,
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.market.prices import Price
 from analytics_service.state.view import Views
-from jobs.again import day_by_day, recompute
+from jobs.recompute import day_by_day, recompute
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
@@ -32,7 +32,7 @@ A, B, X, RX, DARK = (f"native;{key}" for key in ("a", "b", "x", "rx", "dark"))
 EVERY, AGE = timedelta(minutes=30), timedelta(hours=1)
 # Snapshots are taken at these multiples of half an hour. At 2 the price of 0 is an hour old.
 NUMBERS = (0, 1, 2, 3, 4, 7, 8)
-FAMILIES = ("prices", "ptoken", "markets", "positions")
+DATASETS = ("prices", "ptoken", "markets", "positions")
 ALICE, BOB, CAROL, DAN = ("0x" + letter * 40 for letter in "abcd")
 
 
@@ -100,17 +100,17 @@ class Forgetful(HandMade):
     """Leaves the price of x out at some instants, and at one of these x itself, but not its market. At the last one, x
     is not listed, and has no market."""
 
-    left_out: frozenset[int] = frozenset()
+    rejections: frozenset[int] = frozenset()
 
     def _is_over(self, at: datetime) -> bool:
         return at >= instant_of(OVER)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        is_listed = not self._is_over(at) and (at != instant_of(2) or 2 not in self.left_out)
+        is_listed = not self._is_over(at) and (at != instant_of(2) or 2 not in self.rejections)
         return [asset for asset in ASSETS if is_listed or asset.id not in (X, RX)]
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        missing = (at - NOON) // EVERY in self.left_out or self._is_over(at)
+        missing = (at - NOON) // EVERY in self.rejections or self._is_over(at)
         return [Price(asset_id, at, usd) for asset_id, usd in USD.items() if asset_id != X or not missing]
 
     def markets(self, at: datetime) -> Sequence[Market]:
@@ -118,8 +118,8 @@ class Forgetful(HandMade):
 
 
 # At 1 and 2 the price of 0 counts. Half an hour later, and an hour and a half after 4, the price is unknown.
-SOURCE = Forgetful(positions_=POSITIONS, left_out=frozenset({1, 2, 3, 7}))
-WHOLE = replace(SOURCE, left_out=frozenset())
+SOURCE = Forgetful(positions_=POSITIONS, rejections=frozenset({1, 2, 3, 7}))
+WHOLE = replace(SOURCE, rejections=frozenset())
 UNKNOWN, OVER = (3, 7), 8
 KNOWN = [number for number in NUMBERS if number not in UNKNOWN]
 USER = f"/api/v1/users/{BOB}"
@@ -172,8 +172,8 @@ def fed(server: Settings, name: str, source: HandMade, asked: Mapping[int, Seque
         client = own.client
         for number in NUMBERS:
             # The protocol token never changes.
-            for family in FAMILIES if number == 0 else ("prices", "markets", "positions"):
-                run_once(JOBS[family], source, store, instant_of(number))
+            for dataset in DATASETS if number == 0 else ("prices", "markets", "positions"):
+                take_snapshot(JOBS[dataset], source, store, instant_of(number))
             answers[number] = {path: data(client, path) for path in asked.get(number, ())}
         own.answers = answers
         yield own
@@ -322,8 +322,8 @@ def test_the_mean_of_a_sum_is_that_of_the_seconds_in_which_it_is_known(settings:
     with database(replace(settings, price_max_age=int(AGE.total_seconds()))) as store:
         for number, quoted in usd.items():
             source = HandMade(assets_=ASSETS, markets_=OTHERS, prices_=quoted)
-            for family in ("prices", "markets"):
-                run_once(JOBS[family], source, store, instant_of(number))
+            for dataset in ("prices", "markets"):
+                take_snapshot(JOBS[dataset], source, store, instant_of(number))
         client = client_of(settings, store, LATER, FreshHeads)
         start = unix_second(NOON)
         asked = f"start={start}&end={start + 3 * 3600 - 1}&period=h&interval=3&agg="
@@ -362,9 +362,9 @@ def test_a_backfill_gives_what_live_jobs_gave(chunks: list[tuple[int, ...]], set
     """In whatever order its parts are filled."""
     own = replace(settings, price_max_age=int(AGE.total_seconds()))
     with database(own) as store:
-        for family in ("prices", "markets"):
+        for dataset in ("prices", "markets"):
             for chunk in chunks:
-                backfill(JOBS[family], SOURCE, store, [instant_of(number) for number in chunk])
+                backfill(JOBS[dataset], SOURCE, store, [instant_of(number) for number in chunk])
         risk = ("debt_at_risk", "accounts_at_risk", "liquidatable_debt", "bad_debt")
         rows = observed(live.settings)
         rows["observation"] = [row for row in rows["observation"] if row[0] not in risk]
@@ -407,8 +407,8 @@ def test_a_repeated_price_is_as_old_as_its_source_says(settings: Settings) -> No
     with database(replace(settings, price_max_age=3600)) as store:
         for minute, tvl in ((0, "2000"), (60, "2000"), (61, None)):
             at = NOON + timedelta(minutes=minute)
-            for family in ("prices", "markets"):
-                run_once(JOBS[family], source, store, at)
+            for dataset in ("prices", "markets"):
+                take_snapshot(JOBS[dataset], source, store, at)
             client = client_of(settings, store, unix_second(at), FreshHeads)
             (price,) = data(client, "/api/v1/assets/prices")
             assert price["price"]["last_updated_at"] == "2025-03-01T12:00:00Z"
@@ -426,6 +426,6 @@ def test_imported_prices_are_never_too_old(store: Store) -> None:
     seconds = [unix_second(NOON) - 40 * 86_400, unix_second(NOON)]
     commit(store, {f"token;{second}": [(second, D(2))] for second in seconds}, "import")
     assert [*Views(store, FreshHeads(store)).newest().quoted.values()] == [D(2), D(2)]
-    run_once(JOBS["prices"], replace(SOURCE, prices_={}), store, instant_of(0))
+    take_snapshot(JOBS["prices"], replace(SOURCE, prices_={}), store, instant_of(0))
     quoted = Views(store, FreshHeads(store)).newest().quoted
     assert [quoted[f"token;{second}"] for second in seconds] == [None, D(2)]

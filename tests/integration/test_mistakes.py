@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.cli.context import patient
+from analytics_service.cli.context import waiting_for_store
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.instants import DAY, HOUR
@@ -186,7 +186,7 @@ def test_a_corrected_store_shows_the_truth(server: Settings, tmp_path: Path, see
 
     In 62 days there is a whole month. By seed, the clocks of other jobs ran ahead, and another moment is asked for.
     """
-    dice, now, patience = random.Random(seed), int(time.time()), patient(server)
+    dice, now, patience = random.Random(seed), int(time.time()), waiting_for_store(server)
     story = Story(tmp_path, now // HOUR * HOUR - HOUR, days, step)
     wrong, true = (replace(patience, clickhouse_database=f"test_{name}_{seed}") for name in ("wrong", "true"))
     moments = [(story.doubled.start + HOUR, story.live + 15)[seed % 2]]

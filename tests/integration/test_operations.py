@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 
 from analytics_service.app import App, create_app
-from analytics_service.cli.report import collect_report
-from analytics_service.cli.report_forms import as_json
+from analytics_service.cli.report import as_json, collect_report
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.running import KEPT_FREE
 from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store import disk
-from analytics_service.store.job_runs import JobRun, missing_runs, record
-from analytics_service.store.ledger import LEDGER, Run, ledger_frame
+from analytics_service.state import facts
+from analytics_service.store.job_runs import JobRun, missing_runs, record_job_run
+from analytics_service.store.ledger import LEDGER, LedgerRow, ledger_frame
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.doubles import LOCAL, FreshHeads, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.routes import NOON, Client, at
@@ -43,14 +42,14 @@ def document(client: Client) -> dict[str, Any]:
     return dict(answer.json["data"])
 
 
-def told(store: Store, family: str = "prices", **report: Any) -> None:
+def told(store: Store, dataset: str = "prices", **report: Any) -> None:
     """A scheduler tells of its job, which runs next a minute after noon."""
-    record(store, [JobRun(family, "host:1", 60, NOON + 60, **report)])
+    record_job_run(store, [JobRun(dataset, "host:1", 60, NOON + 60, **report)])
 
 
 @pytest.fixture(scope="module")
 def told_of(simulated: Simulated) -> dict[str, Any]:
-    """The document of a store that has all families of the simulated protocol, half a minute after their snapshots."""
+    """The document of a store that has all datasets of the simulated protocol, half a minute after their snapshots."""
     return document(operators_of(simulated.settings, simulated.store))
 
 
@@ -66,10 +65,10 @@ def test_a_full_disk_is_a_problem_and_not_that_schedulers_cannot_report(
     settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every disk is full that has less than four exabytes left."""
-    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    take_snapshot(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
     own = replace(settings, source="simulated:1")
     assert "no scheduler is running" in document(operators_of(own, store))["faults"]
-    monkeypatch.setattr(disk, "_FULL", 2**62)
+    monkeypatch.setattr(facts, "_FULL", 2**62)
     faults = document(operators_of(own, store))["faults"]
     assert faults[0] == "the disk of ClickHouse is full; free space on it"
     assert "no scheduler is running" not in faults
@@ -82,11 +81,11 @@ def test_a_full_disk_is_a_problem_and_not_that_schedulers_cannot_report(
 def test_each_job_has_its_last_error_and_its_gaps(settings: Settings, store: Store) -> None:
     """Of the four instants from 11:57 to 12:00, that of 11:58 has no snapshot. The rates have failed."""
     for minute in (3, 1, 0):
-        run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON - 60 * minute))
+        take_snapshot(JOBS["prices"], SimulatedSource("1"), store, at(NOON - 60 * minute))
     told(store)
     told(store, "rates", failed_at=NOON, error="It is away.")
     found = document(operators_of(replace(settings, source="simulated:1"), store))
-    snapshots = {one["family"]: one for one in found["snapshots"]}
+    snapshots = {one["dataset"]: one for one in found["snapshots"]}
     assert (snapshots["prices"]["gaps_last_day"], snapshots["prices"]["last_error_at"]) == (1, None)
     assert (snapshots["rates"]["last_error_at"], snapshots["rates"]["last_error"]) == (AT_NOON, "It is away.")
     assert [(one["name"], one["alive"]) for one in found["schedulers"]] == [("host:1", True)]
@@ -94,7 +93,7 @@ def test_each_job_has_its_last_error_and_its_gaps(settings: Settings, store: Sto
 
 def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: Store) -> None:
     """Of what is the same from moment to moment."""
-    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    take_snapshot(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
     backfill(JOBS["prices"], SimulatedSource("1"), store, [at(NOON) - HOUR])
     told(store)
     served = document(operators_of(settings, store))
@@ -109,11 +108,11 @@ def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: 
 def every_quarter(settings: Settings, store: Store) -> Callable[[int], App]:
     """A service with default intervals, so many seconds after a scheduler that takes all snapshots every 15 minutes has
     taken the last ones, of noon and a quarter to."""
-    families = [job.family for job in JOBS.values()]
+    datasets = [job.dataset for job in JOBS.values()]
     instants = (NOON - 900, NOON)
-    runs = [Run(one, second, "job", second, second, 1, "test", second) for one in families for second in instants]
+    runs = [LedgerRow(one, second, "job", second, second, 1, "test", second) for one in datasets for second in instants]
     store.insert(LEDGER, ledger_frame(runs))
-    record(store, [JobRun(one, "host:1", 900, NOON + 900) for one in families])
+    record_job_run(store, [JobRun(one, "host:1", 900, NOON + 900) for one in datasets])
     return lambda seconds: create_app(settings, store, lambda: at(NOON + seconds), FreshHeads(store))
 
 
@@ -121,8 +120,8 @@ def test_what_is_fresh_follows_from_the_intervals_of_the_scheduler(every_quarter
     """Not from the settings of this host, by which prices would be late after five minutes."""
     for seconds, fresh in ((4500, True), (4501, False)):
         app = every_quarter(seconds)
-        families = document(Client(app.operators, headers=LOCAL))["snapshots"]
-        assert {(one["interval_seconds"], one["fresh"]) for one in families} == {(900, fresh)}
+        datasets = document(Client(app.operators, headers=LOCAL))["snapshots"]
+        assert {(one["interval_seconds"], one["fresh"]) for one in datasets} == {(900, fresh)}
         for bind in (app, app.operators):
             assert Client(bind, headers=LOCAL).simulate_get("/readyz").status_code == 200
 
@@ -141,8 +140,8 @@ def test_nothing_is_scheduled_where_there_is_no_source(
 
 def test_metrics_tell_of_the_scheduler_as_it_runs(every_quarter: Callable[[int], App]) -> None:
     lines = Client(every_quarter(4500).operators, headers=LOCAL).simulate_get("/metrics").text.splitlines()
-    assert 'analytics_snapshot_fresh{family="prices"} 1.0' in lines
-    assert 'analytics_history_gaps{family="prices"} 0.0' in lines
+    assert 'analytics_snapshot_fresh{dataset="prices"} 1.0' in lines
+    assert 'analytics_history_gaps{dataset="prices"} 0.0' in lines
 
 
 def test_answers_may_be_cached_until_the_scheduler_brings_newer_ones(every_quarter: Callable[[int], App]) -> None:
@@ -163,7 +162,7 @@ def test_why_a_store_is_away_is_told_to_operators_only_and_without_secrets() -> 
 
 
 def test_what_is_known_stays_while_the_store_is_away(settings: Settings, store: Store) -> None:
-    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    take_snapshot(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
     told(store)
     now = NOON + 30
     with closing(WatchedStore(settings)) as watched:
@@ -174,7 +173,7 @@ def test_what_is_known_stays_while_the_store_is_away(settings: Settings, store: 
         asked = watched.queries["read_job_runs"]
     assert (found["store"]["reachable"], found["store"]["disk"]) == (False, before["store"]["disk"])
     assert found["schedulers"] == before["schedulers"]
-    assert [one["age_seconds"] for one in found["snapshots"] if one["family"] == "prices"] == [90]
+    assert [one["age_seconds"] for one in found["snapshots"] if one["dataset"] == "prices"] == [90]
     # However many ask, the store is asked once a minute.
     assert asked == 1
 
@@ -198,8 +197,8 @@ def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Sto
     what is older than asked for, does not count. Rates were never scheduled.
     """
 
-    def run(family: str, second: int, kind: str, version: int = 1) -> Run:
-        return Run(family, NOON + second, kind, NOON, NOON, 1, "test", version)
+    def run(dataset: str, second: int, kind: str, version: int = 1) -> LedgerRow:
+        return LedgerRow(dataset, NOON + second, kind, NOON, NOON, 1, "test", version)
 
     minutes = {0: "backfill", 120: "job", 180: "job", 190: "job", 300: "backfill", 360: "job", 495: "job"}
     prices = [

@@ -14,14 +14,14 @@ from analytics_service.admin.remove import Removal, remove
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.datasets.positions import borrowing_of, read_borrowing, read_items, read_position
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, run_once
+from jobs.runner import Outcome, backfill, take_snapshot
 from tests import clickhouse
 from tests.doubles import Silent, Statement, WatchedStore
 from tests.integration.conftest import Run
@@ -32,7 +32,7 @@ from tests.stored import item_frame
 
 JOB = JOBS["positions"]
 MINUTE = timedelta(minutes=1)
-START = instant(NOON)
+START = from_unix(NOON)
 ADDRESSES = [f"0x{number:040x}" for number in range(6)]
 
 
@@ -117,7 +117,7 @@ class Scrambled:
             break
 
     def _tick_at(self, minute: int) -> None:
-        assert run_once(JOB, self._world, self._store, at(minute)) is Outcome.DONE
+        assert take_snapshot(JOB, self._world, self._store, at(minute)) is Outcome.DONE
 
     def _die(self) -> None:
         """A backfill loses ClickHouse before or after one of its inserts, and does not go on."""
@@ -191,10 +191,10 @@ def test_every_address_is_at_every_instant_as_the_source_says(
     in_order = Store(other)
     for each in (store, in_order):
         make_views(each)
-        for family in ("prices", "markets", "ptoken"):
-            run_once(JOBS[family], world, each, START)
+        for dataset in ("prices", "markets", "ptoken"):
+            take_snapshot(JOBS[dataset], world, each, START)
     for minute in minutes:
-        run_once(JOB, world, in_order, at(minute))
+        take_snapshot(JOB, world, in_order, at(minute))
     Scrambled(store, settings, world, draw).fill()
     for minute, positions in world.states.items():
         second = unix_second(at(minute))
@@ -217,10 +217,10 @@ def test_what_comes_after_a_removal_is_compared_with_what_is_left(store: Store, 
 
     world = replace(World(), states={0: [wallet(0, 1)], 1: [wallet(0, 2), wallet(1, 5)], 2: [wallet(0, 1)]})
     for minute in (0, 2, 1):
-        assert run_once(JOB, world, store, at(minute)) is Outcome.DONE
+        assert take_snapshot(JOB, world, store, at(minute)) is Outcome.DONE
     remove(store, Removal("positions", None, unix_second(at(2)), FOREVER), tmp_path, Silent())
     assert [read_position(store, address, unix_second(at(2))) for address in ADDRESSES[:2]] == world.states[1]
-    run_once(JOB, world, store, at(2))
+    take_snapshot(JOB, world, store, at(2))
     assert [read_position(store, address, unix_second(at(2))) for address in ADDRESSES[:2]] == [
         wallet(0, 1),
         Position(ADDRESSES[1]),

@@ -27,7 +27,7 @@ from analytics_service.store import batches as pieces
 from analytics_service.store.datasets import positions
 from analytics_service.store.datasets.positions import borrowing_of, read_activity, read_borrowing, read_position
 from jobs.registry import JOBS
-from jobs.runner import Outcome, run_once
+from jobs.runner import Outcome, take_snapshot
 from tests import clickhouse
 from tests.doubles import dying
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
@@ -62,7 +62,7 @@ POOR = Position(BOB, lends=(LendPosition("native;x", 1, 1),))
 
 def run(store: Store, minute: int, *positions: Position) -> None:
     """Take the snapshot of a minute after noon, with these positions."""
-    run_once(JOB, HandMade(positions_=positions), store, NOON + minute * MINUTE)
+    take_snapshot(JOB, HandMade(positions_=positions), store, NOON + minute * MINUTE)
 
 
 def read(store: Store, minute: int, address: str = ALICE) -> Position:
@@ -222,7 +222,7 @@ def test_changes_are_from_the_state_that_another_scheduler_has_written_meanwhile
 
     run(store, 0, wallet(1, 1))
     slow = Slow(positions_=[wallet(1, 2)], meanwhile=[lambda: run(store, 1, wallet(2, 1))])
-    assert run_once(JOB, slow, store, NOON + timedelta(seconds=seconds)) is outcome
+    assert take_snapshot(JOB, slow, store, NOON + timedelta(seconds=seconds)) is outcome
     assert read(store, 1) == wallet(2, 1)
     assert read(store, 2) == (wallet(1, 2) if seconds == 90 else wallet(2, 1))
     assert read_position(store, ALICE, SECOND + 30) == (wallet(1, 2) if seconds == 30 else wallet(1, 1))

@@ -23,7 +23,7 @@ from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
 from analytics_service.store.rewrite import complete_interrupted
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.clickhouse import client, contents
 from tests.processes import until
 
@@ -148,14 +148,14 @@ class Writing:
         for tick in range(TICKS):
             past = [NOON - (5 * tick + 5 - number) * HOUR for number in range(5)]
             for job in JOBS.values():
-                run_once(job, self._source, self._store, NOON + tick * MINUTE)
-                self._note(job.family, [NOON + tick * MINUTE])
+                take_snapshot(job, self._source, self._store, NOON + tick * MINUTE)
+                self._note(job.dataset, [NOON + tick * MINUTE])
             for job in JOBS.values():
                 backfill(job, self._source, self._store, past)
-                self._note(job.family, past)
+                self._note(job.dataset, past)
 
-    def _note(self, family: str, instants: list[datetime]) -> None:
-        self.complete += [(family, unix_second(at)) for at in instants]
+    def _note(self, dataset: str, instants: list[datetime]) -> None:
+        self.complete += [(dataset, unix_second(at)) for at in instants]
 
 
 def rows(settings: Settings) -> dict[str, set[str]]:
@@ -191,9 +191,9 @@ def test_after_a_power_cut_everything_that_was_complete_is_there(tmp_path: Path)
         with stored(copy) as (settings, store):
             until(lambda store=store: not complete_interrupted(store) and not read_ledger(store).open)  # type: ignore[misc]
             with client(settings) as own:
-                listed = own.query("SELECT family, toUnixTimestamp(at) FROM snapshot FINAL").result_rows
+                listed = own.query("SELECT dataset, toUnixTimestamp(at) FROM snapshot FINAL").result_rows
                 broken = own.query("SELECT count() FROM system.detached_parts WHERE database = currentDatabase()")
-            assert {*writing.complete[:count]} <= {(family, at) for family, at in listed}
+            assert {*writing.complete[:count]} <= {(dataset, at) for dataset, at in listed}
             assert broken.first_row == (0,)
             Writing(store).write()
             again = rows(settings)

@@ -18,14 +18,14 @@ from analytics_service.admin.remove import Removal, remove
 from analytics_service.cli.main import cli
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import RemovalRefused
+from analytics_service.errors import UserError
 from analytics_service.market.events import Action, Event
-from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.store.datasets.histories import PRICES
-from jobs.again import day_by_day, plan, recompute, retake
+from jobs.recompute import day_by_day, plan, recompute, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import backfill, instants_to_fill, run_once
+from jobs.runner import backfill, instants_to_fill, take_snapshot
 from tests.doubles import Silent
 from tests.integration.databases import database, reserve
 from tests.integration.handmade import HandMade
@@ -79,7 +79,7 @@ def test_events_of_adjoining_ranges_are_each_one_event(
     """Of jobs up to each cut, in any order; then of a backfill of each range, which brings one that came late."""
     loans = sorted(loans)
     events = [
-        Event(f"loan {number}", Action.BORROW, "token;lend", "0x" + "a" * 40, instant(second), 1, Decimal(usd))
+        Event(f"loan {number}", Action.BORROW, "token;lend", "0x" + "a" * 40, from_unix(second), 1, Decimal(usd))
         for number, (second, usd) in enumerate(loans)
     ]
     missing = events[late % len(events)]
@@ -88,7 +88,7 @@ def test_events_of_adjoining_ranges_are_each_one_event(
     order.shuffle(ends)  # type: ignore[attr-defined]
     with own(server) as (settings, store):
         for end in ends:
-            run_once(LOANS, source, store, instant(end - 1))
+            take_snapshot(LOANS, source, store, from_unix(end - 1))
 
         def expect(listed: Sequence[Event]) -> None:
             stored = query(
@@ -101,10 +101,12 @@ def test_events_of_adjoining_ranges_are_each_one_event(
         expect(source.events_)
         source.events_ = events
         for start, end in ranges(cuts):
-            for portion in plan(store, "loans", instant(start), instant(end)):
-                retake(LOANS, source, store, portion)
+            for portion in plan(store, "loans", from_unix(start), from_unix(end)):
+                replace_snapshots(LOANS, source, store, portion)
         expect(events)
-        assert sum(recompute(store, each) for each in day_by_day(store, ["loans"], instant(BEGIN), instant(END))) == 0
+        assert (
+            sum(recompute(store, each) for each in day_by_day(store, ["loans"], from_unix(BEGIN), from_unix(END))) == 0
+        )
 
 
 @dataclass
@@ -177,14 +179,20 @@ def test_removing_takes_the_seconds_of_its_range_and_no_others(
     for start, end in ranges(cuts)[:-1]:
         gone = {second for second in left if start <= second < end}
         if by_command:
-            arguments = ["price", "--start", shown(instant(start)), "--end", shown(instant(end - 1))]
+            arguments = [
+                "price",
+                "--start",
+                format_instant(from_unix(start)),
+                "--end",
+                format_instant(from_unix(end - 1)),
+            ]
             environment = imported.settings.to_environment({})
             done = CliRunner().invoke(cli, ["remove", *arguments, "--into", str(folder)], env=environment)
             assert done.exit_code == (0 if gone else 2), done.output
         elif gone:
             assert remove(store, Removal("prices", PRICES, start, end), folder, Silent()).snapshots == 0
         else:
-            with pytest.raises(RemovalRefused):
+            with pytest.raises(UserError):
                 remove(store, Removal("prices", PRICES, start, end), folder, Silent())
         left -= gone
         assert imported.seconds() == sorted(left)
@@ -226,13 +234,13 @@ def test_backfills_of_adjoining_ranges_leave_what_one_leaves(
 def fill(store: Store, parts: Sequence[tuple[int, int]]) -> None:
     for name in ("prices", "markets"):
         for start, end in parts:
-            instants = instants_to_fill(instant(start), instant(end), timedelta(minutes=20))
+            instants = instants_to_fill(from_unix(start), from_unix(end), timedelta(minutes=20))
             backfill(JOBS[name], Rising(), store, instants)
 
 
 def filled(settings: Settings) -> object:
     observed = query(settings, "SELECT * EXCEPT version FROM observation FINAL ORDER BY ALL")
-    taken = query(settings, "SELECT family, at FROM snapshot FINAL ORDER BY ALL")
+    taken = query(settings, "SELECT dataset, at FROM snapshot FINAL ORDER BY ALL")
     # In two hours, each 20 minutes.
     assert len(taken) == 2 * 6
     return observed, taken, contents(settings)["rollups"]

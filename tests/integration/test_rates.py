@@ -18,13 +18,13 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.importing.history import Summary
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.market.instants import multiples
+from analytics_service.market.instants import multiples_between
 from analytics_service.market.markets import LendMarket
 from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, PRICES, History
 from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.ledger import IMPORTED, new_version, oldest_change, read_heads, read_ledger
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
 from tests.integration.imports import NOW, Progress, asked, import_files, query
@@ -40,7 +40,7 @@ def rates(store: Store, history: History, *ids: str, at: int = SECOND) -> dict[s
 
 
 def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) -> None:
-    run_once(JOBS["rates"], HandMade(), store, NOON)
+    take_snapshot(JOBS["rates"], HandMade(), store, NOON)
     ids = [each.asset_id for each in MARKETS]
     assert rates(store, LEND_RATES, *ids) == {"native;all": Decimal("0.031234567890123456"), "token;lend": Decimal(0)}
     assert rates(store, BORROW_RATES, *ids) == {"native;all": Decimal("99.5"), "token;debt": Decimal("0.1")}
@@ -48,8 +48,8 @@ def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) ->
 
 def test_a_backfill_adds_what_is_missing(store: Store) -> None:
     source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
-    run_once(JOBS["rates"], source, store, NOON)
-    assert backfill(JOBS["rates"], source, store, multiples(NOON - 3 * HOUR, NOON + HOUR, HOUR)) == 3
+    take_snapshot(JOBS["rates"], source, store, NOON)
+    assert backfill(JOBS["rates"], source, store, multiples_between(NOON - 3 * HOUR, NOON + HOUR, HOUR)) == 3
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600) == {"token;a": Decimal("0.5")}
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
 

@@ -12,10 +12,10 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import Superseded
-from analytics_service.history.candles import Aggregate, Fill, points
-from analytics_service.history.frame import ROW_BYTES
+from analytics_service.history.candles import Aggregate, Fill, bucket_points
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
+from analytics_service.history.segments import ROW_BYTES
 from analytics_service.store import ledger
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.ledger import Head, read_heads
@@ -40,7 +40,7 @@ class Reading:
         """The points of some series in the buckets between `begins`, as far as a second."""
         pinned = self.reader.at(head)
         until = min(end, pinned.newest) + 1
-        return points(
+        return bucket_points(
             agg,
             self.reader.parts(pinned, ids, begins, until, all_columns=agg is not Aggregate.LAST),
             ids,
@@ -165,7 +165,7 @@ def test_rollups_are_counted_once_and_up_to_a_limit(reading: Reading, store: Sto
     # The last quarter of the hour has not ended.
     assert [pinned.count_rollups(NOON, NOON + HOUR, most) for most in (9, 5, 4)] == [5, 5, 4]
     assert pinned.count_rollups(NOON + FIFTEEN_MINUTES, NOON + 2 * FIFTEEN_MINUTES, 9) == 2
-    frame = pinned.frame(
+    frame = pinned.segment(
         pinned.ids, range(NOON, NOON + 3 * FIFTEEN_MINUTES, FIFTEEN_MINUTES), NOON + 3 * FIFTEEN_MINUTES
     )
     # Two rows more say that nothing was before, and digits of the values take a byte each.

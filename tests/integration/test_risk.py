@@ -17,9 +17,9 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
 from analytics_service.market.positions import Account, Activity, Holding, Position, RiskTotals, Stake
 from analytics_service.sources.simulated.universe import ID_OF
-from jobs.again import plan, recompute
+from jobs.recompute import plan, recompute
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
 from tests.integration.databases import database
@@ -168,7 +168,7 @@ SOURCE = HandMade(
 
 
 # From which risk is made.
-FAMILIES = ("prices", "markets", "ptoken", "positions")
+DATASETS = ("prices", "markets", "ptoken", "positions")
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +179,9 @@ def client(server: Settings) -> Iterator[falcon.testing.TestClient]:
     source = replace(SOURCE, positions_=(owing(ALICE, 10, 80), owing(BOB, 8, 60)))
     later = replace(source, positions_=(owing(ALICE, 10, 81), owing(BOB, 8, 60, "native;dark")))
     with database(settings) as store:
-        for family in FAMILIES:
-            run_once(JOBS[family], source, store, NOON)
-        run_once(JOBS["positions"], later, store, NOON + MINUTE)
+        for dataset in DATASETS:
+            take_snapshot(JOBS[dataset], source, store, NOON)
+        take_snapshot(JOBS["positions"], later, store, NOON + MINUTE)
         yield falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
 
 
@@ -236,8 +236,8 @@ def test_positions_of_some_addresses_say_nothing_of_all_accounts(store: Store, s
     given = {name: getattr(SOURCE, name) for name in ("assets_", "markets_", "prices_")}
     partial, whole = (of(**given, positions_=(owing(ALICE, 10, 81),)) for of in (Partial, HandMade))
     for at, source in ((NOON, partial), (NOON + MINUTE, whole)):
-        for family in FAMILIES:
-            run_once(JOBS[family], source, store, at)
+        for dataset in DATASETS:
+            take_snapshot(JOBS[dataset], source, store, at)
     (portion,) = plan(store, "positions", NOON, NOON + 2 * MINUTE)
     assert recompute(store, portion) == 0
     client = falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))

@@ -17,7 +17,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.market.prices import Price
-from analytics_service.store.commits import Appended, Commit, Overtaken, Taking, begin, commit
+from analytics_service.store.commits import Appended, Commit, Overtaken, Provenance, begin, commit
 from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
 from tests import oracle
@@ -128,7 +128,7 @@ def tick(store: Store, at: int, usd: int) -> None:
 def take(store: Store, at: int, prices: Sequence[Price]) -> None:
     """A job's run for an instant."""
     snapshot = Appended(oracle.instant(at), price_frame(prices))
-    commit(store, Commit([snapshot]), Taking("job", Origin("test")), begin(store, "prices", at, at + 1))
+    commit(store, Commit([snapshot]), Provenance("job", Origin("test")), begin(store, "prices", at, at + 1))
 
 
 def test_rollups_are_right_after_runs_that_die_and_prices_that_lag(
@@ -182,7 +182,7 @@ def test_rollups_are_right_when_an_earlier_run_brings_a_late_price_and_dies_mean
             late.append(Price(IDS[1], oracle.instant(start + 300), Decimal(5)))
             snapshot = Appended(oracle.instant(start + 1020), price_frame(late))
             with closing(WatchedStore(settings, before=die)) as broken, suppress(StoreUnavailable):
-                commit(broken, Commit([snapshot]), Taking("job", Origin("test")), earlier)
+                commit(broken, Commit([snapshot]), Provenance("job", Origin("test")), earlier)
 
     with closing(WatchedStore(settings, before=meanwhile)) as watched:
         tick(watched, start + 1800, 3)

@@ -10,10 +10,10 @@ import pytest
 
 from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
 from analytics_service.clickhouse.connection import Store
-from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.events import EventRequest, load_events
 from analytics_service.importing.history import load_history
-from analytics_service.importing.publishing import publish
+from analytics_service.importing.publication import publish
 from analytics_service.importing.rows import HistoryRequest
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.assets import read_assets

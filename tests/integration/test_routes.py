@@ -16,7 +16,7 @@ from tests.integration.routes import (
     get,
 )
 
-# Seconds between snapshots of a family.
+# Seconds between snapshots of a dataset.
 INTERVALS = {"prices": 60, "rates": 60, "markets": 60, "loans": 300, "ptoken": 300, "positions": 300, "routes": 3600}
 WITHOUT_SNAPSHOTS = {
     "/": "no-cache",
@@ -24,7 +24,7 @@ WITHOUT_SNAPSHOTS = {
     "/docs": "public, max-age=300",
     "/api/v1/openapi.json": "public, max-age=300",
 }
-# Paths that add families when they show USD values. All others that take with_value are made from prices anyway.
+# Paths that add datasets when they show USD values. All others that take with_value are made from prices anyway.
 VALUED = {
     "/api/v1/analytics/ptoken/unlocks-distribution": "prices ptoken",
     "/api/v1/ptoken/params": "prices ptoken",
@@ -50,7 +50,7 @@ VALUED = {
 
 
 def made_from(client: Client, path: str, query: str) -> str:
-    """The families in the header of an answer, whose newest snapshots are of noon."""
+    """The datasets in the header of an answer, whose newest snapshots are of noon."""
     answer = get(client, path, query)
     assert answer.status_code == 200, (path, answer.text)
     instants = dict(part.split("=@") for part in answer.headers["as-of"].split(", "))
@@ -81,33 +81,33 @@ def test_every_route_answers_200_in_the_envelope(protocol: Client) -> None:
         assert body == {"data": body["data"], "error": None, "status": 200, "status_text": "OK", **counted}, path
 
 
-def test_an_answer_may_be_cached_until_the_next_snapshot_of_a_family_that_it_is_made_from(protocol: Client) -> None:
+def test_an_answer_may_be_cached_until_the_next_snapshot_of_a_dataset_that_it_is_made_from(protocol: Client) -> None:
     """Snapshots are half a minute old."""
     expected = {path: WITHOUT_SNAPSHOTS.get(path, "no-store") for path in ROUTES}
     for path in SNAPSHOT_ROUTES:
-        due = min(INTERVALS[family] for family in ROUTES[path].families.split()) - 30
+        due = min(INTERVALS[dataset] for dataset in ROUTES[path].datasets.split()) - 30
         expected[path] = f"public, max-age={due}"
     assert {path: get(protocol, path).headers["cache-control"] for path in ROUTES} == expected
 
 
-def test_an_answer_names_the_families_that_it_is_made_from_and_its_newest_instant(protocol: Client) -> None:
-    families = {path: made_from(protocol, path, ROUTES[path].query) for path in SNAPSHOT_ROUTES}
-    assert families == {path: ROUTES[path].families for path in SNAPSHOT_ROUTES}
-    for path in ROUTES.keys() - families.keys():
+def test_an_answer_names_the_datasets_that_it_is_made_from_and_its_newest_instant(protocol: Client) -> None:
+    datasets = {path: made_from(protocol, path, ROUTES[path].query) for path in SNAPSHOT_ROUTES}
+    assert datasets == {path: ROUTES[path].datasets for path in SNAPSHOT_ROUTES}
+    for path in ROUTES.keys() - datasets.keys():
         assert not {"as-of", "last-modified"} & get(protocol, path).headers.keys(), path
 
 
-def test_values_and_sums_add_the_families_that_they_are_made_from(protocol: Client) -> None:
+def test_values_and_sums_add_the_datasets_that_they_are_made_from(protocol: Client) -> None:
     valued = {path: made_from(protocol, path, f"{ROUTES[path].query}&with_value=true") for path in VALUED}
     assert valued == VALUED
     # Only the newer shapes of lists have sums.
-    for path, query, families in (
+    for path, query, datasets in (
         ("/api/v1/markets", "shape=older", "markets"),
         ("/api/v1/markets", "shape=older&with_value=true", "markets prices"),
         ("/api/v1/markets/lend", "shape=newer", "markets prices"),
         ("/api/v1/markets/lend/lookup", f"{ROUTES['/api/v1/markets/lend/lookup'].query}&shape=newer", "markets"),
     ):
-        assert made_from(protocol, path, query) == families
+        assert made_from(protocol, path, query) == datasets
 
 
 def test_every_path_that_shows_snapshots_is_unavailable_before_the_first_one(empty: Client) -> None:

@@ -12,16 +12,23 @@ from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
 from analytics_service.clickhouse.client import connect, pools_for
-from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.columns import SnapshotTable
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.store.datasets import assets, events, markets, positions
-from analytics_service.store.job_runs import JobRun, record
+from analytics_service.store.job_runs import JobRun, record_job_run
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate, require_server
-from analytics_service.store.schema import Migration, made_by, pending, shipped, view_names, view_statements
+from analytics_service.store.schema import (
+    Migration,
+    pending_migrations,
+    shipped_migrations,
+    tables_made_by,
+    view_names,
+    view_statements,
+)
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, dictionary
 from tests.integration.conftest import Run
@@ -37,27 +44,27 @@ _DECLARED = {
     "event_version": events.COLUMNS,
     "position_change": positions.ITEM_COLUMNS,
 }
-ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 3)
+ONE_SHARD, THREE_SHARDS = Cluster("Atomic", "main", 1), Cluster("Atomic", "main", 3)
 # Columns that whoever writes a row adds.
 _OF_RUNS = ("observed_at", "defined_at", "version", "origin", "removed", "closed")
 
 
 def test_a_changed_script_is_refused_by_name(store: Store) -> None:
-    first, *rest = shipped()
+    first, *rest = shipped_migrations()
     with pytest.raises(SchemaError, match=first.name):
         migrate(store, [replace(first, script=first.script + "-- changed\n"), *rest])
 
 
 def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
     with pytest.raises(SchemaError, match="newer"):
-        pending(store, shipped()[:-1])
+        pending_migrations(store, shipped_migrations()[:-1])
 
 
 def test_a_database_of_an_unreleased_schema_is_refused_in_one_line(store: Store) -> None:
     """Its first script was that of the ledger."""
     store.execute("ALTER TABLE schema_migration DELETE WHERE number = 1 SETTINGS mutations_sync = 2")
     store.execute("INSERT INTO schema_migration (number, name, checksum) SELECT 1, '0001_ledger.sql', repeat('0', 64)")
-    for act in (migrate, pending):
+    for act in (migrate, pending_migrations):
         with pytest.raises(SchemaError, match=r"^This database is of an unreleased version .*`export`.*`import`.*\.$"):
             act(store)
 
@@ -89,10 +96,10 @@ def test_a_script_that_failed_half_way_runs_again_as_a_whole(settings: Settings,
     first = "CREATE TABLE IF NOT EXISTS half (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x';\n"
     broken = Migration(900, "0900_half.sql", first + "CREATE TABLE other (n NoSuchType) ENGINE = Memory;\n")
     with pytest.raises(Exception, match="refused"):
-        migrate(store, [*shipped(), broken])
+        migrate(store, [*shipped_migrations(), broken])
     assert run("EXISTS half") == [(1,)]
     mended = Migration(900, "0900_half.sql", first + "INSERT INTO half VALUES (7);\n")
-    assert migrate(store, [*shipped(), mended]) == [mended]
+    assert migrate(store, [*shipped_migrations(), mended]) == [mended]
     assert run("SELECT n FROM half") == [(7,)]
 
 
@@ -102,21 +109,21 @@ def test_the_schema_does_not_change_beside_a_running_scheduler(
     """It may be of an older version, whose rows lack what the newer schema needs."""
     later = Migration(900, "0900_later.sql", "CREATE TABLE later (n UInt8) ENGINE = Memory;\n")
     run = JobRun("prices", "host:1", 60, next_at=int(time.time()) + 60)
-    record(store, [run])
+    record_job_run(store, [run])
     assert migrate(store) == []
     with pytest.raises(SchemaError, match=r"The scheduler host:1 writes to the store; .* Stop it before the schema"):
-        migrate(store, [*shipped(), later])
-    assert pending(store) == []
-    record(store, [replace(run, next_at=None)])
+        migrate(store, [*shipped_migrations(), later])
+    assert pending_migrations(store) == []
+    record_job_run(store, [replace(run, next_at=None)])
     with caplog.at_level("INFO"):
-        assert migrate(store, [*shipped(), later]) == [later]
+        assert migrate(store, [*shipped_migrations(), later]) == [later]
     assert caplog.messages == ["Bringing the schema up to date: 0900_later.sql"]
 
 
 def test_who_is_alone_with_a_store_need_not_wait_for_a_scheduler_that_was_killed(store: Store) -> None:
-    record(store, [JobRun("prices", "host:1", 60, next_at=int(time.time()) + 60)])
+    record_job_run(store, [JobRun("prices", "host:1", 60, next_at=int(time.time()) + 60)])
     later = Migration(900, "0900_later.sql", "CREATE TABLE later (n UInt8) ENGINE = Memory;\n")
-    assert migrate(store, [*shipped(), later], is_alone=True) == [later]
+    assert migrate(store, [*shipped_migrations(), later], is_alone=True) == [later]
 
 
 def invoked(settings: Settings, command: str) -> Result:
@@ -177,8 +184,8 @@ def test_heads_are_derived_again_if_what_keeps_them_is_lost(store: Store, lost: 
     store.execute(f"DROP TABLE {lost} SYNC")
     assert migrate(store) == []
     after = read_heads(store)
-    assert {family: replace(head, runs=0) for family, head in after.items()} == {
-        family: replace(head, runs=0) for family, head in before.items()
+    assert {dataset: replace(head, runs=0) for dataset, head in after.items()} == {
+        dataset: replace(head, runs=0) for dataset, head in before.items()
     }
     commit(store, {"token;a": [(200, Decimal(1))]})
     assert read_heads(store) != after
@@ -186,8 +193,8 @@ def test_heads_are_derived_again_if_what_keeps_them_is_lost(store: Store, lost: 
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("layout", [ONE_SHARD, THREE_SHARDS])
-def test_clickhouse_understands_every_statement_of_a_cluster(run: Run, layout: Layout) -> None:
-    scripts = [statement for migration in shipped() for statement in migration.statements]
+def test_clickhouse_understands_every_statement_of_a_cluster(run: Run, layout: Cluster) -> None:
+    scripts = [statement for migration in shipped_migrations() for statement in migration.statements]
     written = [*scripts, *view_statements(timedelta(days=1))]
     rendered = [each for statement in written for each in layout.rendered(statement, "analytics")]
     quoted = [statement.replace("\\", "\\\\").replace("'", "\\'") for statement in rendered]
@@ -198,8 +205,8 @@ def test_clickhouse_understands_every_statement_of_a_cluster(run: Run, layout: L
 
 
 @pytest.mark.usefixtures("store")
-@pytest.mark.parametrize("layout", [ONE_SHARD, THREE_SHARDS, Layout("Shared")])
-def test_clickhouse_knows_every_setting_of_a_cluster(run: Run, layout: Layout) -> None:
+@pytest.mark.parametrize("layout", [ONE_SHARD, THREE_SHARDS, Cluster("Shared")])
+def test_clickhouse_knows_every_setting_of_a_cluster(run: Run, layout: Cluster) -> None:
     """By name, and it takes the value for the setting's type."""
     for name, value in layout.settings.items():
         shown = run(f"SELECT value FROM system.settings WHERE name = '{name}' SETTINGS {name} = '{value}'")
@@ -210,7 +217,7 @@ def test_clickhouse_knows_every_setting_of_a_cluster(run: Run, layout: Layout) -
 def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> None:
     """Nothing else is in it, apart from the list of migrations itself."""
     present = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migration'")
-    assert {name for (name,) in present} == {*made_by(shipped()), *view_names()}
+    assert {name for (name,) in present} == {*tables_made_by(shipped_migrations()), *view_names()}
 
 
 def test_an_old_server_is_refused_in_plain_words() -> None:

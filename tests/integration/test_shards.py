@@ -14,18 +14,18 @@ from click.testing import CliRunner
 from analytics_service.admin.remove import Removal, remove
 from analytics_service.cli.main import cli
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import statements
+from analytics_service.clickhouse.queries import split_statements
 from analytics_service.config.settings import Settings
 from analytics_service.errors import OtherShards, SchemaError, StoreUnavailable
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
+from analytics_service.state.watcher import HeadWatcher
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
-from analytics_service.store.schema import pending
+from analytics_service.store.schema import pending_migrations
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, run_once
+from jobs.runner import Outcome, backfill, take_snapshot
 from tests.clickhouse import client
 from tests.integration import imports
 from tests.integration.databases import database, make_views
@@ -80,13 +80,13 @@ def fill(store: Store, folder: Path) -> None:
     """Snapshots of everything, an earlier one of loans that comes later, and imported prices: with all that is staged.
     A snapshot of markets is removed: with all that is taken out."""
     source = Real("1")
-    run_once(JOBS["positions"], source, store, at(NOON) - HOUR)
+    take_snapshot(JOBS["positions"], source, store, at(NOON) - HOUR)
     for job in JOBS.values():
-        run_once(job, source, store, at(NOON))
+        take_snapshot(job, source, store, at(NOON))
     backfill(JOBS["loans"], source, store, [at(NOON) - HOUR])
     rows = [(asset, NOON - 60 * minute, f"{minute + 1}.5") for minute in range(20) for asset in imports.IDS]
     imports.run(store, imports.prices_file(folder, rows))
-    run_once(JOBS["markets"], source, store, at(NOON) + HOUR)
+    take_snapshot(JOBS["markets"], source, store, at(NOON) + HOUR)
     remove(store, Removal("markets", None, NOON + 1, NOON + 3601), folder, imports.Progress())
 
 
@@ -98,7 +98,7 @@ def answers(store: Store, paths: Iterable[str] = ROUTES) -> Answers:
 
 def monitor_of(store: Store) -> Monitor:
     """What a process tells of a store."""
-    return Monitor(Heads(store, interval=None), dict, lambda: at(NOON), is_configured=False)
+    return Monitor(HeadWatcher(store, interval=None), dict, lambda: at(NOON), is_configured=False)
 
 
 def rows(store: Store, sql: str, shard: Shard | None = None) -> list[tuple[Any, ...]]:
@@ -162,17 +162,17 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
         assert "the store cannot be read in full" in monitor.check().faults
         assert monitor.obstacles() == []
         with pytest.raises(StoreUnavailable):
-            run_once(*later)
+            take_snapshot(*later)
         assert read_heads(stores.split) == heads
     finally:
         away.start()
         until(away.answers)
     refused = {path for path, (status, _) in without.items() if status == 503}
-    assert refused == {path for path in PATHS if {"prices", "positions", "loans"} & {*ROUTES[path].families.split()}}
+    assert refused == {path for path in PATHS if {"prices", "positions", "loans"} & {*ROUTES[path].datasets.split()}}
     read_on = {path: without[path] for path in {*PATHS} - refused}
     assert read_on
     assert read_on.items() <= stores.answers.items()
-    assert run_once(*later) == Outcome.DONE
+    assert take_snapshot(*later) == Outcome.DONE
 
 
 def test_while_a_shard_hangs_what_needs_it_is_refused_within_five_seconds(stores: Stores) -> None:
@@ -211,8 +211,8 @@ def test_shards_other_than_those_of_the_store_are_refused(stores: Stores) -> Non
     with closing(ShardedStore(settings, stores.shards)) as fewer:
         for refused in (
             migrate,
-            pending,
-            lambda store: run_once(JOBS["prices"], Real("1"), store, at(NOON) + 3 * HOUR),
+            pending_migrations,
+            lambda store: take_snapshot(JOBS["prices"], Real("1"), store, at(NOON) + 3 * HOUR),
         ):
             with pytest.raises(OtherShards, match=f"cluster {SMALLER} has 1 127"):
                 refused(fewer)
@@ -237,7 +237,7 @@ def test_a_store_of_two_shards_is_copied_into_one_of_three(stores: Stores, tmp_p
         assert answers(grown) == before
         parts = [rows(grown, "SELECT count() FROM observation_local", shard)[0][0] for shard in stores.shards]
         assert min(parts) > 0
-        assert run_once(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR) == Outcome.DONE
+        assert take_snapshot(JOBS["prices"], Real("1"), grown, at(NOON) + 2 * HOUR) == Outcome.DONE
 
 
 def copying(server: Shard, old: Settings, new: Settings) -> list[str]:
@@ -252,7 +252,7 @@ def copying(server: Shard, old: Settings, new: Settings) -> list[str]:
     }.items():
         assert name in query
         query = query.replace(name, f"'{own}'" + name.rpartition("'")[2])
-    (query,) = statements(query)
+    (query,) = split_statements(query)
     with client(new) as own:
         found = [str(row[0]) for row in own.query(query).result_rows]
     return [statement.removesuffix(";") for statement in found if "_copy " not in statement]

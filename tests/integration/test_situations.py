@@ -17,9 +17,10 @@ import pytest
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
+from analytics_service.market.account_health import INFINITE
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.decimals import usd_value
 from analytics_service.market.events import Action, Event
-from analytics_service.market.health import INFINITE
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -29,15 +30,13 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.portfolio import Portfolio
+from analytics_service.market.portfolio import Metric, Portfolio, portfolio_metrics
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
-from analytics_service.market.values import usd_value
-from analytics_service.market.worth import Metric, worth
 from analytics_service.state.view import Views
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.schema import view_names
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests import clickhouse
 from tests.doubles import FreshHeads
 from tests.integration.databases import database
@@ -310,7 +309,7 @@ def asked(server: Settings) -> Iterator[Asked]:
         for hour in HOURS:
             for name, job in JOBS.items():
                 if hour in SOME.get(name, HOURS):
-                    run_once(job, stated(hour), store, instant_of(hour))
+                    take_snapshot(job, stated(hour), store, instant_of(hour))
         yield Asked(settings, store)
 
 
@@ -567,7 +566,7 @@ def test_views_value_every_account_as_the_service_does(asked: Asked) -> None:
     stated, worths = {}, {}
     for position in POSITIONS:
         portfolio = Portfolio(view.position(position.address), view)
-        worths[position.address] = near(worth(Metric.NET_VALUE, portfolio))
+        worths[position.address] = near(portfolio_metrics(Metric.NET_VALUE, portfolio))
         for account in portfolio.accounts:
             sides = account.values.known("collateral"), account.values.known("debt")
             health = account.health.result

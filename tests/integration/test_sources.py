@@ -17,7 +17,7 @@ from analytics_service.cli.context import require_source
 from analytics_service.cli.report import collect_report
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SettingError, SourceRefused
+from analytics_service.errors import SettingError, SourceMismatch
 from analytics_service.server.up import bring_up_to_date
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
@@ -26,7 +26,7 @@ from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.ledger import IMPORTED, Origin, read_ledger
 from analytics_service.store.ownership import read_owner, require_admitted
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests import clickhouse
 from tests.doubles import LOCAL, FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import RealSource
@@ -56,7 +56,7 @@ def imports(store: Store, folder: Path) -> object:
 
 
 def takes(source: Source, at: datetime = NOON) -> Write:
-    return lambda store, _: run_once(PRICES, source, store, at)
+    return lambda store, _: take_snapshot(PRICES, source, store, at)
 
 
 def fills(source: Source) -> Write:
@@ -81,7 +81,9 @@ def test_a_mixture_is_refused_before_anything_is_written(
     first(store, tmp_path)
     before = clickhouse.contents(client)
     way_out = "" if second is imports else f"--source {'none' if held == 'imported history' else held}\\.$"
-    with pytest.raises(SourceRefused, match=f"^This store holds {held}, .* Nothing was written.*--data-dir.*{way_out}"):
+    with pytest.raises(
+        SourceMismatch, match=f"^This store holds {held}, .* Nothing was written.*--data-dir.*{way_out}"
+    ):
         second(store, tmp_path)
     assert clickhouse.contents(client) == before
 
@@ -90,7 +92,7 @@ def test_a_mixture_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("words", ["", "made up by ", "made up anew by ", "made up again by "])
 def test_a_store_of_an_earlier_simulation_is_refused_in_one_line(words: str, spec: str | None, store: Store) -> None:
     store.run("insert_owner", name=f"{words}simulated:7", source="", after=0, token="")
-    with pytest.raises(SourceRefused, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
+    with pytest.raises(SourceMismatch, match=r"^This store holds simulated:7 of an earlier version, .*--data-dir.*\.$"):
         choose_source(store, Settings(source=spec))
 
 
@@ -103,7 +105,7 @@ def test_up_refuses_an_earlier_simulation_before_it_changes_anything_or_begins_a
     embedded = replace(settings, clickhouse_url=None)
     before = clickhouse.contents(client)
     for own, replaces in ((embedded, False), (replace(settings, clickhouse_url="http://127.0.0.1:1"), True)):
-        with pytest.raises(SourceRefused, match=r"simulated:7 of an earlier version.* Nothing was changed\..* anew"):
+        with pytest.raises(SourceMismatch, match=r"simulated:7 of an earlier version.* Nothing was changed\..* anew"):
             bring_up_to_date(store, own, replace_source=replaces)
     assert (clickhouse.contents(client), client.command("EXISTS VIEW price")) == (before, 0)
     bring_up_to_date(store, embedded, replace_source=True)
@@ -113,7 +115,7 @@ def test_up_refuses_an_earlier_simulation_before_it_changes_anything_or_begins_a
 def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:
     takes(FIRST)(store, tmp_path)
     request = asked(PRICE_FILES, prices_file(tmp_path, ROWS), assets=assets_file(tmp_path))
-    with pytest.raises(SourceRefused, match="This store holds simulated:1"):
+    with pytest.raises(SourceMismatch, match="This store holds simulated:1"):
         try_import(store, request, NOON, Progress())
 
 
@@ -133,22 +135,22 @@ def test_another_source_is_refused_until_it_replaces_the_stores_own(
 ) -> None:
     """A scheduler that goes on with the source of before is then refused. Imports come at any time."""
     imports(store, tmp_path)
-    run_once(PRICES, REAL, store, NOON)
+    take_snapshot(PRICES, REAL, store, NOON)
     before = clickhouse.contents(client)
-    with pytest.raises(SourceRefused, match=r"^The source of this store is chain:1, not chain:2\. .*--replace-source"):
-        run_once(PRICES, MOVED, store, NOON + HOUR)
+    with pytest.raises(SourceMismatch, match=r"^The source of this store is chain:1, not chain:2\. .*--replace-source"):
+        take_snapshot(PRICES, MOVED, store, NOON + HOUR)
     assert clickhouse.contents(client) == before
     require_admitted(store, Origin("chain:2"), replace=True)
-    run_once(PRICES, MOVED, store, NOON + HOUR)
-    with pytest.raises(SourceRefused, match=r"^The source of this store is chain:2, not chain:1\."):
-        run_once(PRICES, REAL, store, NOON + 2 * HOUR)
+    take_snapshot(PRICES, MOVED, store, NOON + HOUR)
+    with pytest.raises(SourceMismatch, match=r"^The source of this store is chain:2, not chain:1\."):
+        take_snapshot(PRICES, REAL, store, NOON + 2 * HOUR)
     imports(store, tmp_path)
     assert read_ledger(store).origins == {IMPORTED, Origin("chain:1"), Origin("chain:2")}
 
 
 def test_the_source_of_a_replacement_must_be_of_the_same_side(store: Store) -> None:
-    run_once(PRICES, REAL, store, NOON)
-    with pytest.raises(SourceRefused, match=r"^This store holds chain:1, and simulated data is never mixed"):
+    take_snapshot(PRICES, REAL, store, NOON)
+    with pytest.raises(SourceMismatch, match=r"^This store holds chain:1, and simulated data is never mixed"):
         choose_source(store, Settings(source="simulated:1"), replace_source=True)
 
 
@@ -158,10 +160,10 @@ def test_a_source_whose_data_turns_out_to_be_simulated_is_refused(store: Store, 
     class Turned(RealSource):
         simulated = True
 
-    run_once(PRICES, REAL, store, NOON)
+    take_snapshot(PRICES, REAL, store, NOON)
     before = clickhouse.contents(client)
-    with pytest.raises(SourceRefused, match=r"^chain:1 now says that its data is simulated\. .*--data-dir"):
-        run_once(PRICES, Turned("1"), store, NOON + HOUR)
+    with pytest.raises(SourceMismatch, match=r"^chain:1 now says that its data is simulated\. .*--data-dir"):
+        take_snapshot(PRICES, Turned("1"), store, NOON + HOUR)
     assert clickhouse.contents(client) == before
 
 
@@ -179,7 +181,7 @@ def test_of_two_that_write_first_at_the_same_time_one_is_refused(
         with closing(WatchedStore(settings, before=meet)) as own:
             try:
                 write(own, tmp_path)
-            except SourceRefused as error:
+            except SourceMismatch as error:
                 return str(error)
         return "written"
 
@@ -198,8 +200,8 @@ def test_nothing_is_added_beside_an_import_that_has_begun(
     refused: list[str] = []
 
     def take() -> None:
-        with pytest.raises(SourceRefused) as caught:
-            run_once(PRICES, FIRST, store, NOON)
+        with pytest.raises(SourceMismatch) as caught:
+            take_snapshot(PRICES, FIRST, store, NOON)
         refused.append(str(caught.value))
 
     with closing(Store(settings)) as own:
@@ -266,11 +268,11 @@ def test_a_service_that_was_told_no_source_is_ready_with_imported_history_alone(
     assert "there is no snapshot of rates yet" in missing.json["error"]["message"]
 
 
-def test_a_service_that_was_told_no_source_waits_for_all_families_of_the_stores_own(
+def test_a_service_that_was_told_no_source_waits_for_all_datasets_of_the_stores_own(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     takes(FIRST)(store, tmp_path)
     assert "no snapshot of markets yet" in get(settings, store, "/readyz").json["error"]["message"]
     for job in JOBS.values():
-        run_once(job, FIRST, store, NOON)
+        take_snapshot(job, FIRST, store, NOON)
     assert get(settings, store, "/readyz").status_code == 200

@@ -20,10 +20,10 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import StoreFailure
-from analytics_service.server.welcome import sql_addresses
+from analytics_service.server.up import sql_addresses
 from analytics_service.store.migrations import migrate
 from analytics_service.store.researcher import fixed_settings, make_researcher, researcher_grants, researcher_script
-from analytics_service.supervisor import Supervisor, running
+from analytics_service.supervisor import Supervisor, run_children
 from tests.clickhouse import hello
 from tests.dictionary import DICTIONARY
 
@@ -55,7 +55,7 @@ def server_of_ones_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Set
         users.read_text("utf-8").replace("    </users>", _USERS.format(secret=_SECRET, grants=grants)), "utf-8"
     )
     try:
-        with running([Supervisor(server)]):
+        with run_children([Supervisor(server)]):
             announced = read_running(folder.root)
             assert announced
             own = Settings(

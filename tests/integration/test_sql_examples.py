@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import scripts, without_comments
+from analytics_service.clickhouse.queries import sql_scripts, without_comments
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Leg
@@ -29,13 +29,13 @@ from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.schema import view_names
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import backfill, take_snapshot
 from tests import clickhouse
 from tests.integration.databases import database
 from tests.integration.handmade import CONFIG, HandMade, debt_market
 from tests.integration.pages import commit
 
-EXAMPLES = {script.stem: script.read_text("utf-8") for script in scripts("examples")}
+EXAMPLES = {script.stem: script.read_text("utf-8") for script in sql_scripts("examples")}
 MOST_LINES = 15
 # A Thursday. Clocks of New York changed on 2024-11-03 and on 2025-03-09.
 NOW = datetime(2025, 4, 10, 12, 20, tzinfo=UTC)
@@ -208,23 +208,23 @@ def _fill(store: Store) -> None:
     commit(store, {A: [(int(price.observed_at.timestamp()), price.usd) for price in WRONG]})
     *instants, last = sorted(PRICES_AT)
     backfill(JOBS["prices"], source, store, instants)
-    run_once(JOBS["prices"], source, store, last)
+    take_snapshot(JOBS["prices"], source, store, last)
     for name in ("markets", "rates"):
         backfill(JOBS[name], source, store, MARKETS_AT)
-    run_once(JOBS["ptoken"], source, store, NOW)
+    take_snapshot(JOBS["ptoken"], source, store, NOW)
     # A row of an event that a later run has replaced.
     wrong = EVENTS[-20]
     store.execute(
         "INSERT INTO event_version (address, at, uuid, action, asset_id, amount, usd, version) VALUES "
         f"('{wrong.address}', {int(wrong.at.timestamp())}, '{wrong.uuid}', 'borrow', '{A}', 1, 999, 0)"
     )
-    run_once(JOBS["loans"], source, store, NOW)
-    run_once(JOBS["positions"], replace(source, positions_=[REPAID, POSITIONS[0]]), store, NOW - DAY)
-    run_once(JOBS["positions"], replace(source, positions_=POSITIONS), store, NOW)
+    take_snapshot(JOBS["loans"], source, store, NOW)
+    take_snapshot(JOBS["positions"], replace(source, positions_=[REPAID, POSITIONS[0]]), store, NOW - DAY)
+    take_snapshot(JOBS["positions"], replace(source, positions_=POSITIONS), store, NOW)
     noon = int((MIDNIGHT - 2 * DAY + 12 * HOUR).timestamp())
     for version, minutes in enumerate((*SCHEDULED, 30), 1):
         at = noon + 60 * minutes
-        run = ledger.Run("prices", at, "job", at, at, 1, "test", version)
+        run = ledger.LedgerRow("prices", at, "job", at, at, 1, "test", version)
         store.insert(ledger.LEDGER, ledger.ledger_frame([run]))
 
 

@@ -11,7 +11,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import statements
+from analytics_service.clickhouse.queries import split_statements
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
@@ -27,7 +27,6 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.misfits import misfits
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -40,12 +39,13 @@ from analytics_service.market.positions import (
 )
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind, no_ptoken
+from analytics_service.market.validation import validate
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.sql.views import VIEWS
 from jobs.check import Finding, Level, Plan, check
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, run_once
+from jobs.runner import Outcome, backfill, take_snapshot
 from tests.clickhouse import client
 from tests.integration import databases
 from tests.unit.test_examples import printed
@@ -107,9 +107,9 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
     settings: Settings, database: Views, store: Store
 ) -> None:
     """They have all views with all columns, and no others."""
-    for statement in statements(printed("source-views").replace("research_mine", database.name)):
+    for statement in split_statements(printed("source-views").replace("research_mine", database.name)):
         store.execute(statement, in_database=False)
-    written = store.frame("list_source_columns", database=database.name)
+    written = store.query("list_source_columns", database=database.name)
     shown = {(view, column) for view, column, _ in written.iter_rows()}
     assert shown == {(view.name, column) for view in VIEWS.values() for column in view.columns}
     now = datetime.now(UTC).replace(microsecond=0)
@@ -117,7 +117,7 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
     with databases.database(replace(settings, clickhouse_database="test_sql_source_check"), views=True) as scratch:
         found = [step for step in check(source, scratch, Plan(now)) if isinstance(step, Finding)]
     assert [finding for finding in found if finding.level is not Level.NOTE] == []
-    assert [run_once(job, source, store, now) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
+    assert [take_snapshot(job, source, store, now) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
     with client(settings) as own:
         assert own.query("SELECT symbol, value_exact FROM price ORDER BY symbol").result_rows == [
             ("ATOM", Decimal("10.5")),
@@ -145,7 +145,7 @@ def test_without_the_other_views_every_snapshot_is_taken_and_there_is_nothing_el
     assert (source.config(NOON), source.ptoken(NOON)) == (NO_CONFIG, no_ptoken(NOON))
     nothing = [source.markets(NOON), source.arrangements(NOON), source.positions(NOON), source.swaps(NOON)]
     assert [list(part) for part in (*nothing, source.events(NOON - HOUR, NOON))] == [[]] * 5
-    assert [run_once(job, source, store, NOON) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
+    assert [take_snapshot(job, source, store, NOON) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
 
 
 def test_history_is_filled_from_the_rows_of_its_time(views: Views, store: Store, settings: Settings) -> None:
@@ -377,7 +377,7 @@ def test_a_value_that_cannot_be_read_costs_its_asset_only(view: str, row: str, m
         view
     ]
     (record,) = ask(datetime.now(UTC))
-    first, *_ = misfits(record, of)
+    first, *_ = validate(record, of)
     assert first.of(record).startswith(message)
 
 

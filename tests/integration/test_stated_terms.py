@@ -15,9 +15,9 @@ from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.state.view import Views
-from jobs.again import day_by_day, recompute
+from jobs.recompute import day_by_day, recompute
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import FreshHeads
 from tests.integration.handmade import CONFIG, NOON, HandMade, debt_market
 from tests.integration.routes import client_of
@@ -54,10 +54,10 @@ def test_own_ltvs_count_from_the_snapshot_that_states_them(
 ) -> None:
     """At the market's 80 % health is 1.0667, at 93 % it is 1.24: liquidated at 15,000 / 9.3 USD."""
     for name in ("prices", "markets", "ptoken"):
-        run_once(JOBS[name], SOURCE, store, NOON)
-    run_once(JOBS["positions"], owing(), store, NOON)
+        take_snapshot(JOBS[name], SOURCE, store, NOON)
+    take_snapshot(JOBS["positions"], owing(), store, NOON)
     later = NOON + timedelta(minutes=1)
-    run_once(JOBS["positions"], owing(allowable_ltv=D("0.9"), liquidation_ltv=D("0.93")), store, later)
+    take_snapshot(JOBS["positions"], owing(allowable_ltv=D("0.9"), liquidation_ltv=D("0.93")), store, later)
 
     client = client_of(settings, store, unix_second(later) + 30, FreshHeads)
 
@@ -104,10 +104,10 @@ def test_own_ltvs_count_from_the_snapshot_that_states_them(
 
 def test_interest_is_what_the_source_states_of_each_market_else_what_snapshots_show(store: Store) -> None:
     """7 units of E are stated; those who lend 10^24 units of U get a tenth more from one snapshot to the next."""
-    run_once(JOBS["markets"], SOURCE, store, NOON)
+    take_snapshot(JOBS["markets"], SOURCE, store, NOON)
     e, u = SOURCE.markets_
     assert u.lend is not None
     later = [e, replace(u, lend=replace(u.lend, principal=11 * 10**23))]
-    run_once(JOBS["markets"], replace(SOURCE, markets_=later), store, NOON + timedelta(minutes=1))
+    take_snapshot(JOBS["markets"], replace(SOURCE, markets_=later), store, NOON + timedelta(minutes=1))
     view = Views(store, FreshHeads(store)).newest()
     assert view.interest_paid == {E: 7, U: 10**23}

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.clickhouse.columns import versioned
+from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
@@ -23,7 +23,7 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.store.datasets.events import event_frame
 from analytics_service.store.ledger import new_version
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import FreshHeads, dying
 from tests.integration.databases import copied, database
 from tests.integration.handmade import HUGE, NOON, HandMade
@@ -43,7 +43,7 @@ def event(id_: str, minutes: float, action: Action = Action.LEND, address: str =
 
 def run(source: HandMade, store: Store, minutes: int) -> None:
     """Take the snapshot of loans some minutes after noon."""
-    run_once(JOBS["loans"], source, store, NOON + minutes * MINUTE)
+    take_snapshot(JOBS["loans"], source, store, NOON + minutes * MINUTE)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def filled(server: Settings) -> Iterator[Store]:
     """A store with prices and markets of noon; LEND costs two dollars. Tests add to copies."""
     with database(replace(server, clickhouse_database="test_tx_history")) as store:
         for name in ("prices", "markets"):
-            run_once(JOBS[name], HandMade(), store, NOON)
+            take_snapshot(JOBS[name], HandMade(), store, NOON)
         yield store
 
 
@@ -300,7 +300,7 @@ def test_events_that_changed_or_went_are_not_found_as_they_were(store: Store, cl
     version = new_version(store)
     frames = [event_frame(events[10:]), event_frame([replace(events[9], action=Action.RETURN)])]
     for frame, gone in zip(frames, (True, False), strict=True):
-        store.insert("event_version", versioned(frame.with_columns(removed=pl.lit(gone)), version))
+        store.insert("event_version", with_version(frame.with_columns(removed=pl.lit(gone)), version))
     assert of_all(client, limit="3", action="borrow") == newest_first(events[:9])
     assert of_all(client, limit="3") == newest_first(events[:10])
 

@@ -18,7 +18,7 @@ from tests.integration.routes import HISTORY, KINDS, NOON, PRICES, ROUTES, clien
 def test_snapshots_are_unavailable_without_a_store_and_reveal_nothing_internal(url: str | None) -> None:
     client = client_of(Settings(clickhouse_url=url))
     for path in KINDS.values():
-        if ROUTES[path].families:
+        if ROUTES[path].datasets:
             answer = get(client, path)
             message = expect_error(answer, 503, "unavailable", "server")
             assert "127.0.0.1" not in message
@@ -33,7 +33,7 @@ def test_snapshots_are_unavailable_without_tables(settings: Settings) -> None:
 class BrokenStore(Store):
     """A store with a programming error."""
 
-    def frame(self, query: str, parts: object = (), **parameters: object) -> Iterator[None]:  # type: ignore[override]
+    def query(self, query: str, parts: object = (), **parameters: object) -> Iterator[None]:  # type: ignore[override]
         raise RuntimeError("SELECT secret FROM /etc/passwd")
 
 

@@ -15,7 +15,7 @@ from analytics_service.errors import OutOfRange
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
 from analytics_service.resources.users import PATHS
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests.doubles import FirstHeads
 from tests.integration.databases import database
 from tests.integration.handmade import ASSETS, NOON, PTOKEN, HandMade
@@ -39,7 +39,7 @@ POSITION = Position(
 
 @pytest.fixture(scope="module")
 def client(server: Settings) -> Iterator[falcon.testing.TestClient]:
-    """The service over a snapshot of each family, written by no test."""
+    """The service over a snapshot of each dataset, written by no test."""
     settings = replace(server, clickhouse_database="test_undescribed")
     source = HandMade(
         positions_=[POSITION],
@@ -49,7 +49,7 @@ def client(server: Settings) -> Iterator[falcon.testing.TestClient]:
     )
     with database(settings) as store:
         for job in JOBS.values():
-            run_once(job, source, store, NOON)
+            take_snapshot(job, source, store, NOON)
         yield falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
 
 
@@ -78,7 +78,7 @@ def test_every_path_of_markets_and_positions_shows_them_by_their_ids(
 
 def test_paths_that_describe_no_assets_need_no_snapshot_of_prices(settings: Settings, store: Store) -> None:
     for name in ("markets", "loans", "positions", "routes"):
-        run_once(JOBS[name], HandMade(), store, NOON)
+        take_snapshot(JOBS[name], HandMade(), store, NOON)
     client = falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
     contract, denom = f"contract_address=0x{'d' * 40}", "source_denom=uusdt"
     swapped = {"source": "uusdt", "targets": ["uatom"]}
@@ -124,4 +124,4 @@ def test_an_instant_that_cannot_be_stored_is_refused_by_name(store: Store) -> No
     first, *others = HandMade().arrangements_
     source = HandMade(arrangements_=[replace(first, expires_at=never), *others])
     with pytest.raises(OutOfRange, match="2200-01-01"):
-        run_once(JOBS["ptoken"], source, store, NOON)
+        take_snapshot(JOBS["ptoken"], source, store, NOON)

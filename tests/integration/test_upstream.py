@@ -13,7 +13,7 @@ from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.market.events import Action
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -21,7 +21,7 @@ from analytics_service.sources.simulated.terms import LAUNCH
 from analytics_service.sources.upstream.source import UpstreamSource
 from analytics_service.store.ownership import read_owner, simulated_spec
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, instants_to_fill, run_once
+from jobs.runner import Outcome, backfill, instants_to_fill, take_snapshot
 from tests import clickhouse
 from tests.doubles import FirstHeads
 from tests.integration.databases import database
@@ -70,7 +70,7 @@ class Deployment:
     def take(self, source: Any, instant: datetime) -> None:
         self.clock.now = instant + timedelta(seconds=1)
         for job in JOBS.values():
-            assert run_once(job, source, self.store, instant) is Outcome.DONE, job.name
+            assert take_snapshot(job, source, self.store, instant) is Outcome.DONE, job.name
         self.heads.look()
 
     def fill(self, source: Any, instants: Sequence[datetime]) -> None:
@@ -81,7 +81,7 @@ class Deployment:
 
 def liquidated() -> str:
     """The address whose account was liquidated first."""
-    events = SimulatedSource("1").events(instant(LAUNCH), instant(NOON))
+    events = SimulatedSource("1").events(from_unix(LAUNCH), from_unix(NOON))
     return next(event.address for event in events if event.action is Action.LIQUIDATE)
 
 

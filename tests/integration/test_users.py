@@ -9,12 +9,12 @@ import pytest
 from analytics_service.errors import NoSnapshot
 from analytics_service.http import params
 from analytics_service.resources.current import Current, StatePath
-from analytics_service.resources.snapshots import Shared
+from analytics_service.resources.snapshots import SharedState
 from analytics_service.resources.users import PATHS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
 from analytics_service.sources.simulated.universe import ID_OF
-from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import SharedParts, View
+from analytics_service.state.watcher import Heads
 from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
 from tests.integration.routes import Client
@@ -191,28 +191,28 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(
 
 
 @pytest.mark.parametrize("part", PATHS, ids=lambda part: part.path)
-def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: StatePath) -> None:
+def test_a_path_depends_on_exactly_the_datasets_that_it_names(simulated: Simulated, part: StatePath) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
     heads = FirstHeads(simulated.store).shown().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"], "csv": False}
     resource = Current(shared_with_nobody(), part)
 
-    def body(families: set[str], valued: bool) -> bytes:
-        shown = ShownHeads({family: head for family, head in heads.items() if family in families})
+    def body(datasets: set[str], valued: bool) -> bytes:
+        shown = Heads({dataset: head for dataset, head in heads.items() if dataset in datasets})
         view = View(simulated.store, shown, SharedParts(simulated.store))
         parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
         return resource.body(resource.record(view, parameters), view, parameters)
 
     # Assets are described with the prices.
-    own = frozenset({*part.families, "prices"})
+    own = frozenset({*part.datasets, "prices"})
     for needed, valued in {own: False, own.union(part.valued_by): True}.items():
         assert body({*needed}, valued)
-        for family in needed:
-            with pytest.raises(NoSnapshot, match=family):
-                body({*needed} - {family}, valued)
+        for dataset in needed:
+            with pytest.raises(NoSnapshot, match=dataset):
+                body({*needed} - {dataset}, valued)
 
 
-def shared_with_nobody() -> Shared:
+def shared_with_nobody() -> SharedState:
     """A body needs nothing that paths share."""
     nothing: Any = None
-    return Shared(nothing, nothing, nothing, nothing, nothing)
+    return SharedState(nothing, nothing, nothing, nothing, nothing)

@@ -16,7 +16,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_service.admin.export import ExportFile, export, find_view
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import scripts
+from analytics_service.clickhouse.queries import sql_scripts
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Leg
@@ -35,7 +35,7 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.universe import ID_OF
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import take_snapshot
 from tests import clickhouse
 from tests.integration.conftest import Run, Simulated, simulate
 from tests.integration.databases import database
@@ -232,7 +232,7 @@ def test_markets_have_all_of_their_terms(store: Store, settings: Settings) -> No
     ids = [market.asset_id.partition(";") for market in MARKETS]
     assets = [Asset(AssetGroup(group), key, key, key, key, 0, 2) for group, _, key in ids]
     for name in ("prices", "markets"):
-        run_once(JOBS[name], HandMade(assets_=assets), store, NOON)
+        take_snapshot(JOBS[name], HandMade(assets_=assets), store, NOON)
     with clickhouse.client(settings) as own:
         rows = {row["asset_id"]: row for row in own.query("SELECT * FROM market").named_results()}
     for market in MARKETS:
@@ -308,7 +308,7 @@ EARLY = "time = '2025-03-01T09:59:59Z'"
     ["price_at({})", "position_at({})", "account_at({})", f"risk_ladder(asset_id = '{ID_OF['ETH']}', {{}})"],
 )
 def test_before_the_first_snapshot_nothing_is_known(simulated: Simulated, view: str) -> None:
-    """Which of several families is named depends on ClickHouse."""
+    """Which of several datasets is named depends on ClickHouse."""
     with pytest.raises(DatabaseError, match=r"(Prices|Snapshots of .+) begin at 2025-03-01 10:00:00"):
         simulated.rows(f"SELECT * FROM {view.format(EARLY)}")
 
@@ -544,7 +544,7 @@ def protocol_by_hand(store: Store) -> Store:
         positions_=positions,
     )
     for name in ("prices", "markets", "ptoken", "positions"):
-        run_once(JOBS[name], source, store, NOON)
+        take_snapshot(JOBS[name], source, store, NOON)
     return store
 
 
@@ -585,9 +585,9 @@ def test_answers_say_which_snapshots_they_come_from(run: Run, store: Store) -> N
     minute = timedelta(minutes=1)
     markets, prices = (NOON + minute, NOON + 2 * minute)
     source = HandMade(assets_=(asset("FINE", 24), asset("PLAIN", 6)), prices_={"token;fine": Decimal(2)})
-    run_once(JOBS["markets"], source, store, markets)
-    run_once(JOBS["prices"], source, store, prices)
-    run_once(JOBS["prices"], source, store, prices + minute)
+    take_snapshot(JOBS["markets"], source, store, markets)
+    take_snapshot(JOBS["prices"], source, store, prices)
+    take_snapshot(JOBS["prices"], source, store, prices + minute)
     time = f"time = '{prices + minute / 2:%FT%TZ}'"
     assert run(f"SELECT DISTINCT markets_at, prices_at FROM price_at({time})") == [(markets, prices)]
     for view in (f"position_at({time})", f"account_at({time})"):
@@ -600,7 +600,7 @@ def test_answers_say_which_snapshots_they_come_from(run: Run, store: Store) -> N
 def test_a_ladder_says_which_snapshots_it_comes_from(run: Run, store: Store) -> None:
     """PLAIN has no price, and so no ladder."""
     later = NOON + timedelta(minutes=1)
-    run_once(JOBS["prices"], HandMade(prices_={"token;fine": Decimal(2)}), store, later)
+    take_snapshot(JOBS["prices"], HandMade(prices_={"token;fine": Decimal(2)}), store, later)
     ladder = "SELECT count(), any(positions_at), any(markets_at), any(prices_at) FROM risk_ladder(asset_id = '{}', {})"
     time = f"time = {unix_second(later)}"
     assert run(ladder.format("token;fine", time)) == [(40, NOON, NOON, later)]
@@ -654,11 +654,11 @@ def lost_by_hand(store: Store) -> HandMade:
             Position(_TWO, lends=(LendPosition(gone.id, 1, 0),), wallet=(Balance(gone.id, 1), Balance(fine.id, 1))),
         ),
     )
-    run_once(JOBS["prices"], source, store, NOON)
+    take_snapshot(JOBS["prices"], source, store, NOON)
     source = replace(source, prices_={fine.id: Decimal(2)})
-    run_once(JOBS["prices"], source, store, NOON + timedelta(days=1))
+    take_snapshot(JOBS["prices"], source, store, NOON + timedelta(days=1))
     for name in ("prices", "markets", "ptoken", "positions"):
-        run_once(JOBS[name], source, store, NOON + timedelta(days=1, seconds=1))
+        take_snapshot(JOBS[name], source, store, NOON + timedelta(days=1, seconds=1))
     return source
 
 
@@ -700,7 +700,7 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
     assert run(ladder.format("gone")) == []
     # What is not listed for so long ends. In accounts it then counts as nothing; elsewhere nobody knows its value.
     later = NOON + timedelta(days=2, seconds=2)
-    run_once(JOBS["prices"], replace(lost_by_hand, assets_=lost_by_hand.assets_[:2]), store, later)
+    take_snapshot(JOBS["prices"], replace(lost_by_hand, assets_=lost_by_hand.assets_[:2]), store, later)
     assert run(_ACCOUNTS)[0] == (2, 2, 1, 0.5, 0, 0.5, 1, 0)
     assert run("SELECT symbol FROM price_now") == [("FINE",)]
     values = f"SELECT wallet_usd, lent_usd, net_usd FROM account_value WHERE address = '{_TWO}'"
@@ -741,13 +741,13 @@ def test_one_wei_breaks_no_view_no_example_and_no_export(run: Run, store: Store,
         positions_=(Position(_ONE, accounts=(account,), lends=(LendPosition(dear.id, 1, 0),)),),
     )
     for job in JOBS.values():
-        run_once(job, source, store, NOON)
+        take_snapshot(job, source, store, NOON)
     for view in ("account", "account_risk", "borrower"):
         assert run(f"SELECT collateral_usd, debt_usd, health FROM {view}") == [(3e9, near(3e-15), near(8e23))]
     assert run("SELECT deposits, debt, debt_usd, utilization, redemption_ratio FROM market") == [
         (1e6, near(1e-18), near(3e-15), near(1e-24), near(1e24))
     ]
-    for script in scripts("examples"):
+    for script in sql_scripts("examples"):
         run(script.read_text("utf-8").strip().removesuffix(";"))
     for name in ("market", "account"):
         export(store, find_view(store, name), ExportFile(tmp_path / "rows", "parquet"), (0, FOREVER), Progress())
@@ -783,7 +783,7 @@ def test_a_liquidation_without_a_leg_is_the_debt_repaid(run: Run, store: Store) 
         Event("2", Action.LIQUIDATE, "token;lend", _ONE, NOON, 6, Decimal(3), leg=Leg.COLLATERAL),
         Event("3", Action.SEND, "token;lend", _ONE, NOON, 2**256 - 1),
     ]
-    run_once(JOBS["loans"], HandMade(events_=events), store, NOON)
+    take_snapshot(JOBS["loans"], HandMade(events_=events), store, NOON)
     assert run("SELECT action, leg, amount_denom FROM events ORDER BY ALL") == [
         ("liquidate", "collateral", "6"),
         ("liquidate", "debt", "5"),
@@ -798,7 +798,7 @@ def test_a_liquidation_without_a_leg_is_the_debt_repaid(run: Run, store: Store) 
 def test_usd_of_an_event_without_a_price_is_null(run: Run, store: Store) -> None:
     known = Event("1", Action.BORROW, "token;lend", _ONE, NOON, 5, Decimal("2.5"))
     events = [known, replace(known, id="2", usd=None), replace(known, id="3", amount=0, usd=Decimal(0))]
-    run_once(JOBS["loans"], HandMade(events_=events), store, NOON)
+    take_snapshot(JOBS["loans"], HandMade(events_=events), store, NOON)
     for view in ("events", "loan"):
         assert run(f"SELECT usd FROM {view} ORDER BY usd") == [(0,), (2.5,), (None,)]
 
@@ -834,7 +834,7 @@ def test_the_last_snapshot_of_each_day_is_read_without_the_others(settings: Sett
         "FROM numbers(20 * 14400)"
     )
     store.execute(
-        "INSERT INTO snapshot (family, at, kind, version) "
+        "INSERT INTO snapshot (dataset, at, kind, version) "
         f"SELECT 'markets', {second} + 60 * number, 'job', 1 FROM numbers(14400)"
     )
     with clickhouse.client(settings) as own:

@@ -6,11 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from analytics_service.importing.columns import ColumnChoice
+from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.history import Loaded, load_history
 from analytics_service.importing.rows import HistoryRequest
-from analytics_service.importing.stamps import Stamps
-from analytics_service.importing.times import TimeRules
+from analytics_service.importing.time_parsing import TimeRules
+from analytics_service.importing.timestamps import Timestamps
 from analytics_service.store.datasets.histories import PRICES
 from tests.doubles import Silent
 
@@ -20,7 +20,7 @@ Rows = list[tuple[str, str, Decimal]]
 
 def loaded(*paths: Path, **options: Any) -> Loaded:
     """The content of files of prices, for an empty store, with new assets. Options are those of the command."""
-    groups: dict[str, Any] = {"choice": ColumnChoice(), "times": TimeRules(), "stamps": Stamps()}
+    groups: dict[str, Any] = {"choice": ColumnChoice(), "times": TimeRules(), "stamps": Timestamps()}
     for group, record in groups.items():
         own = {name: options.pop(name) for name in [*options] if name in record.__slots__}
         groups[group] = replace(record, **own)

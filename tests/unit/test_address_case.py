@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.importing.names import AssetNames
-from analytics_service.market.assets import Asset, AssetGroup, named_ids, unknown_asset
+from analytics_service.importing.asset_names import AssetNames
+from analytics_service.market.assets import Asset, AssetGroup, resolve_ids, unknown_asset
 
 
 def asset(symbol: str, key: str, decimals: int = 18) -> Asset:
@@ -63,7 +63,7 @@ def test_a_symbol_in_a_file_means_the_assets_that_spell_it_so_before_others() ->
     """In a request it means all of them."""
     both = {one.id: one for one in (asset("ATOM", "a"), asset("Atom", "b"))}
     with pytest.raises(ParameterInvalid, match=r"is the symbol of several assets; .*: token;a, token;b"):
-        named_ids(["ATOM"], both)
+        resolve_ids(["ATOM"], both)
     names = known(*both.values())
     assert names.named("Atom").code == names.code_of("token;b")
     assert names.named("Aton").fault.startswith("is an unknown asset (did you mean ATOM?); ")
@@ -72,6 +72,6 @@ def test_a_symbol_in_a_file_means_the_assets_that_spell_it_so_before_others() ->
 def test_one_function_finds_assets_by_id_address_and_symbol_and_says_what_is_near() -> None:
     both = (replace(unknown_asset("token;0xAb"), symbol="ATOM"), unknown_asset("native;uosmo"))
     assets = {one.id: one for one in both}
-    assert named_ids(["token;0xaB", "0xAB", "atom", "native;new"], assets) == [*["token;0xAb"] * 3, "native;new"]
+    assert resolve_ids(["token;0xaB", "0xAB", "atom", "native;new"], assets) == [*["token;0xAb"] * 3, "native;new"]
     with pytest.raises(EntityNotFound, match=r"'atmo' is the symbol of no asset\. Did you mean ATOM\?"):
-        named_ids(["atmo"], assets)
+        resolve_ids(["atmo"], assets)

@@ -4,8 +4,7 @@ import falcon
 import falcon.testing
 import pytest
 
-from analytics_service.http.answer import Answer, Validators, send
-from analytics_service.http.coding import Coding
+from analytics_service.http.answer import Answer, Coding, Validators, send
 
 BODY = b"a" * 2000
 # 2026-03-01 12:00:00 UTC.

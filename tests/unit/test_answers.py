@@ -5,9 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from analytics_service.http.answer import Answer, Validators
-from analytics_service.http.answers import AnswerCache, CacheKey
-from analytics_service.http.coding import Coding
+from analytics_service.http.answer import Answer, Coding, Validators
+from analytics_service.http.answer_cache import AnswerCache, CacheKey
 
 # Room for nine bodies of 10,000 bytes with their overhead, but not for ten.
 LIMIT = 100_000

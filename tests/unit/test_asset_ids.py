@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytics_service.market.assets import as_stored
+from analytics_service.market.assets import stored_id
 
 STORED = ["native;uAtom", "token;0xAb", "token;bech1q"]
 
@@ -20,10 +20,10 @@ STORED = ["native;uAtom", "token;0xAb", "token;bech1q"]
     ],
 )
 def test_ids_are_found_in_any_case_and_each_once(asked: list[str], found: list[str]) -> None:
-    assert as_stored(asked, STORED) == found
+    assert stored_id(asked, STORED) == found
 
 
 def test_an_id_that_is_stored_in_two_cases_is_found_as_it_is_written() -> None:
     stored = ["token;0xAB", "token;0xab"]
-    assert as_stored(["token;0xab", "token;0xAB"], stored) == ["token;0xab", "token;0xAB"]
-    assert as_stored(["token;0xaB"], stored) == ["token;0xab"]
+    assert stored_id(["token;0xab", "token;0xAB"], stored) == ["token;0xab", "token;0xAB"]
+    assert stored_id(["token;0xaB"], stored) == ["token;0xab"]

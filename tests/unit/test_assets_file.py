@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import UserError
+from analytics_service.importing.asset_names import AssetNames
 from analytics_service.importing.assets import read_assets_file
-from analytics_service.importing.names import AssetNames
 from analytics_service.market.assets import Asset, AssetGroup
 from tests.unit.history_files import written
 from tests.unit.test_address_case import asset
@@ -75,7 +75,7 @@ def test_a_file_of_this_service_has_ids_in_place_of_addresses(tmp_path: Path) ->
     ],
 )
 def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(ImportRefused, match=message):
+    with pytest.raises(UserError, match=message):
         read_assets(tmp_path, text)
 
 

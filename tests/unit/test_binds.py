@@ -11,7 +11,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.server.address import bound, connected, local_url
+from analytics_service.server.address import connect_to, is_bound, local_url
 from tests.doubles import LOCAL
 from tests.processes import free_port
 
@@ -127,13 +127,13 @@ def test_an_address_that_is_taken_is_refused_and_the_other_one_is_free_again(opt
         f"Nothing can listen on {taken}: Address already in use. "
         f"Stop what uses it, or name another address with {option}."
     )
-    with bound(Settings(bind=free, metrics_bind=taken), patience=0) as sockets:
+    with is_bound(Settings(bind=free, metrics_bind=taken), patience=0) as sockets:
         assert [listener.getsockname()[1] for listener in sockets] == [int(bind[10:]) for bind in (free, taken)]
 
 
 def refusal(settings: Settings) -> str:
     """What is said when addresses cannot be bound."""
-    with pytest.raises(SettingError) as refused, bound(settings, patience=0):
+    with pytest.raises(SettingError) as refused, is_bound(settings, patience=0):
         pass
     return str(refused.value)
 
@@ -142,7 +142,7 @@ def test_an_address_that_a_killed_service_is_about_to_leave_is_waited_for() -> N
     with socket.create_server(("127.0.0.1", 0)) as listener:
         leaving = threading.Timer(0.3, listener.close)
         leaving.start()
-        with bound(Settings(bind=f"127.0.0.1:{listener.getsockname()[1]}", metrics_bind="none"), patience=60):
+        with is_bound(Settings(bind=f"127.0.0.1:{listener.getsockname()[1]}", metrics_bind="none"), patience=60):
             leaving.join()
 
 
@@ -152,10 +152,10 @@ def test_a_unix_socket_is_for_its_owner_and_group_and_goes_with_the_service(tmp_
     settings = Settings(bind=f"unix:{path}", metrics_bind="none")
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
-    with bound(settings) as (listener,):
+    with is_bound(settings) as (listener,):
         assert stat.S_IMODE(path.stat().st_mode) == 0o660
         listener.listen()
-        connected(settings.bind, 1).close()
+        connect_to(settings.bind, 1).close()
         assert "Address already in use" in refusal(settings)
         assert path.exists()
     assert not path.exists()

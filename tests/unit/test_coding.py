@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from analytics_service.http.coding import Coding, negotiate
+from analytics_service.http.answer import Coding, negotiate
 
 IDENTITY, GZIP = Coding
 

@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from analytics_service.clickhouse.columns import encoded
+from analytics_service.clickhouse.columns import encode_rows
 from analytics_service.errors import OutOfRange
-from analytics_service.market.kinds import Amount, AssetId, Count, Index, Kind, Ratio, Text, Time, Word
+from analytics_service.market.kinds import Amount, AssetId, ColumnType, Count, Index, Ratio, Text, Time, Word
 from analytics_service.market.positions import Account, Balance, Holding, Position, Unbonding
 from analytics_service.market.ptoken import MemberClass
 from tests.stored import item_frame
@@ -18,8 +18,8 @@ FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 2, 7, 6, 28, 15, 
 @pytest.mark.parametrize(
     ("kind", "least", "greatest"), [(Index, 0, 2**32 - 1), (Count, 0, 2**64 - 1), (Time, FIRST, LAST)]
 )
-def test_the_least_and_the_greatest_value_are_stored(kind: type[Kind], least: object, greatest: object) -> None:
-    rows = encoded([{"x": least}, {"x": greatest}, {"x": None}], {"x": kind(nullable=True)})["x"].to_list()
+def test_the_least_and_the_greatest_value_are_stored(kind: type[ColumnType], least: object, greatest: object) -> None:
+    rows = encode_rows([{"x": least}, {"x": greatest}, {"x": None}], {"x": kind(nullable=True)})["x"].to_list()
     assert [value if value is None else kind().decode(value) for value in rows] == [least, greatest, None]
 
 
@@ -37,29 +37,29 @@ def test_the_least_and_the_greatest_value_are_stored(kind: type[Kind], least: ob
         (Time, LAST + timedelta(seconds=1), "2106-02-07 06:28:16"),
     ],
 )
-def test_others_are_refused_by_name(kind: type[Kind], value: object, named: str) -> None:
+def test_others_are_refused_by_name(kind: type[ColumnType], value: object, named: str) -> None:
     with pytest.raises(OutOfRange, match=named):
-        encoded([{"x": value}], {"x": kind()})
+        encode_rows([{"x": value}], {"x": kind()})
 
 
 @pytest.mark.parametrize("asset_id", ["", "native;", "erc20;gone", 7])
 def test_an_id_that_no_page_could_show_is_refused(asset_id: object) -> None:
     with pytest.raises(OutOfRange, match="is not the id of an asset: it must be native;<denom> or token;<address>"):
-        encoded([{"asset_id": asset_id}], {"asset_id": AssetId()})
+        encode_rows([{"asset_id": asset_id}], {"asset_id": AssetId()})
 
 
 def test_a_word_that_could_not_be_read_again_is_refused() -> None:
     column = Word(of=MemberClass)
-    assert encoded([{"x": MemberClass.TEAM}, {"x": "advisor"}], {"x": column})["x"].to_list() == ["team", "advisor"]
+    assert encode_rows([{"x": MemberClass.TEAM}, {"x": "advisor"}], {"x": column})["x"].to_list() == ["team", "advisor"]
     with pytest.raises(OutOfRange, match="'founder' is none of team, advisor, investor"):
-        encoded([{"x": "founder"}], {"x": column})
+        encode_rows([{"x": "founder"}], {"x": column})
 
 
 @pytest.mark.parametrize("apr", [Decimal("NaN"), 0.5, [1], None])
 def test_a_message_says_whose_value_it_is(apr: object) -> None:
     rows = [{"id": "1", "asset_id": "token;a", "apr": Decimal(1)}, {"id": "2", "asset_id": "token;b", "apr": apr}]
     with pytest.raises(OutOfRange, match=r"^apr of id 2, asset_id token;b: ") as refused:
-        encoded(rows, {"id": Text(), "asset_id": AssetId(), "apr": Ratio()})
+        encode_rows(rows, {"id": Text(), "asset_id": AssetId(), "apr": Ratio()})
     assert str(apr) in str(refused.value)
 
 

@@ -15,9 +15,9 @@ from clickhouse_connect.driver.httputil import all_managers
 from urllib3.exceptions import ReadTimeoutError
 
 from analytics_service.clickhouse.client import connect, pools_for
-from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import in_thread, within
+from analytics_service.concurrency import deadline, in_thread
 from analytics_service.config.settings import Settings
 from analytics_service.errors import QuorumPending, StoreUnavailable
 
@@ -29,7 +29,7 @@ class Answering(Store):
 
     def __init__(self, *answers: bytes | DatabaseError) -> None:
         super().__init__(Settings(clickhouse_url=URL))
-        self._layout = Layout()
+        self._layout = Cluster()
         self._answers = [*answers]
         self._clients["client"] = cast(Client, self)
 
@@ -52,9 +52,9 @@ def rows() -> bytes:
 
 def test_an_answer_that_lacks_its_end_is_refused() -> None:
     """Rows that are not there could not be told from rows that the server did not get to."""
-    assert Answering(rows()).frame("read_free_room")["bytes"].to_list() == [1, 2]
+    assert Answering(rows()).query("read_free_room")["bytes"].to_list() == [1, 2]
     with pytest.raises(StoreUnavailable, match=r"broke off its answer \(query read_free_room\)"):
-        Answering(rows()[:-8]).frame("read_free_room")
+        Answering(rows()[:-8]).query("read_free_room")
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_an_answer_that_lacks_its_end_is_refused() -> None:
 )
 def test_what_waits_for_other_replicas_is_tried_again_in_a_moment(code: int, message: str) -> None:
     refusal = error(code, "Quorum")
-    assert Answering(refusal, rows()).frame("read_free_room").height == 2
-    with within(0.5), pytest.raises(QuorumPending, match=message):
-        Answering(refusal).frame("read_owner")
+    assert Answering(refusal, rows()).query("read_free_room").height == 2
+    with deadline(0.5), pytest.raises(QuorumPending, match=message):
+        Answering(refusal).query("read_owner")
 
 
 _TIMED_OUT = "Timeout exceeded while reading from socket"
@@ -94,7 +94,7 @@ _TIMED_OUT = "Timeout exceeded while reading from socket"
 def test_what_fails_for_a_while_may_be_tried_again(code: int, reason: str, message: str) -> None:
     store = Answering(error(code, reason))
     with pytest.raises(StoreUnavailable, match=message) as caught:
-        store.frame("read_owner")
+        store.query("read_owner")
     assert type(caught.value) is StoreUnavailable
 
 
@@ -145,7 +145,7 @@ def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_of_its_request(beg
         dripping = in_thread(drip)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         begun, pools = monotonic(), pools_for(Settings(clickhouse_url=url))
-        with within(0.3), pytest.raises(ReadTimeoutError):
+        with deadline(0.3), pytest.raises(ReadTimeoutError):
             pools.request("GET", url, timeout=urllib3.Timeout(connect=10, read=10))
         assert monotonic() - begun < 3
         dripping.result(10)

@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics_service.history.digits import MAX_DIGITS, rounded
+from analytics_service.history.formats.base import MAX_DIGITS, round_digits
 from tests import oracle
 
 
@@ -26,4 +26,4 @@ def test_values_are_rounded_as_decimals_are(values: list[Decimal | None], digits
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN)
     texts = [None if one is None else oracle.text(one) for one in values]
     expected = [None if one is None else oracle.text(context.create_decimal(one)) for one in texts]
-    assert rounded(pl.Series(texts, dtype=pl.String), digits).to_list() == expected
+    assert round_digits(pl.Series(texts, dtype=pl.String), digits).to_list() == expected

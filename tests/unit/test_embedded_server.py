@@ -11,7 +11,7 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import configured_port
-from analytics_service.embedded.folder import DataFolder, Holder
+from analytics_service.embedded.folder import DataFolder, FolderHolder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError, SettingError
 from tests.processes import free_port
@@ -42,7 +42,7 @@ def test_the_holder_of_a_folder_may_be_of_another_version(folder: DataFolder) ->
     """Which says more of itself, or less."""
     for said in ({"pid": 7, "command": "up", "bind": "b", "began": 1}, {"pid": 7, "command": "up"}):
         (folder.root / "lock").write_text(json.dumps(said))
-        assert folder.holder() == Holder(7, "up", str(said.get("bind", "")))
+        assert folder.holder() == FolderHolder(7, "up", str(said.get("bind", "")))
 
 
 def test_ports_are_kept_when_a_start_fails_for_another_reason(server: EmbeddedServer, folder: DataFolder) -> None:

@@ -22,9 +22,8 @@ from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.digits import shortened
 from analytics_service.history.formats import FORMATS
-from analytics_service.history.formats.base import Points
+from analytics_service.history.formats.base import Points, shorten_digits
 from analytics_service.history.formats.csv import times
 from tests import oracle
 
@@ -276,7 +275,7 @@ def test_offsets_of_long_ago_are_rounded_to_minutes_and_the_instant_is_exact() -
 
 @pytest.mark.parametrize("name", ["arrow", "parquet"])
 def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused(name: str) -> None:
-    values = shortened(pl.DataFrame({"v": ["99999999999999999999.9"]}), 7)
+    values = shorten_digits(pl.DataFrame({"v": ["99999999999999999999.9"]}), 7)
     assert values["v"].to_list() == ["1" + "0" * 20]
     with pytest.raises(ParameterInvalid, match="ask for more digits") as caught:
         FORMATS[name].encode(Points([BEGIN], ["token;a"], values, single=False))

@@ -10,11 +10,10 @@ from falcon.inspect import inspect_routes
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.http import errors
-from analytics_service.http.answer import Answer, Validators, send
+from analytics_service.http.answer import Answer, Coding, Validators, send
 from analytics_service.http.api_keys import add_key, read_keys
-from analytics_service.http.coding import Coding
+from analytics_service.http.errors import OWN_REQUEST
 from analytics_service.http.middleware import Middleware
-from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.http.resource import Resource
 
 PATH = "/api/v1/assets"
@@ -33,7 +32,7 @@ class Service:
 
     def __init__(self, keys: Path) -> None:
         app = falcon.App(middleware=Middleware(keys=read_keys(keys), origins="*"))
-        errors.install(app)
+        errors.add_error_handlers(app)
         for path in (PATH, "/api/v1/openapi.json", "/healthz"):
             app.add_route(path, Assets())
         self.client = falcon.testing.TestClient(app)

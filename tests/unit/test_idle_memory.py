@@ -8,7 +8,7 @@ import pytest
 
 VARIABLE = "_RJEM_MALLOC_CONF"
 ASK = f"""
-from analytics_service.server.memory import bound_idle_memory
+from analytics_service.server.heap import bound_idle_memory
 import os, sys
 bound_idle_memory()
 print("polars" in sys.modules, os.environ["{VARIABLE}"])

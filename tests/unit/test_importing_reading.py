@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from backports import zstd
 
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import UserError
 from analytics_service.importing.files import find_files
-from analytics_service.importing.reading import RECIPES, open_table
+from analytics_service.importing.readers import RECIPES, open_table
 
 ROWS = [(3, "1704067200", "1.5"), (4, "1704067260", None), (6, "x,y", "0.123456789012345678")]
 CSV = 'time,note,value\n\n1704067200,a,1.5\r\n1704067260,b,\n\n"x,y",c,0.123456789012345678\n'
@@ -61,7 +61,7 @@ def test_typed_values_become_text_that_says_the_same(tmp_path: Path, suffix: str
     texts = read(path, "float", "decimal", "zoned", "local")
     assert [row[:3] for row in texts] == [(1, "0.1", "1.50"), (2, "1704067200000", None), (3, "1e-7", "2.00")]
     assert {row[3:] for row in texts} == {(zoned, local)}
-    with pytest.raises(ImportRefused, match=r"column list: is of type List\(Int64\); write text or numbers\."):
+    with pytest.raises(UserError, match=r"column list: is of type List\(Int64\); write text or numbers\."):
         read(path, "list")
 
 
@@ -85,7 +85,7 @@ def test_a_file_of_another_layout_is_refused_by_its_first_line_that_differs(
 ) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(ImportRefused) as refused:
+    with pytest.raises(UserError) as refused:
         read(path, "a")
     assert f"{refused.value}" == f"{refusal.format(path)} A recipe may turn the file into the shape: {RECIPES}."
 
@@ -95,7 +95,7 @@ def test_a_long_file_is_read_in_batches_that_number_its_lines(tmp_path: Path) ->
     path, count = tmp_path / "long.tsv", 1_500_000
     path.write_text("n\tm\n" + "".join(f"{n}\t0\n" for n in range(count)) + "x\n")
     table, lines = open_table(path, "\t"), []
-    with pytest.raises(ImportRefused, match=f"line {count + 2} has 1 fields"):
+    with pytest.raises(UserError, match=f"line {count + 2} has 1 fields"):
         for rows, _ in table.batches(["n"]):
             assert (rows["line"] == rows["n"].cast(pl.UInt32) + 2).all()
             lines.append(rows.height)
@@ -109,7 +109,7 @@ def test_files_are_found_by_name_in_folders_of_folders_and_by_globs(tmp_path: Pa
     found = [path.relative_to(tmp_path).as_posix() for path in find_files([str(tmp_path)])]
     assert found == ["c.csv", "symbol=A/1.csv", "symbol=B/1.csv"]
     assert find_files([f"{tmp_path}/symbol=*/1.csv"]) == [tmp_path / "symbol=A/1.csv", tmp_path / "symbol=B/1.csv"]
-    with pytest.raises(ImportRefused, match=r"c\.csv is given twice"):
+    with pytest.raises(UserError, match=r"c\.csv is given twice"):
         find_files([f"{tmp_path}/c.csv", str(tmp_path)])
-    with pytest.raises(ImportRefused, match="No file matches"):
+    with pytest.raises(UserError, match="No file matches"):
         find_files([f"{tmp_path}/*.parquet"])

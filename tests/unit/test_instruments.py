@@ -12,8 +12,8 @@ from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
+from analytics_service.http.errors import OWN_REQUEST
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
-from analytics_service.http.requests import OWN_REQUEST
 from analytics_service.server.metrics_folder import child_exit, on_exit, pre_fork
 from tests.doubles import LOCAL
 from tests.samples import samples
@@ -80,7 +80,7 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
     first.answered("/x", 200, 0.5, 10, "hit")
     first.memory("history")(100)
     with closing(Store(NOWHERE, first.query)) as store, pytest.raises(StoreUnavailable):
-        store.frame("read_ledger")
+        store.query("read_ledger")
     second = writer(several_processes, tmp_path, "1")
     second.answered("/x", 200, 0.25, 20, "hit")
     second.answered("/x", 304, 0.25, 0, "not_modified")

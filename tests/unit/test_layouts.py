@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from analytics_service.clickhouse.cluster import SPLIT, Layout
-from analytics_service.clickhouse.queries import created, query_texts, scripts
-from analytics_service.store.schema import shipped, tables_of
+from analytics_service.clickhouse.cluster import SPLIT, Cluster
+from analytics_service.clickhouse.queries import created_name, query_texts, sql_scripts
+from analytics_service.store.schema import shipped_migrations, tables_of
 
-ONE_SHARD, THREE_SHARDS = Layout("Atomic", "main", 1), Layout("Atomic", "main", 3)
+ONE_SHARD, THREE_SHARDS = Cluster("Atomic", "main", 1), Cluster("Atomic", "main", 3)
 # System tables that say the same on all servers of a cluster.
 _SAME = {"clusters", "columns", "databases", "tables"}
 
@@ -16,7 +16,7 @@ _SAME = {"clusters", "columns", "databases", "tables"}
 def test_only_queries_about_the_asked_server_read_what_no_other_server_knows() -> None:
     """All others have the same answer from each: rows of all shards, or a copy that each has. What `{from}` stands for
     is on all servers."""
-    texts = [query for script in scripts("queries") for query in query_texts(script.read_text("utf-8"))]
+    texts = [query for script in sql_scripts("queries") for query in query_texts(script.read_text("utf-8"))]
     own = {name for name, text in texts if {*re.findall(r"\bsystem\.(\w+)", text)} - _SAME}
     assert own == {
         "read_backup_progress",
@@ -27,14 +27,14 @@ def test_only_queries_about_the_asked_server_read_what_no_other_server_knows() -
     }
 
 
-@pytest.mark.parametrize("layout", [Layout(), Layout("Atomic"), Layout("Shared")])
-def test_on_a_single_server_and_in_the_cloud_placeholders_are_empty(layout: Layout) -> None:
+@pytest.mark.parametrize("layout", [Cluster(), Cluster("Atomic"), Cluster("Shared")])
+def test_on_a_single_server_and_in_the_cloud_placeholders_are_empty(layout: Cluster) -> None:
     assert {*layout.placeholders.values()} == {""}
     assert layout.rendered("CREATE TABLE a{local}{on_cluster}", "analytics") == ["CREATE TABLE a"]
 
 
 def test_a_database_that_sends_ddl_itself_needs_no_cluster() -> None:
-    assert Layout("Replicated", "main", 3).placeholders == {**ONE_SHARD.placeholders, "on_cluster": ""}
+    assert Cluster("Replicated", "main", 3).placeholders == {**ONE_SHARD.placeholders, "on_cluster": ""}
 
 
 def test_a_statement_is_for_all_servers_and_for_the_parts_of_a_split_table() -> None:
@@ -60,14 +60,21 @@ def test_a_statement_is_for_all_servers_and_for_the_parts_of_a_split_table() -> 
 
 
 def test_each_table_is_split_or_copied() -> None:
-    made = [statement for script in shipped() for statement in script.statements if statement.startswith("CREATE T")]
-    assert {created(statement) for statement in made if "{local}{on_cluster}" in statement} == {*SPLIT}
-    assert {created(statement) for statement in made if "{copied" in statement} == {*tables_of(shipped())} - {*SPLIT}
+    made = [
+        statement
+        for script in shipped_migrations()
+        for statement in script.statements
+        if statement.startswith("CREATE T")
+    ]
+    assert {created_name(statement) for statement in made if "{local}{on_cluster}" in statement} == {*SPLIT}
+    assert {created_name(statement) for statement in made if "{copied" in statement} == {
+        *tables_of(shipped_migrations())
+    } - {*SPLIT}
     assert all("{on_cluster}" in statement and "ENGINE = {replicated}" in statement for statement in made)
 
 
 def test_a_layout_fits_the_tables_that_it_makes() -> None:
     """A process that is set up otherwise would read and write less carefully than it must."""
     engines = ("ReplacingMergeTree", "SharedReplacingMergeTree", "ReplicatedReplacingMergeTree", "Distributed")
-    fitting = [[engine for engine in engines if layout.fits(engine)] for layout in (Layout(), ONE_SHARD, THREE_SHARDS)]
+    fitting = [[engine for engine in engines if layout.fits(engine)] for layout in (Cluster(), ONE_SHARD, THREE_SHARDS)]
     assert fitting == [[*engines[:2]], [engines[2]], [engines[3]]]

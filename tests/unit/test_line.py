@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from analytics_service.concurrency import Line, within
+from analytics_service.concurrency import QuerySlots, deadline
 from analytics_service.errors import Busy, StoreUnavailable
 from tests.processes import until
 
@@ -17,18 +17,18 @@ TIMEOUT = 30
 class Visitor:
     """A request that has its turn until it may go on."""
 
-    def __init__(self, line: Line, seconds: float = TIMEOUT) -> None:
+    def __init__(self, line: QuerySlots, seconds: float = TIMEOUT) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self._line, self._seconds = line, seconds
 
     def __call__(self) -> None:
-        with within(self._seconds), self._line.turn():
+        with deadline(self._seconds), self._line.acquire():
             self.begun.set()
             assert self.go_on.wait(TIMEOUT)
 
 
 @contextmanager
-def queued(line: Line, count: int) -> Iterator[list[tuple[Visitor, Future[None]]]]:
+def queued(line: QuerySlots, count: int) -> Iterator[list[tuple[Visitor, Future[None]]]]:
     """So many requests, in the order in which they came; all may go on at the end."""
     visitors = [Visitor(line) for _ in range(count)]
     with ThreadPoolExecutor(count) as pool:
@@ -45,7 +45,7 @@ def queued(line: Line, count: int) -> Iterator[list[tuple[Visitor, Future[None]]
 
 
 def test_so_many_have_a_turn_and_others_follow_in_order() -> None:
-    with queued(Line(2), 5) as came:
+    with queued(QuerySlots(2), 5) as came:
         for turn in range(2, 5):
             assert [visitor.begun.is_set() for visitor, _ in came] == [True] * turn + [False] * (5 - turn)
             # One of the first leaves, and the next has its turn.
@@ -55,7 +55,7 @@ def test_so_many_have_a_turn_and_others_follow_in_order() -> None:
 
 def test_the_oldest_request_is_next() -> None:
     """A request of many queries would otherwise wait anew behind all others for each of them."""
-    line = Line(1)
+    line = QuerySlots(1)
     with queued(line, 2) as came, ThreadPoolExecutor(1) as pool:
         older = Visitor(line, TIMEOUT / 2)
         pool.submit(older)
@@ -67,41 +67,41 @@ def test_the_oldest_request_is_next() -> None:
 
 
 def test_a_request_whose_time_is_over_leaves_the_line() -> None:
-    line = Line(1)
+    line = QuerySlots(1)
     with queued(line, 1):
-        with within(0.01), pytest.raises(Busy, match="busy"), line.turn():
+        with deadline(0.01), pytest.raises(Busy, match="busy"), line.acquire():
             pytest.fail("It had a turn.")
         assert not line._waiting
-    with within(0.01), line.turn():
+    with deadline(0.01), line.acquire():
         assert line._free == 0
 
 
 def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
-    line = Line(1)
+    line = QuerySlots(1)
     with queued(line, 3) as came:
         line.close("The store does not answer.")
         for _, waiting in came[1:]:
             assert isinstance(waiting.exception(TIMEOUT), StoreUnavailable)
-        with within(TIMEOUT), pytest.raises(StoreUnavailable, match="does not answer"), line.turn():
+        with deadline(TIMEOUT), pytest.raises(StoreUnavailable, match="does not answer"), line.acquire():
             pytest.fail("It had a turn.")
         assert isinstance(line.refusal(), StoreUnavailable)
         line.open()
         assert isinstance(line.refusal(), Busy)
         came[0][0].go_on.set()
         came[0][1].result(TIMEOUT)
-        with within(TIMEOUT), line.turn():
+        with deadline(TIMEOUT), line.acquire():
             assert line._free == 0
 
 
 def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
-    line = Line(1, 1)
-    with queued(line, 2), within(TIMEOUT), pytest.raises(Busy), line.turn():
+    line = QuerySlots(1, 1)
+    with queued(line, 2), deadline(TIMEOUT), pytest.raises(Busy), line.acquire():
         pytest.fail("It had a turn.")
 
 
 @pytest.mark.parametrize("has_budget", [False, True])
 def test_threads_that_answer_no_request_do_not_wait(has_budget: bool) -> None:
-    line = Line(1)
+    line = QuerySlots(1)
     line.close("away")
-    with within(1, gate=None) if has_budget else nullcontext(), line.turn():
+    with deadline(1, breaker=None) if has_budget else nullcontext(), line.acquire():
         assert line._free == 1

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.market.listing import LISTED, Definition, redefined
+from analytics_service.market.assets import LISTED, Asset, AssetGroup, Definition, redefined
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from analytics_service import logs
-from analytics_service.logs import REQUEST_ID, JsonFormatter, Seldom, TextFormatter, configuration
+from analytics_service.logs import REQUEST_ID, JsonFormatter, RateLimited, TextFormatter, logging_configuration
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def test_nothing_is_coloured_unless_it_goes_to_a_terminal(monkeypatch: pytest.Mo
     monkeypatch.delenv("NO_COLOR", raising=False)
     for stream, coloured in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr("sys.stderr", stream)
-        assert configuration("info")["formatters"]["line"]["coloured"] is coloured
+        assert logging_configuration("info")["formatters"]["line"]["coloured"] is coloured
     monkeypatch.setenv("NO_COLOR", "1")
-    assert configuration("info")["formatters"]["line"]["coloured"] is False
+    assert logging_configuration("info")["formatters"]["line"]["coloured"] is False
 
 
 def test_a_line_of_json_is_an_object(request_id: str) -> None:
@@ -79,7 +79,7 @@ def test_json_keeps_an_exception_and_further_fields_on_one_line() -> None:
 
 def test_lines_of_a_kind_come_once_in_ten_seconds_and_the_next_one_counts_them() -> None:
     now = 0.0
-    seldom = Seldom(clock=lambda: now)
+    seldom = RateLimited(clock=lambda: now)
     assert [seldom.passes(kind) for kind in ("busy", "busy", "away", "busy")] == ["", None, "", None]
     now = 10.0
     assert [seldom.passes("busy"), seldom.passes("away")] == [" (2 more since the last such line)", ""]

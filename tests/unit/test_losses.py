@@ -11,8 +11,8 @@ from analytics_service.errors import Lost, StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.loss_check import BrokenPart
-from analytics_service.store.losses import Loss, require_kept, told_losses
-from jobs.losses import watch_losses
+from analytics_service.store.losses import Loss, describe_losses, require_kept
+from jobs.scheduler import watch_losses
 from tests.doubles import FakeStore
 
 NINE, TEN = 1_740_819_600, 1_740_823_200
@@ -75,7 +75,7 @@ PART = "broken-on-start_all_1_1_1"
     ids=["counted", "changes", "needed by all", "silent", "computed", "several parts", "nothing"],
 )
 def test_operators_are_told_what_is_lost_and_what_to_do(losses: dict[str, list[Loss]], told: list[str]) -> None:
-    assert told_losses(losses) == told
+    assert describe_losses(losses) == told
 
 
 def test_answers_need_the_rows_of_their_range() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.market.health import INFINITE
+from analytics_service.market.account_health import INFINITE
 from analytics_service.market.markets import Market
 from analytics_service.market.portfolio import (
     AccountClaim,
@@ -17,8 +17,8 @@ from analytics_service.market.portfolio import (
     unlocks_at,
 )
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, Unbonding
-from analytics_service.market.shares import Claim
-from analytics_service.market.unlocks import UnlockAmounts
+from analytics_service.market.ptoken import UnlockAmounts
+from analytics_service.market.receipts import LenderClaim
 from tests.unit.small_protocol import (
     AT,
     CONTEXT,
@@ -64,7 +64,7 @@ def test_the_net_rate_of_debts_is_weighted_by_the_value_of_what_is_owed() -> Non
 def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
     """220 USD at 10 % and 90 USD at 30 % cost 22 + 27 = 49 USD a year on 310."""
     totals = PORTFOLIO.totals
-    assert totals.collaterals == (Claim(ORB, 70_000_000, 56_000_000),)
+    assert totals.collaterals == (LenderClaim(ORB, 70_000_000, 56_000_000),)
     assert totals.debts == (HEL_DEBT, Debt(USDT, 220_000_000, 200_000_000, rate("0.1")))
     assert totals.debts_net_rate.apr == D("0.158064516129032258")
 

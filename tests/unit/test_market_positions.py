@@ -9,8 +9,8 @@ from bech32 import bech32_encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.market.addresses import bech32_address, parse_address
-from analytics_service.market.health import Health, account_health
+from analytics_service.market.account_health import Health, account_health
+from analytics_service.market.assets import bech32_address, parse_address
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -20,7 +20,7 @@ from analytics_service.market.markets import (
     Market,
 )
 from analytics_service.market.positions import Holding
-from analytics_service.market.shares import Claim, claim_totals, claims_of, principal_of
+from analytics_service.market.receipts import LenderClaim, claim_totals, claims_of, principal_of
 
 D = Decimal
 HALF = D("0.5")
@@ -71,13 +71,13 @@ def test_all_accounts_together_never_owe_more_than_the_balance(shares: list[int]
 def test_collateral_and_debt_claims_come_from_their_own_market() -> None:
     market = Market("a", None, CollateralMarket(COLLATERAL, 40, 40), debt_market(30, 20))
     holdings = (Holding("a", 10), Holding("gone", 7))
-    assert claims_of(holdings, {"a": market}, "collateral") == (Claim("a", 10, 10), Claim("gone", 0, 7))
-    assert claims_of(holdings, {"a": market}, "debt") == (Claim("a", 15, 10), Claim("gone", 0, 7))
+    assert claims_of(holdings, {"a": market}, "collateral") == (LenderClaim("a", 10, 10), LenderClaim("gone", 0, 7))
+    assert claims_of(holdings, {"a": market}, "debt") == (LenderClaim("a", 15, 10), LenderClaim("gone", 0, 7))
 
 
 def test_claim_totals_are_sums_by_asset_in_order_of_id() -> None:
-    claims = [Claim("b", 1, 2), Claim("a", 10, 20), Claim("b", 100, 200)]
-    assert claim_totals(claims) == (Claim("a", 10, 20), Claim("b", 101, 202))
+    claims = [LenderClaim("b", 1, 2), LenderClaim("a", 10, 20), LenderClaim("b", 100, 200)]
+    assert claim_totals(claims) == (LenderClaim("a", 10, 20), LenderClaim("b", 101, 202))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
-from analytics_service.market.unlocks import (
+from analytics_service.market.ptoken import (
+    Arrangement,
+    MemberClass,
+    ScheduleKind,
     UnlockAmounts,
     unlock_amounts,
     unlock_groups,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market import kinds
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, link_receipts
+from analytics_service.market.decimals import as_fraction, usd_value
 from analytics_service.market.kinds import Number, Rate
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -21,11 +22,10 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.prices import Price, change, known_prices, quoted
+from analytics_service.market.prices import Price, known_prices, price_change, usd_by_asset
 from analytics_service.market.rates import apy, net_rate
-from analytics_service.market.shares import origin_equivalent, redemption_ratio, with_receipt_prices
+from analytics_service.market.receipts import origin_equivalent, redemption_ratio, with_receipt_prices
 from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
-from analytics_service.market.values import fraction, usd_value
 from analytics_service.store.datasets.observations import price_frame
 from tests.unit.small_protocol import rate
 
@@ -60,7 +60,7 @@ def test_values_drop_trailing_zeros() -> None:
 @given(amounts, amounts)
 def test_fractions_are_rounded_half_to_even_to_18_decimals_and_are_0_of_0(part: int, whole: int) -> None:
     expected = Fraction(round(Fraction(part, whole) * 10**18), 10**18) if whole else 0
-    assert Fraction(fraction(part, whole)) == expected
+    assert Fraction(as_fraction(part, whole)) == expected
 
 
 def test_a_receipt_token_redeems_its_part_of_the_principal_rounded_down() -> None:
@@ -166,7 +166,7 @@ def test_an_asset_and_its_receipt_token_are_linked_by_either() -> None:
         standing("rc1", "native;c"),
         standing("ac", "native;c", AssetKind.LIQUID_STAKING),
     ]
-    assets = linked({definition.id: definition for definition in listed})
+    assets = link_receipts({definition.id: definition for definition in listed})
     assert list(assets) == [definition.id for definition in listed]
     links = {"native;a": "native;ra", "native;b": "native;rb", "native;c": "native;rc1"}
     assert list(assets.values()) == [
@@ -260,7 +260,7 @@ def test_the_last_of_several_prices_of_an_asset_counts() -> None:
     """Whatever their order; it is rounded as it is stored."""
     first, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
     seen = [Price("native;a", later, D("0.0000000000000000015")), Price("native;a", first, D(9))]
-    assert quoted([*seen, Price("native;b", first, D(1))]) == {
+    assert usd_by_asset([*seen, Price("native;b", first, D(1))]) == {
         "native;a": D("0.000000000000000002"),
         "native;b": D(1),
     }
@@ -317,10 +317,10 @@ ROUNDS_TO_LIMIT = "99999999999999999999.9999999999999999995"
 @pytest.mark.parametrize(
     ("kind", "number", "kept"),
     [
-        (kinds.Price, "1572.5", "1572.500000000000000000"),
-        (kinds.Price, "0.0000000000000000005", "0.000000000000000000"),
-        (kinds.Price, "0.0000000000000000015", "0.000000000000000002"),
-        (kinds.Price, "99999999999999999999.9999999999999999994", BELOW_LIMIT),
+        (kinds.PriceType, "1572.5", "1572.500000000000000000"),
+        (kinds.PriceType, "0.0000000000000000005", "0.000000000000000000"),
+        (kinds.PriceType, "0.0000000000000000015", "0.000000000000000002"),
+        (kinds.PriceType, "99999999999999999999.9999999999999999994", BELOW_LIMIT),
         (Rate, "0.0432000000000000005", "0.043200000000000000"),
         (Rate, "0.0432000000000000015", "0.043200000000000002"),
         (Number, f"-{BELOW_LIMIT}", f"-{BELOW_LIMIT}"),
@@ -336,7 +336,7 @@ NOT_PRICES = ["1E+20", ROUNDS_TO_LIMIT, "1E+400", "-1E-18", "Infinity", "NaN", "
 @pytest.mark.parametrize(
     ("kind", "message", "numbers"),
     [
-        (kinds.Price, r"is not a price: it must be finite, not negative and below 10\^20", NOT_PRICES),
+        (kinds.PriceType, r"is not a price: it must be finite, not negative and below 10\^20", NOT_PRICES),
         (Number, r"must be finite and below 10\^20", ["1E+20", f"-{ROUNDS_TO_LIMIT}", "1E+400", "NaN"]),
         (Rate, "must be a fraction from -1 to 100", ["-1.01", "100.01", "NaN"]),
     ],
@@ -362,5 +362,5 @@ def test_the_greatest_price_fits_into_a_batch() -> None:
 def test_a_change_is_a_fraction_of_the_earlier_price_with_six_decimals_half_to_even() -> None:
     ties = (("2000000", "2000001", "0"), ("2000000", "2000003", "0.000002"))
     for before, now, expected in (("8", "2", "-0.75"), ("3", "4", "0.333333"), *ties):
-        assert change(D(before), D(now)) == D(expected)
-    assert change(D(0), D(1)) is None
+        assert price_change(D(before), D(now)) == D(expected)
+    assert price_change(D(0), D(1)) is None

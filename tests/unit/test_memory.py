@@ -10,9 +10,8 @@ import pytest
 from polars.exceptions import PanicException
 
 from analytics_service.errors import StoreUnavailable, Superseded
-from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.memory import Memory
-from analytics_service.history.stored import PinnedHistory
+from analytics_service.history.segments import ROW_BYTES, PinnedHistory, Segment
 from analytics_service.market.instants import next_month
 from analytics_service.store.datasets.histories import LOANS, PRICES
 from analytics_service.store.ledger import Head
@@ -22,9 +21,9 @@ MONTHS = [1735689600, 1738368000, 1740787200, 1743465600]
 NOTHING: Any = None
 
 
-def frame(begin: int) -> Frame:
+def frame(begin: int) -> Segment:
     rows = pl.DataFrame({"key": [1], "count": [1]}, schema={"key": pl.Int64, "count": pl.UInt32})
-    return Frame(["token;a"], begin, next_month(begin), rows)
+    return Segment(["token;a"], begin, next_month(begin), rows)
 
 
 SIZE = frame(0).size
@@ -40,7 +39,7 @@ class Made(PinnedHistory):
     begun: threading.Event = field(default_factory=threading.Event, compare=False)
     go_on: threading.Event = field(default_factory=threading.Event, compare=False)
 
-    def frame(self, ids: Sequence[str], bounds: Sequence[int], until: int, *, whole: bool = True) -> Frame:
+    def segment(self, ids: Sequence[str], bounds: Sequence[int], end: int, *, whole: bool = True) -> Segment:
         self.begun.set()
         assert self.go_on.wait(30)
         self.made.append(bounds[0])
@@ -48,8 +47,8 @@ class Made(PinnedHistory):
             raise error
         return frame(bounds[0])
 
-    def count_rollups(self, since: int, until: int, most: int) -> int:
-        return min(self.counts.get(since, 0), most)
+    def count_rollups(self, start: int, end: int, most: int) -> int:
+        return min(self.counts.get(start, 0), most)
 
 
 def pinned(generation: int = 1, *, held: bool = False) -> Made:

@@ -10,11 +10,11 @@ import jsonschema_rs
 import pytest
 
 from analytics_service.http import params
-from analytics_service.http.answer import reason
-from analytics_service.http.docs import page
+from analytics_service.http.answer import reason_phrase
+from analytics_service.http.declared_params import Param
+from analytics_service.http.docs import render_docs
 from analytics_service.http.errors import CASES
-from analytics_service.http.openapi import document, published
-from analytics_service.http.param import Param
+from analytics_service.http.openapi import openapi_document, publish_schema
 from analytics_service.http.resource import Resource
 from analytics_service.present.renderings import AMOUNT, RATIO, STRING, USD
 from analytics_service.present.shapes import Field, Many, Shape
@@ -58,7 +58,7 @@ class Hidden(DeclarationOnly):
     """Not in the document."""
 
 
-DOCUMENT: dict[str, Any] = document(
+DOCUMENT: dict[str, Any] = openapi_document(
     [("/api/v1/markets", Markets()), ("/api/v1/users/{address}/newest", Newest()), ("/metrics", Hidden())]
 )
 MARKETS = DOCUMENT["paths"]["/api/v1/markets"]["get"]
@@ -66,7 +66,7 @@ MARKETS = DOCUMENT["paths"]["/api/v1/markets"]["get"]
 
 def shown(described: Any) -> str:
     """The page, with the document's own examples."""
-    return page(described, lambda path: {})
+    return render_docs(described, lambda path: {})
 
 
 PAGE = shown(DOCUMENT)
@@ -89,7 +89,7 @@ def test_the_document_lists_resources_with_a_shape() -> None:
     assert list(DOCUMENT["paths"]) == ["/api/v1/markets", "/api/v1/users/{address}/newest"]
 
 
-GUARDED: dict[str, Any] = document([("/api/v1/markets", Markets()), ("/healthz", Newest())], asks_for_keys=True)
+GUARDED: dict[str, Any] = openapi_document([("/api/v1/markets", Markets()), ("/healthz", Newest())], asks_for_keys=True)
 
 
 def test_keys_are_described_where_requests_need_one() -> None:
@@ -139,7 +139,7 @@ def test_a_parameter_that_may_be_left_out_says_what_holds_then() -> None:
 def test_one_of_two_alternative_parameters_has_an_example_and_neither_is_required() -> None:
     pool = Newest()
     pool.query = (params.POOL_INDEX, params.POOL_DURATION)
-    described: dict[str, Any] = document([("/api/v1/users/{address}/pool", pool)])
+    described: dict[str, Any] = openapi_document([("/api/v1/users/{address}/pool", pool)])
     _, index, duration = described["paths"]["/api/v1/users/{address}/pool"]["get"]["parameters"]
     assert (index["required"], duration["required"]) == (False, False)
     assert (index["example"], "example" in duration) == (0, False)
@@ -162,7 +162,7 @@ def test_each_schema_is_valid() -> None:
         jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
 
 
-PUBLISHED: dict[str, Any] = published(DOCUMENT)
+PUBLISHED: dict[str, Any] = publish_schema(DOCUMENT)
 
 
 def nested_objects(schema: Any) -> list[object]:
@@ -183,12 +183,12 @@ def test_every_object_of_the_published_document_has_a_name() -> None:
 
 
 def test_one_component_describes_all_errors() -> None:
-    components = published(GUARDED)["components"]
+    components = publish_schema(GUARDED)["components"]
     schema = {"$ref": "#/components/schemas/Failure", "components": components}
     validator = jsonschema_rs.Draft202012Validator(schema)
     for kind, case in CASES.items():
         error = {"kind": kind, "scope": case.scope, "message": "why"}
-        body = {"data": None, "error": error, "status": case.status.value, "status_text": reason(case.status)}
+        body = {"data": None, "error": error, "status": case.status.value, "status_text": reason_phrase(case.status)}
         assert validator.is_valid(body)
         assert not validator.is_valid({**body, "error": {**error, "kind": "other"}})
     responses = {schema["$ref"] for schema in map(_schema_of, components["responses"].values()) if schema}
@@ -243,7 +243,7 @@ def test_every_link_on_the_page_has_a_target() -> None:
 
 def test_the_page_prefers_examples_that_exist() -> None:
     examples = {"/api/v1/markets": {"asset_id": "native;'<x>'", "start": "2026-01-01"}}
-    shown_page = page(DOCUMENT, lambda path: examples.get(path, {}))
+    shown_page = render_docs(DOCUMENT, lambda path: examples.get(path, {}))
     assert "curl 'http://HOST/api/v1/markets?asset_id=native;%27%3Cx%3E%27&amp;start=2026-01-01" in shown_page
 
 

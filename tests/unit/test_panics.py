@@ -9,28 +9,28 @@ from polars.exceptions import PanicException
 from analytics_service.app import App, create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.state.heads import Heads
+from analytics_service.state.watcher import HeadWatcher
 from tests.doubles import LOCAL
 from tests.samples import samples
 
 NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
 
 
-class PanickingData(Heads):
+class PanickingData(HeadWatcher):
     """Heads that requests for data cannot read."""
 
     def shown(self) -> NoReturn:
         raise PanicException("a fault of Polars")
 
 
-class PanickingProbes(Heads):
+class PanickingProbes(HeadWatcher):
     """Heads that probes cannot read."""
 
     def last_look(self) -> NoReturn:
         raise PanicException("a fault of Polars")
 
 
-def app_over(heads: type[Heads]) -> App:
+def app_over(heads: type[HeadWatcher]) -> App:
     return create_app(NOWHERE, heads=heads(Store(NOWHERE)))
 
 

@@ -4,8 +4,8 @@ import pytest
 from falcon.testing import create_req
 
 from analytics_service.http import params
+from analytics_service.http.declared_params import parse_params
 from analytics_service.http.errors import RequestError
-from analytics_service.http.param import parse_params
 
 
 @pytest.mark.parametrize(

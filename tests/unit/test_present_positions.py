@@ -4,10 +4,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from analytics_service.market.portfolio import Portfolio, Unlocks
-from analytics_service.market.unlocks import unlock_amounts, unlock_groups
+from analytics_service.market.ptoken import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
+from analytics_service.present.ptoken import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
 from analytics_service.present.shapes import Flags
-from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
 from tests.unit.rendering import USER, rendered
 from tests.unit.small_protocol import AT, CONTEXT, POSITION, PTK, USDT, arrangement
 

@@ -11,11 +11,11 @@ import pytest
 
 from analytics_service.market.markets import LendConfig, LendMarket, Market
 from analytics_service.market.positions import Activity
-from analytics_service.market.ptoken import MemberClass
+from analytics_service.market.ptoken import MemberClass, UnlockAmounts, UnlockGroup
 from analytics_service.market.supply import market_supply
-from analytics_service.market.unlocks import UnlockAmounts, UnlockGroup
 from analytics_service.present.analytics import MARKET_STATE
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
+from analytics_service.present.json_schema import Components, schema_of
 from analytics_service.present.markets import (
     COLLATERAL_LOOKUP,
     COLLATERAL_MARKET,
@@ -34,13 +34,17 @@ from analytics_service.present.overview import (
     SUPPLY,
 )
 from analytics_service.present.positions import USER_POSITION
-from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
+from analytics_service.present.ptoken import (
+    PTOKEN_PARAMS,
+    PTOKEN_STAKING,
+    PTOKEN_STATE,
+    UNLOCKS_DISTRIBUTION,
+    UnlocksDistribution,
+)
 from analytics_service.present.renderings import AMOUNT
-from analytics_service.present.schema import Components, schema_of
 from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
 from analytics_service.present.status import STATUS
-from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
-from analytics_service.state.health import Family, Status
+from analytics_service.state.health import Dataset, Status
 from analytics_service.store.datasets.sums import Loans
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
@@ -97,7 +101,7 @@ SAMPLES: tuple[tuple[Node, Any], ...] = (
     (MARKET_STATE, LOANS),
     (USER_POSITION, USER),
     (USER_POSITION, EMPTY_USER),
-    (STATUS, Status(AT, True, True, (Family("prices", None, None, False),))),
+    (STATUS, Status(AT, True, True, (Dataset("prices", None, None, False),))),
 )
 
 

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from analytics_service.clickhouse.queries import query_texts, scripts
+from analytics_service.clickhouse.queries import query_texts, sql_scripts
 
 ROOT = Path(__file__).parents[2]
-QUERIES = [query for script in scripts("queries") for query in query_texts(script.read_text("utf-8"))]
+QUERIES = [query for script in sql_scripts("queries") for query in query_texts(script.read_text("utf-8"))]
 
 
 def test_each_query_has_a_name_of_its_own_that_says_what_it_does_to_what() -> None:

@@ -6,7 +6,7 @@ from http.client import BadStatusLine, RemoteDisconnected
 import pytest
 import urllib3
 
-from analytics_service.clickhouse.ping import cause_of
+from analytics_service.clickhouse.client import cause_of
 
 
 def test_a_certificate_that_is_refused_is_told_with_the_reason() -> None:

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from click import unstyle
 
-from analytics_service.cli.report import Report, collect_report, expected_address
-from analytics_service.cli.report_forms import as_json, as_text
+from analytics_service.cli.report import Report, as_json, as_text, collect_report, expected_address
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
-from analytics_service.state.facts import Facts, LostPrice, Rewriting
-from analytics_service.state.health import Family, Status
-from analytics_service.store.disk import Disk
+from analytics_service.state.facts import DiskSpace, Facts, LostPrice, Rewriting
+from analytics_service.state.health import Dataset, Status
 from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import Origin
 
@@ -60,12 +58,12 @@ STATUS = Status(
     reachable=True,
     schema_current=True,
     origins=[Origin("simulated:1", simulated=True)],
-    families=[
-        Family("prices", NOON, 0, True, 60, gaps=2, failed_at=NOON, error="The source is away."),
-        Family("rates", None, None, False, 60),
+    datasets=[
+        Dataset("prices", NOON, 0, True, 60, gaps=2, failed_at=NOON, error="The source is away."),
+        Dataset("rates", None, None, False, 60),
     ],
     facts=Facts(
-        disk=Disk(3 * 2**30, 4 * 2**30),
+        disk=DiskSpace(3 * 2**30, 4 * 2**30),
         lost_prices=[LostPrice("native;b", "BBB", NOON - timedelta(days=2), has_market=True)],
         anomalies=11,
         schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
@@ -76,7 +74,7 @@ STATUS = Status(
 REPORT = Report(STATUS, "http://127.0.0.1:8123", ["http://127.0.0.1:8123/play", "(a password)"], "not ready on [::1]:1")
 
 
-def test_the_table_shows_families_and_problems() -> None:
+def test_the_table_shows_datasets_and_problems() -> None:
     lines = unstyle(as_text(REPORT)).splitlines()
     assert lines[:5] == [
         "ClickHouse  answers at http://127.0.0.1:8123",
@@ -111,8 +109,8 @@ def test_why_clickhouse_does_not_answer_is_shown() -> None:
 
 
 def test_up_to_when_events_are_complete_is_shown() -> None:
-    loans = Family("loans", NOON, 0, True, 60, complete_until=NOON - timedelta(hours=2))
-    told = replace(STATUS, families=[loans])
+    loans = Dataset("loans", NOON, 0, True, 60, complete_until=NOON - timedelta(hours=2))
+    told = replace(STATUS, datasets=[loans])
     shown = as_text(replace(REPORT, status=told))
     assert "Events of loans are complete until 2026-03-01T10:00:00Z, as their source says\n" in shown
     assert json.loads(as_json(told))["snapshots"][0]["complete_until"] == "2026-03-01T10:00:00Z"
@@ -130,8 +128,8 @@ def test_up_to_when_events_are_complete_is_shown() -> None:
     ],
 )
 def test_ages_are_shown_as_people_say_them_also_where_a_clock_was_ahead(seconds: int, shown: str) -> None:
-    prices = replace(STATUS.families[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
-    text = as_text(replace(REPORT, status=replace(STATUS, families=[prices])))
+    prices = replace(STATUS.datasets[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
+    text = as_text(replace(REPORT, status=replace(STATUS, datasets=[prices])))
     (line,) = [line for line in text.splitlines() if line.startswith("prices")]
     assert line.split("Z", 1)[1].split("   ")[0].strip() == shown
 
@@ -155,7 +153,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         },
         "snapshots": [
             {
-                "family": "prices",
+                "dataset": "prices",
                 "newest": "2026-03-01T12:00:00Z",
                 "age_seconds": 0,
                 "fresh": True,
@@ -166,7 +164,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
                 "last_error": "The source is away.",
             },
             {
-                "family": "rates",
+                "dataset": "rates",
                 "newest": None,
                 "age_seconds": None,
                 "fresh": False,
@@ -188,7 +186,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "corrections": [
             {
                 "what": "remove",
-                "family": "prices",
+                "dataset": "prices",
                 "began": "2026-03-01T12:00:00Z",
                 "command": "analytics-service remove price",
             }

@@ -11,7 +11,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.http.api_keys import add_key
-from analytics_service.http.errors import malformed
+from analytics_service.http.errors import malformed_request
 from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID
 
 NEW = re.compile(r"[0-9a-f]{16}")
@@ -58,7 +58,7 @@ def test_every_response_has_an_id_of_its_own(client: falcon.testing.TestClient, 
 
 
 def test_requests_that_cannot_be_read_have_one() -> None:
-    assert b"\r\nX-Request-ID: abc\r\n" in malformed("request_malformed", "abc", any_origin=True)
+    assert b"\r\nX-Request-ID: abc\r\n" in malformed_request("request_malformed", "abc", any_origin=True)
 
 
 def test_the_access_log_has_a_line_for_each_request(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,7 @@ import hashlib
 import polars as pl
 import pytest
 
-from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import StoreFailure
 from analytics_service.store.researcher import make_researcher
@@ -16,9 +16,9 @@ _FIXED = "readonly = 2 READONLY, max_memory_usage_for_user = 16000000000 READONL
 class Executed(Store):
     """A store that keeps statements, on a server of eight processors and 64 GB that knows three of the settings."""
 
-    def __init__(self, users: int, made: int, layout: Layout | None = None) -> None:
+    def __init__(self, users: int, made: int, layout: Cluster | None = None) -> None:
         self.database = "analytics"
-        self._layout = layout or Layout()
+        self._layout = layout or Cluster()
         self.statements: list[str] = []
         limits = {
             "threads": [4],
@@ -27,7 +27,7 @@ class Executed(Store):
         }
         self._found = pl.DataFrame({**limits, "users": [users], "made": [made]})
 
-    def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
         assert (query, parameters) == ("read_researcher_limits", {"user": "alice"})
         return self._found
 
@@ -69,7 +69,7 @@ def test_a_user_of_another_origin_stays_as_it_is() -> None:
 
 def test_people_see_what_the_service_sees_of_replicas_and_shards() -> None:
     """By default, as a replica that lags refuses them; the other settings of the service are of its writes."""
-    store = Executed(users=0, made=0, layout=Layout("Atomic", "main", 3))
+    store = Executed(users=0, made=0, layout=Cluster("Atomic", "main", 3))
     make_researcher(store, "alice")
     (profile,) = [sql for sql in store.statements if sql.startswith("ALTER SETTINGS PROFILE")]
     assert profile.splitlines()[-1].removeprefix(f"    {_FIXED}, ") == (

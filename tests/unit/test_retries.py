@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from analytics_service.clickhouse.retries import Retries
+from analytics_service.clickhouse.errors import Retries
 from analytics_service.errors import StoreUnavailable
 
 

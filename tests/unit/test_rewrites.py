@@ -9,23 +9,25 @@ import threading
 import polars as pl
 import pytest
 
-from analytics_service.clickhouse.queries import Parts
+from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.errors import SchemaError, StoreUnavailable
-from analytics_service.store.ledger import REWRITES, Head, Run
+from analytics_service.store.ledger import REWRITES, Head, LedgerRow
 from analytics_service.store.rewrite import Staging, keep_complete, publish
-from analytics_service.store.schema import Migration, shipped
+from analytics_service.store.schema import Migration, shipped_migrations
 from analytics_service.store.write_lock import WriteLock
 from tests.doubles import NOON, LedgerStore
 
 NEWER = Migration(9999, "9999_more.sql", "SELECT 1")
-RUN = Run("prices", NOON, "import", NOON, NOON, 1, "prices.csv", version=7)
-OTHER_SCHEMAS = pytest.mark.parametrize("schema", [shipped()[:-1], (*shipped(), NEWER)], ids=["earlier", "newer"])
+RUN = LedgerRow("prices", NOON, "import", NOON, NOON, 1, "prices.csv", version=7)
+OTHER_SCHEMAS = pytest.mark.parametrize(
+    "schema", [shipped_migrations()[:-1], (*shipped_migrations(), NEWER)], ids=["earlier", "newer"]
+)
 
 
 class RewrittenStore(LedgerStore):
     """A store whose lock is always held, and whose rewrites have no staging tables, so that they need only be finished.
 
-    `failure` is raised for them. `told` is what was written of them: family, version and whether they have finished;
+    `failure` is raised for them. `told` is what was written of them: dataset, version and whether they have finished;
     `inserts` are all other tables that were written to.
     """
 
@@ -35,7 +37,7 @@ class RewrittenStore(LedgerStore):
         self.told: list[tuple[object, ...]] = []
         self.inserts: list[str] = []
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         if query == "list_staging_tables" and self.failure:
             raise self.failure
         if query == "check_lock_held":
@@ -43,17 +45,17 @@ class RewrittenStore(LedgerStore):
         if query == "measure_rewrite":
             return pl.DataFrame({"first": [NOON], "last": [NOON], "added": [1], "removed": [0], "until": [NOON]})
         nothing = ("list_staging_tables", "list_lock_holders", "read_head", "list_abandoned_staging")
-        return pl.DataFrame({"name": []}) if query in nothing else super().frame(query, parts, **parameters)
+        return pl.DataFrame({"name": []}) if query in nothing else super().query(query, parts, **parameters)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         if table == REWRITES:
-            self.told += rows.select("family", "version", "finished").rows()
+            self.told += rows.select("dataset", "version", "finished").rows()
         else:
             self.inserts.append(table)
 
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+    def run(self, query: str, parts: Placeholders = (), **parameters: object) -> None:
         if query == "announce_rewrite":
-            self.told.append((parameters["family"], parameters["version"], parameters["finished"]))
+            self.told.append((parameters["dataset"], parameters["version"], parameters["finished"]))
 
 
 class NothingStaged(Staging):
@@ -90,7 +92,7 @@ def test_no_rewrite_is_announced_under_the_schema_of_another_version(
     with pytest.raises(SchemaError):
         publish(store, staged, [RUN])
     assert (store.inserts, store.told) == ([], [])
-    store.migrations = shipped()
+    store.migrations = shipped_migrations()
     publish(store, staged, [RUN])
     assert store.told == [("prices", 7, 0), ("prices", 7, 1)]
 

@@ -13,16 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
-from analytics_service.market.assumptions import PriceChange, assumed, assumed_prices, changed
+from analytics_service.market.account_health import INFINITE
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, link_receipts
 from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.borrowers import LiquidationPrice, Order, borrowers_of
-from analytics_service.market.health import INFINITE
 from analytics_service.market.ladder import ladder_of
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.market.portfolio import Portfolio
 from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.risk import BadDebt, Exposure, Slice, near_risk, risk_of
+from analytics_service.market.risk import (
+    AccountTotals,
+    BadDebt,
+    Exposure,
+    PriceChange,
+    assume_prices,
+    assumed_prices,
+    change_prices,
+    near_risk,
+    risk_of,
+)
 from analytics_service.store.datasets.positions import borrowing_of
 from tests.stored import item_frame
 from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
@@ -65,7 +74,7 @@ def valued(positions: Sequence[Position], context: Context, quoted: Mapping[str,
 
 
 def terms_of(context: Context) -> Terms:
-    return Terms(linked(context.assets), context.markets, context.config, context.ptoken)
+    return Terms(link_receipts(context.assets), context.markets, context.config, context.ptoken)
 
 
 @st.composite
@@ -102,7 +111,7 @@ def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
         staking_health_modifier=draw(st.sampled_from([D(0), D("0.2"), D(1)])),
     )
     markets = {asset_id: market(asset_id) for asset_id in draw(st.permutations([*ASSETS]))[: draw(st.integers(4, 7))]}
-    context = Context(linked(ASSETS), QUOTED, markets, config, replace(PTOKEN, asset_id=PTK))
+    context = Context(link_receipts(ASSETS), QUOTED, markets, config, replace(PTOKEN, asset_id=PTK))
     prices = prices_of(context, QUOTED)
     positions = [
         Position(
@@ -128,10 +137,10 @@ def shifted(context: Context, shifts: Mapping[str, str]) -> dict[str, Decimal]:
     return QUOTED | {name: decimal(round18(prices[name] * F(by))) for name, by in shifts.items() if name in prices}
 
 
-def slice_of(accounts: Sequence[Judged]) -> Slice:
+def slice_of(accounts: Sequence[Judged]) -> AccountTotals:
     collateral = sum((account.collateral for account in accounts), F(0))
     debt = sum((account.debt for account in accounts), F(0))
-    return Slice(len(accounts), decimal(round18(collateral)), decimal(round18(debt)))
+    return AccountTotals(len(accounts), decimal(round18(collateral)), decimal(round18(debt)))
 
 
 def missing(accounts: Sequence[Judged]) -> BadDebt:
@@ -282,7 +291,7 @@ def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
             if not present or borrower.health is None:
                 assert found == LiquidationPrice(found.asset_id)
                 continue
-            grid = [changed(present, D(percent)) for percent in (-99, -80, -50, -20, -1, 1, 20, 50, 100, 400)]
+            grid = [change_prices(present, D(percent)) for percent in (-99, -80, -50, -20, -1, 1, 20, 50, 100, 400)]
             if found.price is not None:
                 reached = health(place, found.asset_id, found.price)
                 assert reached is None or abs(reached - 1) < F(1, 10**12) or found.price < D("1e-6")
@@ -333,11 +342,11 @@ def by_hand(*positions: Position, **changes: Any) -> Valuation:
 def test_an_account_of_health_1_cannot_be_liquidated() -> None:
     """11 ORB secure 66 USD of a debt of 66; at the next lower price, which no float can tell from 8, they do not."""
     risk = risk_of(by_hand(account(11, 66)))
-    assert (risk.liquidatable.accounts, risk.at_risk) == (0, Slice(1, D(88), D(66)))
+    assert (risk.liquidatable.accounts, risk.at_risk) == (0, AccountTotals(1, D(88), D(66)))
     assert [part.begin for part in risk.histogram if part.accounts.accounts] == [1]
     below = by_hand(account(11, 66))
     risk = risk_of(replace(below, quoted=below.quoted | {"native;uorb": D("7.999999999999999992")}))
-    assert risk.liquidatable == Slice(1, D("87.999999999999999912"), D(66))
+    assert risk.liquidatable == AccountTotals(1, D("87.999999999999999912"), D(66))
     assert [part.begin for part in risk.histogram if part.accounts.accounts] == [D("0.95")]
 
 
@@ -387,7 +396,7 @@ def test_a_ladder_is_monotone_where_an_asset_is_only_collateral() -> None:
 
 def test_an_empty_protocol_has_no_risk() -> None:
     valuation = by_hand()
-    nothing = Slice(0, D(0), D(0))
+    nothing = AccountTotals(0, D(0), D(0))
     risk = risk_of(valuation)
     assert (risk.accounts, risk.indebted, risk.at_risk, risk.liquidatable) == (0, nothing, nothing, nothing)
     assert (risk.bad_debt, list(risk.by_debt), len(risk.histogram)) == (BadDebt(0, D(0)), [], 14)
@@ -426,7 +435,7 @@ def parsed(*changes: str) -> list[PriceChange]:
 
 def test_changes_are_of_the_price_and_name_assets_by_symbol_or_id() -> None:
     changes = parsed("eth:-20%", f"{STETH}:60000.5")
-    assert assumed(changes, lending({ETH: D(2000), STETH: D(3000)})) == {ETH: D(1600), STETH: D("60000.5")}
+    assert assume_prices(changes, lending({ETH: D(2000), STETH: D(3000)})) == {ETH: D(1600), STETH: D("60000.5")}
     prices = {ETH: D(2000), RETH: D(3000), PTK: D("0.5")}
     shown = assumed_prices([ETH], prices, prices | {ETH: D(1600), RETH: D(2400)})
     # Receipts follow their origin.
@@ -449,7 +458,7 @@ def test_changes_are_of_the_price_and_name_assets_by_symbol_or_id() -> None:
 )
 def test_a_change_that_cannot_be_assumed_is_named(changes: list[str], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        assumed(parsed(*changes), lending({ETH: D(2000)}))
+        assume_prices(parsed(*changes), lending({ETH: D(2000)}))
 
 
 @pytest.mark.parametrize(
@@ -465,7 +474,7 @@ def test_a_change_that_cannot_be_assumed_is_named(changes: list[str], error: typ
     ],
 )
 def test_a_token_without_a_price_of_its_own_stands_for_its_origin(change: str, expected: Mapping[str, Decimal]) -> None:
-    assert assumed(parsed(change), lending({ETH: D(2000)})) == expected
+    assert assume_prices(parsed(change), lending({ETH: D(2000)})) == expected
 
 
 def test_a_token_with_a_price_of_its_own_stands_for_itself() -> None:
@@ -497,10 +506,13 @@ def test_an_asset_and_its_receipts_fall_together() -> None:
     exposures = risk_of(valuation).by_price
     assert exposures == [Exposure(ETH, D(6000), D(0)), Exposure(USD, D(0), D(2400))]
     steps = ladder_of(valuation, ETH, [D(-51), D(-50)]).steps
-    assert [step.liquidatable for step in steps] == [Slice(1, D(2940), D(2400)), Slice(0, D(0), D(0))]
+    assert [step.liquidatable for step in steps] == [AccountTotals(1, D(2940), D(2400)), AccountTotals(0, D(0), D(0))]
     # Half of a price of 1E-18 is no price of 18 decimals: then health is unknown.
     steps = ladder_of(replace(valuation, quoted={ETH: D("2E-18"), USD: D(1)}), ETH, [D(-50), D(0)]).steps
-    assert [step.liquidatable for step in steps] == [Slice(0, D(0), D(0)), Slice(1, D("6E-18"), D(2400))]
+    assert [step.liquidatable for step in steps] == [
+        AccountTotals(0, D(0), D(0)),
+        AccountTotals(1, D("6E-18"), D(2400)),
+    ]
 
 
 def test_assets_that_follow_change_by_the_same_percentage() -> None:
@@ -512,7 +524,7 @@ def test_assets_that_follow_change_by_the_same_percentage() -> None:
     account = Account(0, (Holding(ETH, 10**18), Holding(STETH, 10**6)), (Holding(USD, 1_640 * 10**6),))
     context = Context(ASSETS, {}, {**markets, USD: owed}, CONFIG, PTOKEN)
     valuation = valued([Position("0x" + "1" * 40, (account,))], context, QUOTED)
-    nothing, fallen = Slice(0, D(0), D(0)), Slice(1, D(2009), D(1640))
+    nothing, fallen = AccountTotals(0, D(0), D(0)), AccountTotals(1, D(2009), D(1640))
     for following, expected in (((), [nothing, nothing]), ((STETH,), [fallen, nothing])):
         steps = ladder_of(valuation, ETH, [D(-51), D(-50)], following).steps
         assert [step.liquidatable for step in steps] == expected
@@ -521,4 +533,4 @@ def test_assets_that_follow_change_by_the_same_percentage() -> None:
 def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
     twice = ASSETS | {"token;0xe": replace(ASSETS[ETH], group=AssetGroup.TOKEN, group_key="0xe")}
     with pytest.raises(ParameterInvalid, match="name one of them by id: native;eth, token;0xe"):
-        assumed(parsed("ETH:5"), lending({}, twice))
+        assume_prices(parsed("ETH:5"), lending({}, twice))

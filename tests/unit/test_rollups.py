@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.clickhouse.queries import Parts
-from analytics_service.store.rollups import Span, Touched, close_rollups, closing_span, compute_touched
+from analytics_service.clickhouse.queries import Placeholders
+from analytics_service.store.rollups import Span, TouchedRollups, close_rollups, closing_span, compute_touched
 from tests.doubles import LedgerStore
 
 LATEST = 4_000_000_000
-TOUCHED = Touched("observation_staging_7", "", version=7)
+TOUCHED = TouchedRollups("observation_staging_7", "", version=7)
 MANY = 3_000_000
 """Rows of a day, two of which are too many for one statement."""
 DAY = 86_400
@@ -45,20 +45,20 @@ class FilledStore(LedgerStore):
         self.spans: list[Span] = []
         self.wider: list[tuple[str, Span]] = []
 
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+    def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         if query == "list_staged_days":
             staged = [("price", day) for day in self._staged]
             return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
         if query == "make_version":
             return pl.DataFrame({"version": [8]})
         assert parameters["history"] == "price"
-        since, until = int(str(parameters["since"])), int(str(parameters["until"]))
+        since, until = int(str(parameters["start"])), int(str(parameters["end"]))
         assert query == "count_rows_by_day"
         counts = [(day, count) for day, count in self._stored.items() if since <= day < until]
         return pl.DataFrame(counts, schema={"day": pl.UInt32, "rows": pl.UInt64}, orient="row")
 
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        span = Span(int(str(parameters["since"])), int(str(parameters["until"])))
+    def run(self, query: str, parts: Placeholders = (), **parameters: object) -> None:
+        span = Span(int(str(parameters["start"])), int(str(parameters["end"])))
         if query == "compute_15min_rollups":
             self.spans.append(span)
         else:
@@ -77,7 +77,7 @@ def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = Fals
         compute_touched(store, ["price"], TOUCHED, before + 1, newest + 1)
     else:
         close_rollups(store, ["price"], before + 1, newest + 1)
-    return [(shown(span.since), shown(span.until)) for span in store.spans]
+    return [(shown(span.start), shown(span.end)) for span in store.spans]
 
 
 def shown(at: int) -> str:
@@ -126,8 +126,8 @@ def test_rollups_close_at_their_last_second(
     """From when on rollups of each width are computed, days before months. The rows of a month are not read for it."""
     store = FilledStore({})
     assert [begin for begin, _ in spans(store, before, newest)] == ([quarters] if quarters else [])
-    assert [(width, shown(span.since)) for width, span in store.wider] == list(wider.items())
-    assert all(span.until > newest for _, span in store.wider)
+    assert [(width, shown(span.start)) for width, span in store.wider] == list(wider.items())
+    assert all(span.end > newest for _, span in store.wider)
 
 
 def test_days_far_apart_are_statements_of_their_own_and_days_in_a_row_are_one() -> None:
@@ -137,7 +137,7 @@ def test_days_far_apart_are_statements_of_their_own_and_days_in_a_row_are_one() 
         ("2025-01-01 00:00", "2025-01-02 00:00"),
         ("2025-01-03 00:00", "2025-01-05 00:00"),
     ]
-    assert [(width, shown(span.since), shown(span.until)) for width, span in store.wider] == [
+    assert [(width, shown(span.start), shown(span.end)) for width, span in store.wider] == [
         ("day", "2025-01-01 00:00", "2025-01-02 00:00"),
         ("month", "2025-01-01 00:00", "2025-01-02 00:00"),
         ("day", "2025-01-03 00:00", "2025-01-05 00:00"),
@@ -162,7 +162,7 @@ def test_many_months_are_several_statements() -> None:
     found = spans(store, *QUIET, rewrites=True)
     assert [found[0][0], found[-1][1]] == ["2025-01-01 00:00", "2036-12-29 00:00"]
     assert [end for _, end in found[:-1]] == [begin for begin, _ in found[1:]]
-    assert all(span.until - span.since < 98 * 28 * DAY for span in store.spans)
+    assert all(span.end - span.start < 98 * 28 * DAY for span in store.spans)
 
 
 def test_what_a_rewrite_touches_and_what_it_closes_are_both_computed() -> None:
@@ -191,11 +191,11 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
         close_rollups(store, ["price"], before, before + length)
     own = [(day, day + DAY) for day in days(*touched)]
     closing = closing_span(before, before + length)
-    own += [(closing.since, closing.until)] if closing else []
-    assert store.spans == sorted(store.spans, key=lambda span: span.since)
-    assert all(one.until <= other.since for one, other in zip(store.spans, store.spans[1:], strict=False))
+    own += [(closing.start, closing.end)] if closing else []
+    assert store.spans == sorted(store.spans, key=lambda span: span.start)
+    assert all(one.end <= other.start for one, other in zip(store.spans, store.spans[1:], strict=False))
     for begin, end in own:
-        assert sum(max(0, min(end, span.until) - max(begin, span.since)) for span in store.spans) == end - begin
+        assert sum(max(0, min(end, span.end) - max(begin, span.start)) for span in store.spans) == end - begin
     for span in store.spans:
-        inside = [count for day, count in rows.items() if span.since <= day < span.until]
+        inside = [count for day, count in rows.items() if span.start <= day < span.end]
         assert len(inside) <= 1 or sum(inside) <= 4_000_000

@@ -11,25 +11,25 @@ import pytest
 import jobs
 from analytics_service.clickhouse.columns import SnapshotTable
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Retries
+from analytics_service.clickhouse.errors import Retries
 from analytics_service.errors import (
     OutOfRange,
     SchemaError,
-    SnapshotRefused,
     SourceError,
     StoreFailure,
     StoreUnavailable,
+    UserError,
 )
-from analytics_service.market.instants import multiples, unix_second
+from analytics_service.market.instants import multiples_between, unix_second
 from analytics_service.market.kinds import Count
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.commits import Appended, Commit, Taking, begin, commit
+from analytics_service.store.commits import Appended, Commit, Provenance, begin, commit
 from analytics_service.store.datasets.observations import price_frame
 from analytics_service.store.ledger import Origin
-from analytics_service.store.schema import Migration, shipped
+from analytics_service.store.schema import Migration, shipped_migrations
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, instants_to_fill, run_once
+from jobs.runner import Outcome, backfill, instants_to_fill, take_snapshot
 from tests.doubles import FakeStore
 
 PRICES = JOBS["prices"]
@@ -39,7 +39,7 @@ HOUR = timedelta(hours=1)
 
 def test_a_backfill_of_too_many_instants_is_refused_before_they_are_listed() -> None:
     start = datetime(1970, 1, 1, tzinfo=UTC)
-    with pytest.raises(SnapshotRefused, match=r"1,740,830,400 snapshots 0:00:01 apart.* at most 2,000,000\..*--every"):
+    with pytest.raises(UserError, match=r"1,740,830,400 snapshots 0:00:01 apart.* at most 2,000,000\..*--every"):
         instants_to_fill(start, NOON, timedelta(seconds=1))
 
 
@@ -63,12 +63,12 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
             ]
 
     store = FakeStore()
-    run_once(PRICES, Late("1"), store, NOON)
+    take_snapshot(PRICES, Late("1"), store, NOON)
     noon = 1_740_830_400
     row = store.inserts[-1][1].row(0, named=True)
     version = row.pop("version")
     assert row == {
-        "family": "prices",
+        "dataset": "prices",
         "at": noon,
         "kind": "job",
         "first_observed_at": noon - 60,
@@ -112,7 +112,7 @@ def test_a_run_is_retried_while_its_source_or_store_is_away(
 
     left, waited = [*failures], list[float]()
     with nullcontext() if len(pauses) == len(failures) else pytest.raises(type(failures[-1])):
-        assert run_once(PRICES, Flaky("1"), FakeStore(), NOON, Retries(3600, wait=wait)) is Outcome.DONE
+        assert take_snapshot(PRICES, Flaky("1"), FakeStore(), NOON, Retries(3600, wait=wait)) is Outcome.DONE
     assert waited == pauses
     # Once for each cause, whatever the number of attempts. What a source says has its instant.
     asked = {SourceError: "no It was asked for prices as of 2025-03-01T12:00:00Z.", StoreUnavailable: "no"}
@@ -121,14 +121,16 @@ def test_a_run_is_retried_while_its_source_or_store_is_away(
 
 
 @pytest.mark.parametrize(
-    "schema", [shipped()[:-1], (*shipped(), Migration(9999, "9999_more.sql", ""))], ids=["earlier", "newer"]
+    "schema",
+    [shipped_migrations()[:-1], (*shipped_migrations(), Migration(9999, "9999_more.sql", ""))],
+    ids=["earlier", "newer"],
 )
 def test_no_snapshot_is_taken_under_the_schema_of_another_version(schema: tuple[Migration, ...]) -> None:
     """Rule 8.14."""
     store = FakeStore()
     store.migrations = schema
     with pytest.raises(SchemaError):
-        run_once(PRICES, SimulatedSource("1"), store, NOON)
+        take_snapshot(PRICES, SimulatedSource("1"), store, NOON)
     assert store.inserts == []
 
 
@@ -141,9 +143,9 @@ def test_an_instant_is_a_whole_second() -> None:
             return super().prices(at)
 
     store = FakeStore()
-    run_once(PRICES, Watched("1"), store, NOON + timedelta(milliseconds=700))
+    take_snapshot(PRICES, Watched("1"), store, NOON + timedelta(milliseconds=700))
     assert asked == [NOON]
-    assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
+    assert take_snapshot(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
 
 
 def test_a_source_without_prices_completes_nothing() -> None:
@@ -153,12 +155,14 @@ def test_a_source_without_prices_completes_nothing() -> None:
 
     store = FakeStore()
     with pytest.raises(SourceError, match="simulated:1 quotes no prices as of 2025-03-01T12:00:00Z"):
-        run_once(PRICES, Empty("1"), store, NOON)
+        take_snapshot(PRICES, Empty("1"), store, NOON)
     assert store.inserts == []
 
 
 def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[[int], None]) -> int:
-    return backfill(PRICES, SimulatedSource("1"), store, multiples(start, end + timedelta.resolution, HOUR), progress)
+    return backfill(
+        PRICES, SimulatedSource("1"), store, multiples_between(start, end + timedelta.resolution, HOUR), progress
+    )
 
 
 def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
@@ -173,7 +177,7 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     of_noon = SimulatedSource("1").prices(NOON)
     store = FakeStore()
     heard: list[int] = []
-    assert backfill(PRICES, Steady("1"), store, multiples(NOON, NOON + 1001 * HOUR, HOUR), heard.append) == 1001
+    assert backfill(PRICES, Steady("1"), store, multiples_between(NOON, NOON + 1001 * HOUR, HOUR), heard.append) == 1001
     assert heard == [500, 500, 1]
     assert [table for table, _ in store.inserts] == ["observation", "asset_definition", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
@@ -219,7 +223,7 @@ def test_what_cannot_be_stored_is_found_before_anything_is_written() -> None:
     observations = price_frame(SimulatedSource("1").prices(NOON))
     changes = Commit([Appended(NOON, observations, {table: [{"number": "seven"}]})])
     with pytest.raises(OutOfRange, match="number"):
-        commit(store, changes, Taking("job", Origin("simulated:1", simulated=True)), begin(store, "prices", 0, 1))
+        commit(store, changes, Provenance("job", Origin("simulated:1", simulated=True)), begin(store, "prices", 0, 1))
     assert store.inserts == []
 
 

@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.retries import Retries
+from analytics_service.clickhouse.errors import Retries
+from analytics_service.config.parsers import Intervals
 from analytics_service.config.settings import Settings
-from analytics_service.config.values import Intervals
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import Calls, OpenSource
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.job_runs import JOB_RUNS, JobRun
-from jobs.left_out import LeftOut
 from jobs.registry import JOBS
+from jobs.rejections import Rejections
 from jobs.scheduler import InstantExecutor, Measure, ScheduledJob, build, run, write_reports
 from tests.doubles import FakeStore
 from tests.processes import PATIENCE
@@ -47,7 +47,7 @@ def scheduled(store: Store, watch: Callable[[datetime], object], measure: Measur
     """Runs of prices each minute."""
     source, retries = WatchedSource(watch), Retries(wait=lambda seconds: None)
     report = JobRun("prices", "host:1", 60, next_at=None)
-    return ScheduledJob(JOBS["prices"], source, store, retries, LeftOut(), measure, report)
+    return ScheduledJob(JOBS["prices"], source, store, retries, Rejections(), measure, report)
 
 
 def run_until_stopped(
@@ -109,7 +109,7 @@ def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogC
     first, second = asked
     assert second > first
     assert store.instants == [second.timestamp()]
-    (failure,) = [record for record in caplog.records if (record.name, record.levelname) == ("jobs.scheduler", "ERROR")]
+    (failure,) = [record for record in caplog.records if record.levelname == "ERROR" and "prices" in record.message]
     assert failure.getMessage() == f"prices: no snapshot of {first:%Y-%m-%dT%H:%M:%SZ}: an unexpected error."
     assert failure.exc_info
     assert failure.exc_info[0] is pl.exceptions.PanicException
@@ -220,7 +220,7 @@ def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Away(FakeStore):
-        def frame(self, *_: object, **__: object) -> pl.DataFrame:
+        def query(self, *_: object, **__: object) -> pl.DataFrame:
             raise StoreUnavailable("ClickHouse cannot be reached.")
 
     scheduled(Away(), lambda at: None, lambda *run: None)(NOON)
@@ -269,7 +269,7 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
         assert job.is_unreported
         write_reports(store, [(job, NOON + (minute + 1) * MINUTE)])
     facts = [
-        (row["family"], row["interval_seconds"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)
+        (row["dataset"], row["interval_seconds"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)
     ]
     why = "The source is away. It was asked for prices as of 2025-03-01T12:00:00Z."
     assert facts == [("prices", 60, noon + 60, noon, why), ("prices", 60, noon + 120, noon, why)]
@@ -282,7 +282,7 @@ def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:
     stop.set()
     run_until_stopped(WatchedSource(lambda at: None), store, stop, Settings())
     first, *_, last = said(store)
-    assert (first["family"], first["interval_seconds"], last["next_at"]) == ("prices", 60, None)
+    assert (first["dataset"], first["interval_seconds"], last["next_at"]) == ("prices", 60, None)
     assert first["next_at"] is not None
 
 

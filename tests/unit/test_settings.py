@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.config.parsers import Intervals
 from analytics_service.config.settings import PREFIX, Settings, table
-from analytics_service.config.values import Intervals
 from analytics_service.errors import SettingError
 
 # A value of each setting, at its limit if it has one, and what it is parsed to.

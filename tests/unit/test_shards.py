@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from analytics_service.clickhouse.cluster import Layout
+from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.errors import NotReady, OtherShards
-from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
-from analytics_service.store.shards import require_shards, shards_to_record
+from analytics_service.state.watcher import HeadWatcher
+from analytics_service.store.schema import require_shards, shards_to_record
 from tests.doubles import NOON, LedgerStore
 
 # Weight and servers of two shards.
@@ -19,7 +19,7 @@ MADE_FOR = "1 a:9000 b:9000 | 1 c:9000 d:9000"
 @pytest.fixture
 def store() -> LedgerStore:
     store = LedgerStore("prices")
-    store._layout = Layout("Atomic", "main", 2)
+    store._layout = Cluster("Atomic", "main", 2)
     store.shards = (MADE_FOR, MADE_FOR)
     return store
 
@@ -73,7 +73,7 @@ def test_a_change_while_the_service_runs_closes_answers_within_seconds(
 ) -> None:
     """For good: what was read before the look may be in memory."""
     now = 100.0
-    heads = Heads(store, interval=None, clock=lambda: now)
+    heads = HeadWatcher(store, interval=None, clock=lambda: now)
     assert heads.shown().head("prices")
     store.shards = (f"{MADE_FOR} | 1 e:9000", MADE_FOR)
     now = 105.0

@@ -9,7 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from cachetools import LRUCache
 
-from analytics_service.concurrency import Gate, Part, Share, ShareApart, remaining, seconds_left, within
+from analytics_service.concurrency import (
+    CircuitBreaker,
+    DetachedSingleFlight,
+    SingleFlight,
+    cap_timeout,
+    deadline,
+    locked_cached_property,
+    remaining,
+)
 from analytics_service.errors import Busy, StoreUnavailable
 from tests.processes import until
 
@@ -52,7 +60,7 @@ def results_of_three(get: Callable[[], int], maker: Maker) -> list[Future[int]]:
 
 @pytest.mark.parametrize("kept", [{}, LRUCache(1)])
 def test_a_kept_value_is_made_once_for_each_key(kept: dict[str, int]) -> None:
-    share, maker = Share(kept), Maker()
+    share, maker = SingleFlight(kept), Maker()
     assert [one.result() for one in results_of_three(lambda: share.get("a", maker), maker)] == [7, 7, 7]
     assert share.get("a", maker) == 7
     assert maker.count == 1
@@ -61,13 +69,13 @@ def test_a_kept_value_is_made_once_for_each_key(kept: dict[str, int]) -> None:
 
 
 def test_a_value_that_is_not_kept_is_made_again() -> None:
-    share, maker = Share[int](), Maker()
+    share, maker = SingleFlight[int](), Maker()
     maker.go_on.set()
     assert (share.get("a", maker), share.get("a", maker), maker.count) == (7, 7, 2)
 
 
 def test_other_keys_do_not_wait() -> None:
-    share, slow, quick = Share[int](), Maker(), Maker()
+    share, slow, quick = SingleFlight[int](), Maker(), Maker()
     quick.go_on.set()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(share.get, "a", slow)
@@ -90,7 +98,7 @@ class ObservedFuture(Future[int]):
 def test_those_that_wait_share_a_failure_and_the_next_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise they would try one after the other, and the last would wait for all of them."""
     monkeypatch.setattr("analytics_service.concurrency.Future", ObservedFuture)
-    share, maker = Share[int]({}), Maker(StoreUnavailable("away"))
+    share, maker = SingleFlight[int]({}), Maker(StoreUnavailable("away"))
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(share.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
@@ -104,11 +112,11 @@ def test_those_that_wait_share_a_failure_and_the_next_tries_again(monkeypatch: p
 
 
 def test_a_thread_waits_no_longer_than_its_time() -> None:
-    share, maker = Share[int](), Maker()
+    share, maker = SingleFlight[int](), Maker()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(share.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
-        with within(0.01), pytest.raises(Busy):
+        with deadline(0.01), pytest.raises(Busy):
             share.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
@@ -116,22 +124,22 @@ def test_a_thread_waits_no_longer_than_its_time() -> None:
 
 def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
     """Whoever makes the value waits for a store that hangs."""
-    share, maker, gate = Share[int](), Maker(), Gate()
+    share, maker, gate = SingleFlight[int](), Maker(), CircuitBreaker()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(share.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
         gate.cause = "The store hangs."
-        with within(TIMEOUT, gate), pytest.raises(StoreUnavailable, match="hangs"):
+        with deadline(TIMEOUT, gate), pytest.raises(StoreUnavailable, match="hangs"):
             share.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
 
 
 def test_who_would_take_the_last_threads_for_waiting_is_refused_at_once() -> None:
-    share, maker, gate = Share[int](), Maker(), Gate(most_waiting=1)
+    share, maker, gate = SingleFlight[int](), Maker(), CircuitBreaker(most_waiting=1)
 
     def waiting() -> int:
-        with within(TIMEOUT, gate):
+        with deadline(TIMEOUT, gate):
             return share.get("a", maker)
 
     with ThreadPoolExecutor(2) as pool:
@@ -147,18 +155,18 @@ def test_who_would_take_the_last_threads_for_waiting_is_refused_at_once() -> Non
 
 def test_what_is_made_apart_is_found_by_who_comes_later() -> None:
     """Its time is not that of who needs it first; and another value waits until it is made."""
-    share, maker = ShareApart[int]({}), Maker()
-    with within(0.01), pytest.raises(Busy):
-        share.get("a", lambda: maker() if seconds_left() is None else 0)
+    share, maker = DetachedSingleFlight[int]({}), Maker()
+    with deadline(0.01), pytest.raises(Busy):
+        share.get("a", lambda: maker() if remaining() is None else 0)
     assert maker.begun.wait(TIMEOUT)
-    with within(0.01), pytest.raises(Busy):
+    with deadline(0.01), pytest.raises(Busy):
         share.get("b", lambda: 0)
     maker.go_on.set()
     assert (share.get("a", maker), share.get("c", lambda: 8), maker.count) == (7, 8, 1)
 
 
 def test_what_cannot_be_made_apart_is_made_again() -> None:
-    share, maker = ShareApart[int]({}), Maker(StoreUnavailable("away"))
+    share, maker = DetachedSingleFlight[int]({}), Maker(StoreUnavailable("away"))
     maker.go_on.set()
     with pytest.raises(StoreUnavailable, match="away"):
         share.get("a", maker)
@@ -166,22 +174,22 @@ def test_what_cannot_be_made_apart_is_made_again() -> None:
 
 
 def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
-    assert seconds_left() is None
-    with within(60), ThreadPoolExecutor(1) as pool:
-        assert 59 < (seconds_left() or 0) <= 60
-        assert pool.submit(seconds_left).result(TIMEOUT) is None
-        assert (remaining(1), 59 < remaining(90) <= 60) == (1, True)
-        with within(0):
-            assert seconds_left() == 0
-            assert 0 < remaining(1) < 0.01
-    assert seconds_left() is None
+    assert remaining() is None
+    with deadline(60), ThreadPoolExecutor(1) as pool:
+        assert 59 < (remaining() or 0) <= 60
+        assert pool.submit(remaining).result(TIMEOUT) is None
+        assert (cap_timeout(1), 59 < cap_timeout(90) <= 60) == (1, True)
+        with deadline(0):
+            assert remaining() == 0
+            assert 0 < cap_timeout(1) < 0.01
+    assert remaining() is None
 
 
 class Whole:
     def __init__(self) -> None:
         self.make = Maker()
 
-    @Part
+    @locked_cached_property
     def part(self) -> int:
         return self.make()
 
@@ -207,7 +215,7 @@ def test_what_nobody_holds_is_released_at_once() -> None:
     gc.disable()
     try:
         del whole
-        for share in (Share[int](), ShareApart[int]({})):
+        for share in (SingleFlight[int](), DetachedSingleFlight[int]({})):
             with pytest.raises(StoreUnavailable):
                 share.get("key", fail)
         assert [each() for each in released] == [None, None, None]

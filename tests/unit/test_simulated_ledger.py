@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.market.addresses import parse_address
+from analytics_service.market.account_health import Health, account_health
+from analytics_service.market.assets import parse_address
+from analytics_service.market.decimals import exact_value, sum_decimals
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.health import Health, account_health
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.positions import Account, Position
-from analytics_service.market.shares import claims_of, with_receipt_prices
-from analytics_service.market.values import exact_value, total
+from analytics_service.market.receipts import claims_of, with_receipt_prices
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated import ledger as ledgers
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -285,8 +285,8 @@ def healths(seed: str, at: datetime, account: Account, position: Position) -> He
         secured.append((worth(claim.asset_id, claim.principal), collateral.config.liquidation_ltv))
     weights = {pool.index: pool.health_weight for pool in source.ptoken(at).pools}
     stakes = (stake for stake in position.stakes if stake.account_index == account.index)
-    staked = total(worth(config.ptoken, stake.amount) * weights[stake.pool] for stake in stakes)
-    owed = total(worth(claim.asset_id, claim.principal) for claim in claims_of(account.debts, by_id, "debt"))
+    staked = sum_decimals(worth(config.ptoken, stake.amount) * weights[stake.pool] for stake in stakes)
+    owed = sum_decimals(worth(claim.asset_id, claim.principal) for claim in claims_of(account.debts, by_id, "debt"))
     return account_health(secured, owed, staked, config)
 
 
@@ -364,7 +364,7 @@ def test_a_state_is_the_same_whatever_was_asked_before(seed: str, at: datetime, 
         return (*answers, source.events(then - DAY / 4, then))
 
     first = everything(at)
-    ledgers.ledger.cache_clear()
+    ledgers.world_ledger.cache_clear()
     everything(other)
     assert everything(at) == first
 

@@ -9,11 +9,10 @@ from hashlib import blake2b, sha1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import parse_address
 from analytics_service.market.events import Action, Event
 from analytics_service.market.positions import Position
-from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
-from analytics_service.market.unlocks import unlock_amounts
+from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind, unlock_amounts
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.universe import Draws

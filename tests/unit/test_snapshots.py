@@ -13,18 +13,18 @@ import falcon
 import falcon.testing
 import pytest
 
-from analytics_service.concurrency import Line
+from analytics_service.concurrency import QuerySlots
 from analytics_service.errors import Busy, EntityNotFound, Superseded
 from analytics_service.history.candles import Fill
 from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
-from analytics_service.http.answers import AnswerCache
+from analytics_service.http.answer_cache import AnswerCache
 from analytics_service.http.middleware import Middleware
-from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
-from analytics_service.state.heads import Heads
+from analytics_service.resources.snapshots import Schedule, SharedState, SnapshotPath
 from analytics_service.state.view import View, Views
+from analytics_service.state.watcher import HeadWatcher
 from analytics_service.store.ledger import Head
 from tests.doubles import NOON, LedgerStore
 
@@ -41,7 +41,7 @@ def ledger_store() -> LedgerStore:
 class Counted(SnapshotPath):
     """Answers with the number of times it has been rendered."""
 
-    families = ("prices", "ptoken")
+    datasets = ("prices", "ptoken")
     path = (params.ADDRESS,)
     query = (params.WITH_TEXT, params.ASSET_IDS)
     rendered = 0
@@ -49,7 +49,7 @@ class Counted(SnapshotPath):
     def record(self, view: View, arguments: Mapping[str, Any]) -> None:
         """There is nothing to read."""
 
-    def require_kept(self, view: View, arguments: Mapping[str, Any], families: Sequence[str]) -> None:
+    def require_kept(self, view: View, arguments: Mapping[str, Any], datasets: Sequence[str]) -> None:
         """Nothing is lost."""
 
     def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
@@ -84,7 +84,7 @@ class Plain(Counted):
 
 def shown(heads: Mapping[str, Head], address: str, with_text: bool) -> bytes:
     """The body; without text it is too short to be compressed."""
-    state = [f"{head.family} {head.version}" for head in heads.values() if head.family in Plain.families]
+    state = [f"{head.dataset} {head.version}" for head in heads.values() if head.dataset in Plain.datasets]
     return f"{state} {address} {with_text}".encode() * (100 if with_text else 1)
 
 
@@ -93,11 +93,13 @@ class Service:
 
     def __init__(self, ledger: LedgerStore | None = None, bound: int = 10**6, kind: type[Counted] = Counted) -> None:
         self.ledger = ledger or ledger_store()
-        self.heads = Heads(self.ledger, interval=None)
+        self.heads = HeadWatcher(self.ledger, interval=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.path = kind(Shared(Views(self.ledger, self.heads), AnswerCache(bound), schedule, Line(1), Line(1)))
+        self.path = kind(
+            SharedState(Views(self.ledger, self.heads), AnswerCache(bound), schedule, QuerySlots(1), QuerySlots(1))
+        )
         app = falcon.App(middleware=Middleware())
-        errors.install(app)
+        errors.add_error_handlers(app)
         app.add_route("/api/{address}", self.path)
         self._client = falcon.testing.TestClient(app)
 
@@ -111,7 +113,7 @@ class Service:
         return str(self.get(query).headers["etag"])
 
 
-def test_snapshots_of_other_families_change_nothing() -> None:
+def test_snapshots_of_other_datasets_change_nothing() -> None:
     service = Service()
     before = service.get()
     service.ledger.change("routes", version=2)
@@ -130,7 +132,7 @@ def test_the_etag_is_that_of_the_body_whatever_snapshots_came_in_between() -> No
     assert service.etag("with_text=true") != first
 
 
-@pytest.mark.parametrize("field", [column.name for column in fields(Head) if column.name != "family"])
+@pytest.mark.parametrize("field", [column.name for column in fields(Head) if column.name != "dataset"])
 def test_an_answer_is_rendered_anew_when_any_field_of_a_head_changes(field: str) -> None:
     service = Service()
     before = service.etag()
@@ -140,7 +142,7 @@ def test_an_answer_is_rendered_anew_when_any_field_of_a_head_changes(field: str)
 
 @pytest.mark.parametrize("bound", [20_000, 10**6])
 def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int, draw: random.Random) -> None:
-    """Random requests, with random tags of those seen before, between random snapshots of random families."""
+    """Random requests, with random tags of those seen before, between random snapshots of random datasets."""
     service = Service(bound=bound, kind=Plain)
     memory: dict[str, bytes] = {}
     statuses: Counter[int] = Counter()
@@ -161,7 +163,7 @@ def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int, draw
     assert min(statuses[200], statuses[304]) > 50
 
 
-def test_as_of_has_the_instant_of_every_family_that_the_answer_is_made_from() -> None:
+def test_as_of_has_the_instant_of_every_dataset_that_the_answer_is_made_from() -> None:
     service = Service(ledger_store().change("prices", at=NOON - 60).change("ptoken", at=NOON - 300))
     answer = service.get()
     assert answer.headers["as-of"] == f"prices=@{NOON - 60}, ptoken=@{NOON - 300}"
@@ -170,7 +172,7 @@ def test_as_of_has_the_instant_of_every_family_that_the_answer_is_made_from() ->
     assert (again.status_code, again.headers["as-of"]) == (304, answer.headers["as-of"])
 
 
-def test_as_of_says_which_families_are_behind_the_newest() -> None:
+def test_as_of_says_which_datasets_are_behind_the_newest() -> None:
     """Prices are taken each minute, and the protocol's token every five."""
     for at, behind in ((NOON - EVERY["ptoken"], ""), (NOON - EVERY["ptoken"] - 1, f";behind={EVERY['ptoken'] + 1}")):
         answer = Service(ledger_store().change("prices", at=NOON).change("ptoken", at=at)).get()
@@ -239,9 +241,9 @@ def test_max_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now
         ({"prices": 1001, "ptoken": 700}, 0),
     ],
 )
-def test_the_next_snapshot_of_any_family_is_due(heads: dict[str, int], due: int) -> None:
+def test_the_next_snapshot_of_any_dataset_is_due(heads: dict[str, int], due: int) -> None:
     schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(1000, UTC))
-    assert schedule.due(tuple(Head(family, at, at, 1, 1) for family, at in heads.items())) == due
+    assert schedule.due(tuple(Head(dataset, at, at, 1, 1) for dataset, at in heads.items())) == due
 
 
 def page(start: int, end: int, period: str, zone: str = "UTC", limit: int = 200, offset: int = 0) -> Query:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SettingError, SourceError, SourceRefused
+from analytics_service.errors import SettingError, SourceError, SourceMismatch
 from analytics_service.sources.registry import choose_source, open_source
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.ownership import is_same
+from analytics_service.store.ownership import is_same_source
 from tests.doubles import FakeStore
 
 MODULE = """
@@ -101,7 +101,7 @@ def test_the_simulated_source_has_cheap_history_and_a_sample_account() -> None:
 def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
     monkeypatch.setattr(SimulatedSource, "close", lambda source: closed.append(source.spec))
-    with pytest.raises(SourceRefused):
+    with pytest.raises(SourceMismatch):
         choose_source(FakeStore(), Settings(source="simulated:7"))
     assert closed == ["simulated:7"]
 
@@ -119,7 +119,7 @@ def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPat
 )
 def test_specs_that_differ_in_credentials_or_a_slash_at_the_end_name_one_source(other: str, same: bool) -> None:
     own = "https://host/base/" if other.startswith("https") else "chain:postgres://me:o/l@d@host/db"
-    assert is_same(own, other) is same
+    assert is_same_source(own, other) is same
 
 
 @pytest.mark.usefixtures("_chain")

@@ -5,7 +5,7 @@ import io
 
 import polars as pl
 
-from analytics_service.market.spreadsheets import csv_field, escaped, is_formula
+from analytics_service.market.spreadsheets import csv_field, escape_formula, is_formula
 
 UNSAFE = [
     *("=1+1", "+A", "-A", "@A", "\tA", "\rA", "\nA", " =1", "  \t=1", "\u3000=1", "\u00a0@A", "-1+2", "-", "=", "-'1"),
@@ -19,7 +19,7 @@ def test_a_formula_is_what_a_spreadsheet_would_run_and_a_number_stays_one() -> N
     assert list(filter(is_formula, [*UNSAFE, *NUMBERS, *SAFE])) == [*UNSAFE, *NUMBERS]
     frame = pl.DataFrame({"text": [*UNSAFE, *NUMBERS, *SAFE, None]})
     expected = [*(f"'{text}" for text in UNSAFE), *NUMBERS, *SAFE, None]
-    assert frame.select(escaped(pl.col("text"))).to_series().to_list() == expected
+    assert frame.select(escape_formula(pl.col("text"))).to_series().to_list() == expected
 
 
 def test_a_field_of_csv_is_quoted_where_it_must_be() -> None:

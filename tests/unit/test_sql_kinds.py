@@ -8,7 +8,7 @@ import pytest
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market.events import Action
-from analytics_service.market.kinds import Amount, AssetId, Flag, Kind, Number, Text, Texts, Time, Word
+from analytics_service.market.kinds import Amount, AssetId, ColumnType, Flag, Number, Text, Texts, Time, Word
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ from analytics_service.market.kinds import Amount, AssetId, Flag, Kind, Number, 
         ),
     ],
 )
-def test_a_type_is_read_only_if_it_is_exact(kind: Kind, exact: list[str], others: list[str]) -> None:
+def test_a_type_is_read_only_if_it_is_exact(kind: ColumnType, exact: list[str], others: list[str]) -> None:
     assert [name for name in exact + others if kind.fits(name)] == exact
 
 
@@ -60,7 +60,7 @@ def test_a_type_is_read_only_if_it_is_exact(kind: Kind, exact: list[str], others
         (AssetId(), "native;ua", "native;ua"),
     ],
 )
-def test_a_value_keeps_every_digit(kind: Kind, stored: Any, value: object) -> None:
+def test_a_value_keeps_every_digit(kind: ColumnType, stored: Any, value: object) -> None:
     assert kind.read(stored) == value
 
 
@@ -73,7 +73,7 @@ def test_a_value_keeps_every_digit(kind: Kind, stored: Any, value: object) -> No
         (Word(of=Action), "lending", "must be one of borrow_flash_loan, return_flash_loan, "),
     ],
 )
-def test_a_value_that_is_none_is_explained(kind: Kind, stored: str, message: str) -> None:
+def test_a_value_that_is_none_is_explained(kind: ColumnType, stored: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kind.read(stored)
 

@@ -16,7 +16,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Event, Sum, Totals
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -39,18 +39,17 @@ from analytics_service.market.positions import (
     Unbonding,
 )
 from analytics_service.market.prices import Price
-from analytics_service.market.ptoken import Arrangement, MemberClass
+from analytics_service.market.ptoken import Arrangement, MemberClass, unlock_amounts, unlock_groups
 from analytics_service.market.rates import Apr, Rates
-from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.terms import LAUNCH
-from jobs.left_out import LeftOut
+from jobs.rejections import Rejections
 from tests.doubles import FakeStore
 from tests.unit.deployment import AT, NOW, SECOND, URL, Deployment, payload, refusal
 
 D = Decimal
-END = instant(SECOND + 1)
+END = from_unix(SECOND + 1)
 ALICE, BOB, SWAP = "0x" + "a" * 40, "0x" + "b" * 40, "0x" + "c" * 40
 
 
@@ -216,7 +215,7 @@ def test_a_list_that_is_not_whole_or_names_an_asset_twice_is_an_error() -> None:
         source.markets(AT)
 
 
-def test_a_malformed_part_leaves_other_families() -> None:
+def test_a_malformed_part_leaves_other_datasets() -> None:
     """Rates are read from lists of their own, and only they."""
     deployment = Deployment(
         {
@@ -241,7 +240,7 @@ PRICE = b"""[{"asset": {"id": "native;usd", "group": "native", "group_key": "usd
 def test_every_digit_of_a_price_is_kept() -> None:
     source = Deployment({"/assets/prices": payload(PRICE, count=3)}).source()
     assert source.prices(AT) == [
-        Price("native;usd", instant(SECOND - 1), D("1.00000000000000000100000000000000000001")),
+        Price("native;usd", from_unix(SECOND - 1), D("1.00000000000000000100000000000000000001")),
         Price("token;gem", AT - timedelta(days=1), D("12345678901234567890.123456789012345678")),
     ]
 
@@ -568,12 +567,12 @@ def follow(acts: Acts, folder: Path, as_of: int = SECOND) -> Deployment:
 @pytest.mark.parametrize("most", [1000, 7])
 def test_events_are_read_page_by_page_and_come_oldest_first(most: int, tmp_path: Path) -> None:
     deployment = follow(Acts(1200, most=most), tmp_path)
-    events = deployment.following(tmp_path, ALICE).events(instant(0), END)
+    events = deployment.following(tmp_path, ALICE).events(from_unix(0), END)
     assert [event.amount for event in events] == list(range(1199, -1, -1))
     oldest = events[0]
     assert (oldest.uuid, oldest.at, oldest.usd, oldest.price, oldest.tx_hash, oldest.contract) == (
         "00000000-0000-4000-8000-000000001199",
-        instant(SECOND - 1199),
+        from_unix(SECOND - 1199),
         D("1199.5"),
         D(1),
         "T1199",
@@ -584,7 +583,7 @@ def test_events_are_read_page_by_page_and_come_oldest_first(most: int, tmp_path:
 def test_a_tick_reads_no_further_back_than_the_last_one(tmp_path: Path) -> None:
     deployment = follow(Acts(1200), tmp_path)
     source = deployment.following(tmp_path, ALICE)
-    events = source.events(instant(SECOND - 9), instant(SECOND - 1))
+    events = source.events(from_unix(SECOND - 9), from_unix(SECOND - 1))
     assert [event.amount for event in events] == list(range(9, 1, -1))
     assert len(deployment.asked) == 1
 
@@ -602,16 +601,16 @@ def test_a_page_of_events_that_does_not_follow_is_an_error(
 ) -> None:
     source = follow(Acts(400, **changes), tmp_path).following(tmp_path, ALICE)
     with pytest.raises(SourceError, match=problem):
-        source.events(instant(0), END)
+        source.events(from_unix(0), END)
 
 
 def test_events_are_complete_up_to_the_snapshot_of_upstream_which_is_waited_for_some_seconds(tmp_path: Path) -> None:
     deployment = follow(Acts(3), tmp_path, as_of=SECOND - 1)
     source = deployment.following(tmp_path, ALICE)
-    assert source.complete_until(AT) == instant(SECOND - 1)
-    assert source.complete_until(instant(SECOND - 1)) == instant(SECOND - 1)
+    assert source.complete_until(AT) == from_unix(SECOND - 1)
+    assert source.complete_until(from_unix(SECOND - 1)) == from_unix(SECOND - 1)
     assert [pause for pause in deployment.waited if pause >= 1] == [1, 2, 4]
-    assert len(source.events(instant(0), END)) == 3
+    assert len(source.events(from_unix(0), END)) == 3
     deployment.as_of = ""
     assert source.complete_until(AT) is None
     assert deployment.source().complete_until(AT) is None
@@ -642,15 +641,23 @@ def test_a_value_out_of_range_is_left_to_cost_its_asset_or_address(tmp_path: Pat
             f"/users/{BOB}/tx-history": payload([], count=0),
         }
     )
-    source, left_out = deployment.following(tmp_path, ALICE, BOB), LeftOut()
+    source, rejections = deployment.following(tmp_path, ALICE, BOB), Rejections()
     rates = source.rates(AT)
-    with left_out:
-        assert [asset.symbol for asset in left_out.fit("assets", source.assets(AT), Asset)] == ["rUSD"]
-        assert [price.asset_id for price in left_out.fit("prices", source.prices(AT), Price)] == ["token;gem"]
-        assert [market.asset_id for market in left_out.fit("markets", source.markets(AT), Market)] == ["token;gem"]
-        assert left_out.fit("lend rates", [Apr(*item) for item in rates.lend.items()], Apr) == []
-        assert [position.address for position in left_out.fit("positions", source.positions(AT), Position)] == [BOB]
-        assert [event.amount for event in left_out.fit("events", source.events(instant(0), END), Event)] == [1]
+    with rejections:
+        assert [asset.symbol for asset in rejections.valid_records("assets", source.assets(AT), Asset)] == ["rUSD"]
+        assert [price.asset_id for price in rejections.valid_records("prices", source.prices(AT), Price)] == [
+            "token;gem"
+        ]
+        assert [market.asset_id for market in rejections.valid_records("markets", source.markets(AT), Market)] == [
+            "token;gem"
+        ]
+        assert rejections.valid_records("lend rates", [Apr(*item) for item in rates.lend.items()], Apr) == []
+        assert [
+            position.address for position in rejections.valid_records("positions", source.positions(AT), Position)
+        ] == [BOB]
+        assert [
+            event.amount for event in rejections.valid_records("events", source.events(from_unix(0), END), Event)
+        ] == [1]
     assert rates.borrow == {"native;usd": D("0.1")}
 
 
@@ -672,7 +679,7 @@ def distribution(at: datetime) -> Any:
 @pytest.mark.parametrize("days", [0, 1, 31, 60, 100, 200])
 def test_stand_ins_have_the_sums_of_each_group(days: int) -> None:
     """At any instant: what is claimed, claimable, unlocked, locked, expired and reclaimed, staked and held."""
-    at = instant(LAUNCH + 86_400 * days)
+    at = from_unix(LAUNCH + 86_400 * days)
     answers = {"/analytics/ptoken/unlocks-distribution": distribution(at)}
     deployment = Deployment(answers, as_of=f"ptoken=@{unix_second(at)}")
     stand_ins = deployment.source().arrangements(at)
@@ -709,7 +716,7 @@ def shown_unlocks(arrangements: list[Arrangement], at: datetime) -> Any:
 @pytest.mark.parametrize("days", [100, 300, 423, 600, 900, pytest.param(2000, marks=pytest.mark.slow)])
 def test_arrangements_of_followed_addresses_have_their_amounts_now_and_later(days: int, tmp_path: Path) -> None:
     """Although the interface does not tell when they were reclaimed. In the groups they do not count once more."""
-    at, later = instant(LAUNCH + 86_400 * days), instant(LAUNCH + 86_400 * (days + 200))
+    at, later = from_unix(LAUNCH + 86_400 * days), from_unix(LAUNCH + 86_400 * (days + 200))
     theirs = SIMULATED.arrangements(at)
     by_address: dict[str, list[Arrangement]] = {}
     for arrangement in theirs:

@@ -14,7 +14,7 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import from_unix
 from analytics_service.market.prices import Price
 from analytics_service.sources.upstream.client import Client
 from analytics_service.sources.upstream.files import Names
@@ -361,9 +361,9 @@ def test_a_backfill_reads_a_page_at_a_time(most: int, requests: int) -> None:
     source = deployment.source()
     for hour in range(1, 299):
         second = FIRST + hour * 3600 + 3599
-        assert list(source.prices(instant(second))) == [
-            Price("native;usd", instant(second), Decimal(FIRST // 3600 + hour)),
-            Price("token;gem", instant(second), Decimal(FIRST // 3600 + hour + 1)),
+        assert list(source.prices(from_unix(second))) == [
+            Price("native;usd", from_unix(second), Decimal(FIRST // 3600 + hour)),
+            Price("token;gem", from_unix(second), Decimal(FIRST // 3600 + hour + 1)),
         ]
     assert len(deployment.asked) == requests
 
@@ -372,15 +372,15 @@ def test_hours_that_have_not_settled_are_in_no_page() -> None:
     """Their values may still change."""
     deployment = Deployment({"/assets/price-history": Buckets().page})
     source = deployment.source()
-    source.prices(instant(SECOND - 5 * 3600 - 1))
+    source.prices(from_unix(SECOND - 5 * 3600 - 1))
     assert int(deployment.asked[0][1]["end"]) == SECOND - 3600 - 1
 
 
 def test_any_other_instant_is_asked_for_by_itself() -> None:
     deployment = Deployment({"/assets/price-history": Buckets().page})
-    prices = list(deployment.source().prices(instant(FIRST + 5400)))
+    prices = list(deployment.source().prices(from_unix(FIRST + 5400)))
     assert [(price.observed_at, price.usd) for price in prices] == [
-        (instant(FIRST + 5400), Decimal(FIRST // 3600 + 1 + shift)) for shift in (0, 1)
+        (from_unix(FIRST + 5400), Decimal(FIRST // 3600 + 1 + shift)) for shift in (0, 1)
     ]
     ((_, query),) = deployment.asked
     assert (query["start"], query["end"], query["period"]) == (str(FIRST + 3600), str(FIRST + 5400), "h")
@@ -388,7 +388,7 @@ def test_any_other_instant_is_asked_for_by_itself() -> None:
 
 def test_what_has_no_value_yet_is_left_out() -> None:
     source = Deployment({"/assets/price-history": Buckets().page}).source()
-    assert list(source.prices(instant(FIRST + 3599))) == []
+    assert list(source.prices(from_unix(FIRST + 3599))) == []
 
 
 @pytest.mark.parametrize(
@@ -406,4 +406,4 @@ def test_a_page_that_is_not_the_one_asked_for_is_an_error(damage: Callable[[Any]
     buckets = Buckets()
     buckets.damage = lambda page: damage(page["series"][1]["points"])
     with pytest.raises(SourceError, match=f"^{URL}: /api/v1/assets/price-history: answer.data{problem}"):
-        Deployment({"/assets/price-history": buckets.page}).source().prices(instant(FIRST + 3599))
+        Deployment({"/assets/price-history": buckets.page}).source().prices(from_unix(FIRST + 3599))

@@ -11,7 +11,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.server.warm import warm
+from analytics_service.server.warm import warm_up
 
 OPEN = Settings(clickhouse_url="http://127.0.0.1:1")
 GUARDED = replace(OPEN, api_keys_file=Path(os.devnull))
@@ -32,7 +32,7 @@ def test_every_request_is_one_that_the_service_accepts(settings: Settings, caplo
         return app(environ, start)
 
     with caplog.at_level(logging.INFO):
-        warm(watched, 1772366400, waits.append)
+        warm_up(watched, 1772366400, waits.append)
     assert set(statuses) == {"503 Service Unavailable"}
     # Callers may request blocks without end, so the wait for those of history is bounded.
     assert waits == [60.0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from analytics_service.errors import ProcessError
-from analytics_service.supervisor import running
+from analytics_service.supervisor import run_children
 from tests.processes import until
 
 
@@ -35,7 +35,7 @@ def unexpected() -> None:
 
 def test_programs_start_in_order_and_stop_in_reverse_also_when_the_block_fails() -> None:
     events: list[str] = []
-    with pytest.raises(KeyError), running([FakeSupervisor("a", events), FakeSupervisor("b", events)]):
+    with pytest.raises(KeyError), run_children([FakeSupervisor("a", events), FakeSupervisor("b", events)]):
         events.append("block")
         raise KeyError
     assert events == ["start a", "start b", "block", "stop b", "stop a"]
@@ -45,7 +45,7 @@ def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
     events: list[str] = []
     second = FakeSupervisor("b", events)
     second.start = fail  # type: ignore[method-assign]
-    with pytest.raises(ProcessError), running([FakeSupervisor("a", events), second]):
+    with pytest.raises(ProcessError), run_children([FakeSupervisor("a", events), second]):
         raise AssertionError("the block began")
     assert events == ["start a", "stop b", "stop a"]
 
@@ -54,12 +54,12 @@ def test_programs_are_checked_until_the_block_ends() -> None:
     checked = threading.Event()
     supervisor = FakeSupervisor("a", [], checked.set)
     others = set(threading.enumerate())
-    with running([supervisor]):
+    with run_children([supervisor]):
         assert checked.wait(60)
         [watcher] = [one for one in threading.enumerate() if one not in others and one.name == "process-watcher"]
     assert not watcher.is_alive()
 
 
 def test_a_check_that_fails_unexpectedly_is_logged_and_the_block_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    with running([FakeSupervisor("a", [], unexpected)]):
+    with run_children([FakeSupervisor("a", [], unexpected)]):
         until(lambda: "ZeroDivisionError" in caplog.text)

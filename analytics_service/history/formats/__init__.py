@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from analytics_service.history.formats.arrow import ARROW, PARQUET
 from analytics_service.history.formats.base import Format
 from analytics_service.history.formats.csv import CSV
 from analytics_service.history.formats.json import COLUMNS, JSON
-from analytics_service.history.formats.tables import ARROW, PARQUET
 
 _ALL: Sequence[Format] = (JSON, COLUMNS, CSV, ARROW, PARQUET)
 FORMATS: Mapping[str, Format] = {fmt.name: fmt for fmt in _ALL}

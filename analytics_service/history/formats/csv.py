@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import polars as pl
 
-from analytics_service.history.formats.base import Format, Points, decimal_strings, joined
-from analytics_service.history.frame import layout
+from analytics_service.history.formats.base import Format, Points, decimal_strings, join_series
+from analytics_service.history.segments import row_index
 from analytics_service.market.spreadsheets import csv_field
 
 _HEAD = ("t", "time", "asset_id", "symbol")
@@ -28,11 +28,11 @@ def _series(points: Points) -> list[bytes]:
     begins = pl.Series(points.begins, dtype=pl.Int64).cast(pl.String)
     leads = begins + "," + pl.Series(times(points.begins, points.zone), dtype=pl.String) + ","
     assets = [_asset(asset_id, points.symbols.get(asset_id, "")) for asset_id in points.ids]
-    series, bucket = layout(len(assets), len(leads))
+    series, bucket = row_index(len(assets), len(leads))
     columns = [decimal_strings(column).fill_null("") for column in points.values.get_columns()]
     rows = pl.DataFrame([leads[bucket].alias("lead"), pl.Series("asset", assets, dtype=pl.String)[series], *columns])
     form = "{}{}" + ",".join("{}" for _ in columns)
-    return joined(rows.select_seq(pl.format(form, *rows.columns)).to_series(), len(assets), _END)
+    return join_series(rows.select_seq(pl.format(form, *rows.columns)).to_series(), len(assets), _END)
 
 
 def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:

@@ -5,8 +5,8 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import COUNT, Format, Points, decimal_strings, joined
-from analytics_service.history.frame import layout
+from analytics_service.history.formats.base import COUNT, Format, Points, decimal_strings, join_series
+from analytics_service.history.segments import row_index
 from analytics_service.market.assets import asset_spec
 from analytics_service.market.sums import TOTAL
 
@@ -53,7 +53,7 @@ def _arrays(column: pl.Series, series: int) -> list[bytes]:
     quote = "" if column.name == COUNT or column.has_nulls() or column.is_empty() else '"'
     fragments = decimal_strings(column).to_frame().select_seq(_member(column.name, quote)).to_series()
     opening, ending = f'"{column.name}":[{quote}'.encode(), f"{quote}]".encode()
-    return [b"%b%b%b" % (opening, values, ending) for values in joined(fragments, series, f"{quote},{quote}")]
+    return [b"%b%b%b" % (opening, values, ending) for values in join_series(fragments, series, f"{quote},{quote}")]
 
 
 def _member(name: str, quote: str) -> pl.Expr:
@@ -68,7 +68,7 @@ def _array(series: list[bytes]) -> bytes:
 @lru_cache(maxsize=8)
 def _leads(series: int, count: int) -> pl.Series:
     """The index of each point's lead: its bucket, or for a series' first point `count` plus the series' index."""
-    row, bucket = layout(series, count)
+    row, bucket = row_index(series, count)
     return bucket.zip_with(bucket > 0, row + count)
 
 

@@ -9,13 +9,13 @@ from hashlib import sha256
 from heapq import heapreplace
 from typing import Any, NamedTuple
 
+from analytics_service.market.decimals import usd_value
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.instants import DAY, HOUR, instant
-from analytics_service.market.unlocks import unlock_amounts
-from analytics_service.market.values import usd_value
+from analytics_service.market.instants import DAY, HOUR, from_unix
+from analytics_service.market.ptoken import unlock_amounts
 from analytics_service.sources.simulated import people
 from analytics_service.sources.simulated.people import Key, Wish, profile, user_address
-from analytics_service.sources.simulated.state import CASCADING, Amounts, Pool, State, fraction
+from analytics_service.sources.simulated.state import CASCADING, Amounts, Pool, WorldState, fraction
 from analytics_service.sources.simulated.terms import COLLATERALS, CONFIG, LAUNCH, LENT, POOLS, UNITS
 from analytics_service.sources.simulated.universe import LISTINGS, ORIGINS, UNIT, Draws, usd_price
 
@@ -45,7 +45,7 @@ class Turn:
     Changes the state. With events it is a transaction, which has a second of its own.
     """
 
-    def __init__(self, seed: str, state: State) -> None:
+    def __init__(self, seed: str, state: WorldState) -> None:
         due, self._user, self._step = state.agenda[0]
         self._seed, self._state = seed, state
         self._pace, self._savings, self._wishes = profile(seed, self._user)
@@ -159,7 +159,7 @@ class Turn:
 
     def _unlock(self, wish: Wish) -> None:
         """An arrangement is created, what has not unlocked is taken back, or what has is claimed."""
-        number, now, listed = wish.key.account, instant(self._second), self._state.arrangements
+        number, now, listed = wish.key.account, from_unix(self._second), self._state.arrangements
         amounts = unlock_amounts(listed[number], now)
         if self._is_first:
             self._tell(Action.CREATE_TOKEN_UNLOCK, _PTK, amounts.amount, "unlocks")
@@ -215,7 +215,7 @@ class Turn:
         return Standing(collaterals, debts, max(allowed - owed, 0), secured, health)
 
     def _tell(self, action: Action, asset_id: str, amount: int | None, to: str = "markets", **fields: Any) -> None:
-        address, at = user_address(self._user), instant(self._second)
+        address, at = user_address(self._user), from_unix(self._second)
         self._told.append(Event("", action, asset_id, address, at, amount, contract=_CONTRACTS[to], **fields))
 
     def _settle(self, action: Action, asset_id: str, amount: int, *to: str, **fields: Any) -> None:
@@ -255,16 +255,16 @@ class Turn:
         return value * UNITS[asset_id] // self._price(asset_id)
 
 
-class Ledger:
+class WorldLedger:
     """Keeps the states at the starts of days, each made from the one before when it is first asked for."""
 
     def __init__(self, seed: str) -> None:
         agenda = [(LAUNCH + user * 6 * HOUR, user, 0) for user in range(people.USERS)]
         pools = {asset_id: Pool(asset_id) for asset_id in LENT}
         self._seed, self._lock = seed, threading.Lock()
-        self._days = [State([Amounts()] * people.USERS, pools, people.ARRANGEMENTS, agenda, Counter())]
+        self._days = [WorldState([Amounts()] * people.USERS, pools, people.ARRANGEMENTS, agenda, Counter())]
 
-    def at(self, second: int) -> State:
+    def at(self, second: int) -> WorldState:
         """The state after all that happens up to a second."""
         day = max(second - LAUNCH, 0) // DAY
         with self._lock:
@@ -276,12 +276,12 @@ class Ledger:
         """The events of the seconds after `after` up to `until`, oldest first."""
         return [event for turn in self._turns(self.at(after), until) for event in turn.events()]
 
-    def _after(self, state: State, second: int) -> State:
+    def _after(self, state: WorldState, second: int) -> WorldState:
         state = state.copy()
         deque(self._turns(state, second), maxlen=0)
         return state
 
-    def _turns(self, state: State, until: int) -> Iterator[Turn]:
+    def _turns(self, state: WorldState, until: int) -> Iterator[Turn]:
         while state.agenda[0][0] <= until and state.second < until:
             turn = Turn(self._seed, state)
             turn.take()
@@ -289,4 +289,4 @@ class Ledger:
 
 
 # All sources of a process share the ledger of a seed.
-ledger = lru_cache(maxsize=4)(Ledger)
+world_ledger = lru_cache(maxsize=4)(WorldLedger)

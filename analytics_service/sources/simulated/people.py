@@ -5,9 +5,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
-from analytics_service.market.addresses import bech32_address
-from analytics_service.market.assets import AssetKind
-from analytics_service.market.instants import DAY, instant
+from analytics_service.market.assets import AssetKind, bech32_address
+from analytics_service.market.instants import DAY, from_unix
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
 from analytics_service.sources.simulated.terms import COLLATERALS, LAUNCH, LENT, TOKEN, UNITS
@@ -98,9 +97,9 @@ def _units(seed: str, asset_id: str, usd: int) -> int:
 
 def _arrangement(user: int, index: int, member_class: MemberClass, tokens: int, *days: int | None) -> Arrangement:
     """As it begins. Days from launch: those at which it begins, ends (a lump sum has none), and expires."""
-    begins, ends, expires = (None if day is None else instant(LAUNCH + day * DAY) for day in days)
+    begins, ends, expires = (None if day is None else from_unix(LAUNCH + day * DAY) for day in days)
     kind = ScheduleKind.LINEAR if ends else ScheduleKind.LUMP_SUM
-    terms = (kind, tokens * TOKEN, 0, begins or instant(LAUNCH), ends, expires)
+    terms = (kind, tokens * TOKEN, 0, begins or from_unix(LAUNCH), ends, expires)
     return Arrangement(
         user_address(user), index, member_class, *terms, None, contract_address("unlock admin"), None, 0, 0
     )

@@ -6,17 +6,16 @@ from datetime import datetime, timedelta
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import CollateralMarket, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.unlocks import unlock_amounts
+from analytics_service.market.ptoken import Arrangement, Ptoken, unlock_amounts
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated import people, terms, universe
-from analytics_service.sources.simulated.ledger import ledger
+from analytics_service.sources.simulated.ledger import world_ledger
 from analytics_service.sources.simulated.people import Key
-from analytics_service.sources.simulated.state import State, fraction
+from analytics_service.sources.simulated.state import WorldState, fraction
 
 
 class SimulatedSource(Source):
@@ -29,7 +28,7 @@ class SimulatedSource(Source):
     may_hang = False
     # Prices, rates and loans of the past are cheap to compute.
     history: timedelta | None = timedelta(days=90)
-    since: datetime | None = instant(terms.LAUNCH)
+    since: datetime | None = from_unix(terms.LAUNCH)
     sample_account = people.RICH_ADDRESS
 
     def __init__(self, seed: str) -> None:
@@ -47,7 +46,7 @@ class SimulatedSource(Source):
         """A price of every asset except receipt tokens, observed at the whole second."""
         second = unix_second(at)
         quoted = {asset_id: universe.usd_price(self._seed, asset_id, second) for asset_id in universe.LISTINGS}
-        return [Price(asset_id, instant(second), fraction(usd)) for asset_id, usd in quoted.items()]
+        return [Price(asset_id, from_unix(second), fraction(usd)) for asset_id, usd in quoted.items()]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """Every market, in ascending order of asset id; before launch all are empty."""
@@ -65,13 +64,13 @@ class SimulatedSource(Source):
 
     def events(self, start: datetime, end: datetime) -> Sequence[Event]:
         before = timedelta.resolution
-        return ledger(self._seed).events(unix_second(start - before), unix_second(end - before))
+        return world_ledger(self._seed).events(unix_second(start - before), unix_second(end - before))
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token. Its pools hold the sums of all positions' stakes."""
         state, second = self._state(at)
         bonded = state.sums("stake")
-        kept = [unlock_amounts(arrangement, instant(second)) for arrangement in state.arrangements]
+        kept = [unlock_amounts(arrangement, from_unix(second)) for arrangement in state.arrangements]
         return Ptoken(
             asset_id=terms.CONFIG.ptoken,
             emission_rate=terms.EMISSION_RATE,
@@ -82,7 +81,7 @@ class SimulatedSource(Source):
             + state.sums("unbonding").total()
             + sum(amounts.claimable + amounts.locked for amounts in kept),
             total_supply=terms.TOTAL_SUPPLY,
-            rewards_last_distributed=instant(second),
+            rewards_last_distributed=from_unix(second),
             stake_acc=fraction(state.rewards_at(second)),
             pools=tuple(replace(pool, total_bonded=bonded[str(pool.index)]) for pool in terms.POOLS),
         )
@@ -103,6 +102,6 @@ class SimulatedSource(Source):
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         return people.SWAPS
 
-    def _state(self, at: datetime) -> tuple[State, int]:
+    def _state(self, at: datetime) -> tuple[WorldState, int]:
         second = unix_second(at)
-        return ledger(self._seed).at(second), second
+        return world_ledger(self._seed).at(second), second

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from analytics_service.market.instants import DAY, instant
+from analytics_service.market.instants import DAY, from_unix
 from analytics_service.market.markets import DebtMarket, LendMarket
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement
@@ -16,7 +16,7 @@ from analytics_service.sources.simulated.universe import ORIGINS, UNIT
 
 # Stakes in these pools move to the next by themselves, ten years after launch.
 CASCADING = "12"
-_MOVES_AT = instant(LAUNCH + 3_650 * DAY)
+_MOVES_AT = from_unix(LAUNCH + 3_650 * DAY)
 # The part of the interest that lenders get, and the highest utilization, in `UNIT`.
 _KEPT = {asset_id: UNIT - int(config.interest_fee * UNIT) for asset_id, config in LENT.items()}
 _LIMITS = {asset_id: int(config.borrow_halt_utilization * UNIT) for asset_id, config in LENT.items()}
@@ -87,7 +87,7 @@ class Pool(NamedTuple):
         now = self.at(second)
         lend_apr, apr = fraction(self.apr * self.used * _KEPT[self.asset_id] // UNIT**2), fraction(self.apr)
         accumulated = fraction(now.utilization_seconds)
-        debt = DebtMarket(LENT[self.asset_id], apr, now.balance, now.shares, instant(second), accumulated)
+        debt = DebtMarket(LENT[self.asset_id], apr, now.balance, now.shares, from_unix(second), accumulated)
         return LendMarket(lend_apr, now.principal, now.receipts), debt
 
 
@@ -104,7 +104,7 @@ class Amounts(dict[Key, int]):
 
 
 @dataclass(slots=True)
-class State:
+class WorldState:
     """The amounts of each user, the pools, and a heap of the second, the user and the number of each user's next turn.
 
     `totals` are sums of amounts by kind and asset. A unit of staked weight had earned `rewards`, in `UNIT`, at the
@@ -120,10 +120,10 @@ class State:
     rewarded: int = LAUNCH
     second: int = LAUNCH - 1
 
-    def copy(self) -> "State":
+    def copy(self) -> "WorldState":
         """A state that can be changed without changing this one. Both share what has not changed."""
         lists = self.users.copy(), self.pools.copy(), self.arrangements.copy(), self.agenda.copy(), self.totals.copy()
-        return State(*lists, self.rewards, self.rewarded, self.second)
+        return WorldState(*lists, self.rewards, self.rewarded, self.second)
 
     def put(self, user: int, amounts: Amounts) -> None:
         """Replace the amounts of a user. Those of 0 are left out."""
@@ -160,7 +160,7 @@ class State:
                 earned = fraction(amounts[Key("earned", index, asset_id)])
                 stakes.append(Stake(int(asset_id), index, amount, bool(moves_at), moves_at, earned))
             elif of == "unbonding":
-                unbondings.append(Unbonding(amount, instant(index)))
+                unbondings.append(Unbonding(amount, from_unix(index)))
         return Position(
             user_address(user),
             tuple(
@@ -170,8 +170,8 @@ class State:
             tuple(LendPosition(one, sides["wallet"], sides["collateral"]) for one, sides in sorted(lent.items())),
             tuple(Balance(asset_id, amount) for of, _, asset_id, amount in items if of == "wallet"),
             tuple(stakes),
-            tuple(one for one in unbondings if one.unlock_at > instant(second)),
+            tuple(one for one in unbondings if one.unlock_at > from_unix(second)),
             amounts[Key("unclaimed")],
             amounts[Key("claimable")],
-            sum(one.amount for one in unbondings if one.unlock_at <= instant(second)),
+            sum(one.amount for one in unbondings if one.unlock_at <= from_unix(second)),
         )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import TypeVar
 
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, link_receipts
 from analytics_service.market.instants import DAY
 
 # The number 1 in fixed-point arithmetic.
@@ -100,7 +100,7 @@ _RECEIPTS = [
 _LIQUID = [
     _asset(symbol, row, AssetKind.LIQUID_STAKING, _PLAIN[origin].id) for symbol, (row, origin, _) in _STAKED.items()
 ]
-ASSETS = tuple(linked({asset.id: asset for asset in (*_PLAIN.values(), *_LIQUID, *_RECEIPTS)}).values())
+ASSETS = tuple(link_receipts({asset.id: asset for asset in (*_PLAIN.values(), *_LIQUID, *_RECEIPTS)}).values())
 ID_OF = {asset.symbol: asset.id for asset in ASSETS}
 # The assets of receipt tokens.
 ORIGINS = {asset.id: asset.origin_asset or "" for asset in _RECEIPTS}

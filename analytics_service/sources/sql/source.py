@@ -14,9 +14,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, OutOfRange, SchemaError, SettingError, SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.fields import columns_of, record_of
-from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.market.kinds import TIME_LIMIT
+from analytics_service.market.instants import format_instant, from_unix, unix_second
+from analytics_service.market.kinds import TIME_LIMIT, columns_of, record_of
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
@@ -105,8 +104,8 @@ class SqlSource(Source):
         for address, items in groupby(rows, lambda row: str.lower(row["address"])):
             has_rows, in_order = True, sorted(items, key=itemgetter("kind", "account_index", "asset_id"))
             yield position_of(address, [self._item(item) for item in in_order])
-        if not has_rows and any(self._rows(views.POSITION, instant(TIME_LIMIT - 1))):
-            raise SourceError(f"{self.spec}: {views.POSITION.name} begins later than {shown(at)}.")
+        if not has_rows and any(self._rows(views.POSITION, from_unix(TIME_LIMIT - 1))):
+            raise SourceError(f"{self.spec}: {views.POSITION.name} begins later than {format_instant(at)}.")
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The contracts with the routes of the newest instant. A row with an empty source has no routes."""
@@ -120,7 +119,7 @@ class SqlSource(Source):
     def _checked_columns(self) -> dict[str, dict[str, str]]:
         """The types of the columns of each view that there is."""
         columns: dict[str, dict[str, str]] = {}
-        for view, name, type_name in self._store.frame("list_source_columns", database=self._database).iter_rows():
+        for view, name, type_name in self._store.query("list_source_columns", database=self._database).iter_rows():
             columns.setdefault(view, {})[name] = type_name
         if faults := list(_faults(columns)):
             raise SettingError(f"{self.spec} cannot be read: {'; '.join(faults)}. {_HELP}")
@@ -130,7 +129,9 @@ class SqlSource(Source):
         """The only row of a view as of an instant; None without the view. SourceError if there is not exactly one."""
         rows = list(self._rows(view, at))
         if view.name in self._columns and len(rows) != 1:
-            raise SourceError(f"{self.spec}: {view.name} has {len(rows)} rows as of {shown(at)}, and must have one.")
+            raise SourceError(
+                f"{self.spec}: {view.name} has {len(rows)} rows as of {format_instant(at)}, and must have one."
+            )
         return rows[0] if rows else None
 
     def _rows(
@@ -146,7 +147,7 @@ class SqlSource(Source):
         if view.moves and not timed and at is not None and at < datetime.now(UTC) - _RECENT:
             raise SourceError(
                 f"{self.spec}: {view.name} has no observed_at, so its rows are those of now, and not those as of "
-                f"{shown(at)}. With that column it may also have older rows."
+                f"{format_instant(at)}. With that column it may also have older rows."
             )
         # Rows of a view that says nothing about time are of the instant that is asked for.
         common = {}
@@ -160,7 +161,7 @@ class SqlSource(Source):
         }
         parameters |= {"database": self._database, "view": view.name}
         try:
-            rows = self._store.frame(view.query if timed else "read_source_rows", placeholders, **parameters)
+            rows = self._store.query(view.query if timed else "read_source_rows", placeholders, **parameters)
         except AnalyticsError as error:
             # What is missing is below the view, and not of the service's own schema.
             made_from = f"Look at the tables that {self._database}.{view.name} is made from."

@@ -8,8 +8,7 @@ from typing import Any
 
 from analytics_service.market.assets import Asset, AssetKind
 from analytics_service.market.events import Event
-from analytics_service.market.fields import columns_of, row_of
-from analytics_service.market.kinds import AssetId, Kind, Time
+from analytics_service.market.kinds import AssetId, ColumnType, Time, columns_of, row_of
 from analytics_service.market.markets import NO_CONFIG, CollateralMarket, DebtMarket, GlobalConfig, LendMarket
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, ScheduleKind, StakingPool
@@ -22,7 +21,7 @@ _DISPLAYED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Default:
+class ColumnDefault:
     """What a column has where the view lacks it, and in rows where it is null, or empty although the text is not free.
 
     `of` makes it from the values of the row; its ValueError says why there must be a value. `words` are for people.
@@ -40,14 +39,14 @@ class SourceView:
     that may be, else none."""
 
     name: str
-    columns: Mapping[str, Kind]
-    defaults: Mapping[str, Default] = field(default_factory=dict)
+    columns: Mapping[str, ColumnType]
+    defaults: Mapping[str, ColumnDefault] = field(default_factory=dict)
     query: str = "read_source_snapshot"
     key: tuple[str, ...] = ()
     required: bool = False
     moves: bool = False
 
-    def default(self, column: str) -> Default:
+    def default(self, column: str) -> ColumnDefault:
         if column == "observed_at":
             return _NOW if self.moves else _AT
         return self.defaults.get(column, _NULL if self.columns[column].nullable else REQUIRED)
@@ -65,33 +64,33 @@ def _missing(_: Mapping[str, Any]) -> None:
     raise ValueError("there must be a value")
 
 
-def _null(words: str) -> Default:
-    return Default(words, lambda _: None)
+def _null(words: str) -> ColumnDefault:
+    return ColumnDefault(words, lambda _: None)
 
 
-REQUIRED = Default("Required", _missing)
+REQUIRED = ColumnDefault("Required", _missing)
 _NULL = _null("Default: null")
 _AT = _null("Without it, all rows hold at every instant")
 _NOW = _null("Without it, all rows are those of now, and there is no past")
 
 
-def _plain(value: Any) -> Default:
+def _plain(value: Any) -> ColumnDefault:
     shown = str(value).lower() if isinstance(value, bool) else str(value)
-    return Default(f"Default: {shown or 'empty'}", lambda _: value)
+    return ColumnDefault(f"Default: {shown or 'empty'}", lambda _: value)
 
 
-def _same_as(name: str) -> Default:
-    return Default(f"Default: {name}", lambda row: row.get(name))
+def _same_as(name: str) -> ColumnDefault:
+    return ColumnDefault(f"Default: {name}", lambda row: row.get(name))
 
 
-def _needed(name: str, value: str | None = None) -> Default:
+def _needed(name: str, value: str | None = None) -> ColumnDefault:
     """The default of a column that needs a value where another has one, or has a certain one."""
 
     def default(row: Mapping[str, Any]) -> None:
         if row.get(name) is not None and value in (None, row[name]):
             raise ValueError(f"there must be a value, because {name} is {row[name]}")
 
-    return Default(f"Required where {name} is {value}" if value else f"Required with {name}", default)
+    return ColumnDefault(f"Required where {name} is {value}" if value else f"Required with {name}", default)
 
 
 _OBSERVED_AT = {"observed_at": Time("Instant from which the row holds, until the next one")}
@@ -112,8 +111,8 @@ def column_of(market: str, field: str) -> str:
 
 
 def _market_view() -> SourceView:
-    columns: dict[str, Kind] = {"asset_id": AssetId("Asset id"), **_OBSERVED_AT}
-    defaults: dict[str, Default] = {}
+    columns: dict[str, ColumnType] = {"asset_id": AssetId("Asset id"), **_OBSERVED_AT}
+    defaults: dict[str, ColumnDefault] = {}
     for market, (record, amount) in MARKETS.items():
         kinds = {column_of(market, name): kind for name, kind in columns_of(record).items()}
         columns |= kinds
@@ -140,8 +139,10 @@ ASSET = SourceView(
     },
     {
         "name": _same_as("symbol"),
-        "symbol_denom": Default("Default: the id after the semicolon", lambda row: row["asset_id"].partition(";")[2]),
-        "decimals_display": Default(
+        "symbol_denom": ColumnDefault(
+            "Default: the id after the semicolon", lambda row: row["asset_id"].partition(";")[2]
+        ),
+        "decimals_display": ColumnDefault(
             f"Default: decimals, but at most {_DISPLAYED}", lambda row: min(row["decimals"], _DISPLAYED)
         ),
         "kind": _plain(AssetKind.REGULAR),

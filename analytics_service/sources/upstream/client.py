@@ -69,7 +69,7 @@ class _Passing(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamAnswer:
-    """The payload of an answer, its count, and the instant (unix s) of the snapshot of each family, where it says."""
+    """The payload of an answer, its count, and the instant (unix s) of the snapshot of each dataset, where it says."""
 
     data: AnswerField
     count: AnswerField | None
@@ -150,7 +150,7 @@ class Client:
         except (ValueError, RecursionError, ArithmeticError) as error:
             raise _Passing(f"{whose} answers {len(body)} bytes that are not JSON: {error!s:.200}.") from error
         envelope = AnswerField(parsed, f"{whose}: answer")
-        as_of = {family: int(second) for family, second in _AS_OF.findall(response.headers.get("As-Of", ""))}
+        as_of = {dataset: int(second) for dataset, second in _AS_OF.findall(response.headers.get("As-Of", ""))}
         return UpstreamAnswer(envelope["data"], envelope.get("count"), as_of)
 
     def _body(self, response: httpx.Response, whose: str) -> bytes:

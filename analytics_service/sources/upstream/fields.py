@@ -12,14 +12,13 @@ from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from analytics_service.errors import OutOfRange, SourceError
-from analytics_service.market.fields import kinds_of
-from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.kinds import TIME_LIMIT, Amount, AssetId, Flag, Kind, Number, Time
+from analytics_service.market.instants import from_unix, unix_second
+from analytics_service.market.kinds import TIME_LIMIT, Amount, AssetId, ColumnType, Flag, Number, Time, kinds_of
 
 _R = TypeVar("_R")
 # The members that a field may be, by its name.
 Names = Mapping[str, tuple[str, ...]]
-_AMOUNT, _NUMBER, _ASSET_ID, _TEXT = Amount(), Number(), AssetId(), Kind()
+_AMOUNT, _NUMBER, _ASSET_ID, _TEXT = Amount(), Number(), AssetId(), ColumnType()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class AnswerField:
         number: Decimal = self.read(_NUMBER)
         return number
 
-    def read(self, kind: Kind) -> Any:
+    def read(self, kind: ColumnType) -> Any:
         """A value of a kind, which may be out of its range."""
         value = self.value
         if isinstance(kind, AssetId) and isinstance(value, dict):
@@ -107,7 +106,7 @@ class AnswerField:
                 continue
             members = (names or {}).get(name, (name,))
             field = next(filter(None, (place.get(*members) for place in places)), None)
-            if isinstance(declared, Kind):
+            if isinstance(declared, ColumnType):
                 is_null = field is None and declared.nullable
                 values[name] = None if is_null else (field or self[members[0]]).read(declared)
             elif isinstance(declared, tuple):
@@ -129,12 +128,12 @@ class AnswerField:
 def _instant(text: str) -> datetime:
     """An instant in RFC 3339 with an offset, or in unix seconds; fractions of a second are dropped."""
     try:
-        return instant(int(min(Decimal(text), Decimal(TIME_LIMIT))))
+        return from_unix(int(min(Decimal(text), Decimal(TIME_LIMIT))))
     except ArithmeticError:
         at = datetime.fromisoformat(text)
     if at.tzinfo is None:
         raise ValueError("must be a time with an offset from UTC")
-    return instant(unix_second(at))
+    return from_unix(unix_second(at))
 
 
 @cache

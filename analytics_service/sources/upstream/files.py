@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analytics_service.errors import SettingError
-from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import parse_address
 
 _T = TypeVar("_T")
 # The contract's stand-ins for words with the protocol's brand: names of fields, and the values of `kind`.

@@ -12,7 +12,7 @@ from analytics_service.market.ptoken import Ptoken, StakingPool
 from analytics_service.market.rates import Rates
 from analytics_service.sources.upstream.client import none_if_lacking
 from analytics_service.sources.upstream.fields import AnswerField, Names
-from analytics_service.sources.upstream.state import State
+from analytics_service.sources.upstream.state import UpstreamState
 
 _R = TypeVar("_R")
 # Where the sums over all users are.
@@ -27,7 +27,7 @@ _COLLATERAL: Names = {"shares": ("shares", "collateral_sum")}
 _DEBT: Names = {"balance": ("balance", "balance_sum"), "shares": ("shares", "principal_sum")}
 
 
-def read_assets(upstream: State) -> list[Asset]:
+def read_assets(upstream: UpstreamState) -> list[Asset]:
     """Every asset."""
 
     def asset(info: AnswerField) -> Asset:
@@ -37,7 +37,7 @@ def read_assets(upstream: State) -> list[Asset]:
     return list(upstream.get("/assets").by_asset(asset).values())
 
 
-def read_prices(upstream: State) -> list[Price]:
+def read_prices(upstream: UpstreamState) -> list[Price]:
     """The price of every asset that has one."""
     prices = upstream.get("/assets/prices").by_asset(lambda item: item["price"])
     return [
@@ -45,13 +45,13 @@ def read_prices(upstream: State) -> list[Price]:
     ]
 
 
-def read_rates(upstream: State) -> Rates:
+def read_rates(upstream: UpstreamState) -> Rates:
     """The APR of each market."""
     sides = (upstream.get(f"/markets/{side}") for side in ("lend", "borrow/debts"))
     return Rates(*(side.by_asset(lambda market: market["rate"]["apr"].decimal()) for side in sides))
 
 
-def read_markets(upstream: State) -> list[Market]:
+def read_markets(upstream: UpstreamState) -> list[Market]:
     """The markets of every asset that has any, in ascending order of asset id."""
     overview = upstream.get("/markets")
     # What lenders were paid so far, if upstream tells it.
@@ -73,7 +73,7 @@ def _market(item: AnswerField, of: Callable[..., _R], names: Names, **values: An
     return item["state"].record(of, item.get("rate"), item, names=names, **values)
 
 
-def read_ptoken(upstream: State) -> Ptoken:
+def read_ptoken(upstream: UpstreamState) -> Ptoken:
     """The protocol token with its staking pools."""
     params, state, staking = (upstream.get(f"/ptoken/{part}") for part in ("params", "state", "staking"))
     pools = staking["pools"].records(StakingPool, "params", "state")

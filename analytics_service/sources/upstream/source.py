@@ -17,7 +17,7 @@ from cachetools import TTLCache, cached
 from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event, Sum, Totals
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.kinds import Flag
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Activity, Position, RiskTotals, SwapContract
@@ -31,7 +31,7 @@ from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import read_addresses, read_names
 from analytics_service.sources.upstream.history import Histories, Values
 from analytics_service.sources.upstream.records import STATE
-from analytics_service.sources.upstream.state import CATCH_UP, State
+from analytics_service.sources.upstream.state import CATCH_UP, UpstreamState
 from analytics_service.store.datasets import histories
 
 _T = TypeVar("_T")
@@ -164,7 +164,7 @@ class UpstreamSource(Source):
             newest = answer.as_of.get("loans")
             if newest is None or newest >= unix_second(at):
                 break
-        return None if newest is None else instant(newest)
+        return None if newest is None else from_unix(newest)
 
     def ptoken(self, at: datetime) -> Ptoken:
         return records.read_ptoken(self._state("ptoken", at))
@@ -201,8 +201,8 @@ class UpstreamSource(Source):
 
         return [*filter(None, self._each(contract))]
 
-    def _state(self, family: str, at: datetime) -> State:
-        return State(self._client, family, at, self._now())
+    def _state(self, dataset: str, at: datetime) -> UpstreamState:
+        return UpstreamState(self._client, dataset, at, self._now())
 
     def _past(self, history: histories.History, at: datetime) -> Values:
         assert history.by_asset

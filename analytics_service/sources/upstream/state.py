@@ -8,7 +8,7 @@ it or if its clock is behind, the newest state stands for a recent instant.
 from datetime import datetime, timedelta
 
 from analytics_service.errors import SourceError
-from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.sources.upstream.client import NO_SNAPSHOT, Client, Refused, UpstreamAnswer
 from analytics_service.sources.upstream.fields import AnswerField
 
@@ -19,13 +19,13 @@ _RECENT = timedelta(minutes=5)
 CATCH_UP = (1.0, 2.0, 4.0)
 
 
-class State:
-    """The state of a family as of an instant: all answers are from the same `snapshot`, if upstream names it."""
+class UpstreamState:
+    """The state of a dataset as of an instant: all answers are from the same `snapshot`, if upstream names it."""
 
-    def __init__(self, client: Client, family: str, at: datetime, now: datetime) -> None:
+    def __init__(self, client: Client, dataset: str, at: datetime, now: datetime) -> None:
         self.is_recent = now - at <= _RECENT
         self._client = client
-        self._family = family
+        self._dataset = dataset
         self._at = unix_second(at)
         self._pauses = iter(CATCH_UP if self.is_recent else ())
         self._snapshot: int | None = None
@@ -33,22 +33,22 @@ class State:
     @property
     def snapshot(self) -> datetime:
         """The instant of upstream's snapshot; that which is asked for if upstream does not say."""
-        return instant(self._at if self._snapshot is None else self._snapshot)
+        return from_unix(self._at if self._snapshot is None else self._snapshot)
 
     def get(self, path: str, **params: str | int) -> AnswerField:
         """The payload of a path. The first call waits some seconds for upstream's snapshot of the instant. SourceError
         if upstream has completed another one since, and for a list that has not as many items as it says."""
         answer = self._ask(path, params)
-        while answer.as_of.get(self._family, self._at) < self._at and (pause := next(self._pauses, None)):
+        while answer.as_of.get(self._dataset, self._at) < self._at and (pause := next(self._pauses, None)):
             self._client.pause(pause)
             answer = self._ask(path, params)
         self._pauses = iter(())
         if not self.is_recent and not answer.as_of:
-            raise Refused(f"{self._client.url} tells no past of {self._family}: it knows no `at`.", 404, NO_SNAPSHOT)
-        snapshot = answer.as_of.get(self._family, self._snapshot)
+            raise Refused(f"{self._client.url} tells no past of {self._dataset}: it knows no `at`.", 404, NO_SNAPSHOT)
+        snapshot = answer.as_of.get(self._dataset, self._snapshot)
         if self._snapshot not in (None, snapshot):
-            late = f"as of {shown(instant(self._at))}"
-            raise SourceError(f"{self._client.url} has completed {self._family} while it was read, {late}.")
+            late = f"as of {format_instant(from_unix(self._at))}"
+            raise SourceError(f"{self._client.url} has completed {self._dataset} while it was read, {late}.")
         self._snapshot = snapshot
         if answer.count is not None and answer.count.whole() != len(answer.data.items()):
             raise answer.count.error("must be the number of items")

@@ -12,10 +12,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.kinds import Flag, Word
-from analytics_service.market.ptoken import STAND_IN, Arrangement, MemberClass, ScheduleKind
-from analytics_service.market.unlocks import unlock_amounts
+from analytics_service.market.ptoken import STAND_IN, Arrangement, MemberClass, ScheduleKind, unlock_amounts
 from analytics_service.sources.upstream.fields import AnswerField
 
 _DAY = timedelta(days=1)
@@ -84,11 +83,11 @@ def _reclaimed_at(arrangement: Arrangement, amounts: AnswerField, at: datetime) 
         return at
 
     def kept(second: int) -> int:
-        return -unlock_amounts(replace(arrangement, reclaimed_at=instant(second)), at).reclaimed
+        return -unlock_amounts(replace(arrangement, reclaimed_at=from_unix(second)), at).reclaimed
 
     reclaimed = amounts["reclaimed"].whole()
     seconds = range(unix_second(arrangement.begins_at) - 1, unix_second(at) + 1)
     index = bisect_left(seconds, -reclaimed, key=kept)
     if index == len(seconds) or kept(seconds[index]) != -reclaimed:
         raise amounts["reclaimed"].error("was not locked at any second")
-    return instant(seconds[index])
+    return from_unix(seconds[index])

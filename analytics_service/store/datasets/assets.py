@@ -7,18 +7,16 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import Columns, decoded, encoded_tuples
+from analytics_service.clickhouse.columns import Columns, decode_rows, encode_tuples
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.assets import Asset, id_key, split_id
-from analytics_service.market.fields import columns_of, record_of
-from analytics_service.market.instants import EPOCH, instant, unix_second
-from analytics_service.market.kinds import FOREVER, AssetId, Time
-from analytics_service.market.listing import Definition
-from analytics_service.store.ledger import completed_before
+from analytics_service.market.assets import Asset, Definition, id_key, split_id
+from analytics_service.market.instants import EPOCH, from_unix, unix_second
+from analytics_service.market.kinds import FOREVER, AssetId, Time, columns_of, record_of
+from analytics_service.store.ledger import last_snapshot_before
 
-# The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.
+# The table of definitions. Readers see those that are not newer than the head of ASSETS_DATASET.
 ASSETS = "asset_definition"
-ASSETS_FAMILY = "prices"
+ASSETS_DATASET = "prices"
 _NEWEST = 2**64 - 1
 _LISTED = "Instant of the last snapshot in which the source listed it. In 2106 while it does; null if it never did"
 _ENDED = "Last instant at which the asset has values. Null while it has not ended"
@@ -30,20 +28,20 @@ COLUMNS: Columns = {
 }
 
 
-def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0, at: int = FOREVER) -> dict[str, Asset]:
+def read_assets(store: Store, version: int = _NEWEST, max_version: int = 0, at: int = FOREVER) -> dict[str, Asset]:
     """Every asset as defined at a version of the ledger and at an instant (unix second), by id, in the order of ids.
 
     Assets defined later, up to version `reaching`, are included with their first definition.
     """
-    rows = store.frame("list_assets", version=version, reaching=max(version, reaching), at=at)
+    rows = store.query("list_assets", version=version, max_version=max(version, max_version), at=at)
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
 def read_definitions(store: Store) -> Mapping[str, Sequence[Definition]]:
     """All definitions of each asset, oldest first, by id."""
     definitions: defaultdict[str, list[Definition]] = defaultdict(list)
-    for row in store.frame("list_definitions").iter_rows(named=True):
-        definitions[row["id"]].append((instant(row["defined_at"]), _asset(row)))
+    for row in store.query("list_definitions").iter_rows(named=True):
+        definitions[row["id"]].append((from_unix(row["defined_at"]), _asset(row)))
     return definitions
 
 
@@ -56,7 +54,7 @@ def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
 def present_frame(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
     """Definitions that count from the newest snapshot of prices on, as a batch for the table ASSETS, without
     `version`."""
-    newest = instant(completed_before(store, ASSETS_FAMILY, FOREVER) or 0) if assets else EPOCH
+    newest = from_unix(last_snapshot_before(store, ASSETS_DATASET, FOREVER) or 0) if assets else EPOCH
     return asset_frame((newest, asset) for asset in assets)
 
 
@@ -64,25 +62,25 @@ def asset_frame(definitions: Iterable[Definition]) -> pl.DataFrame:
     """Definitions as a batch for the table ASSETS, without `version`."""
     rows = [*definitions]
     times = pl.Series("defined_at", [unix_second(at) for at, _ in rows], pl.UInt32)
-    return encoded_tuples(map(attrgetter(*COLUMNS), (asset for _, asset in rows)), COLUMNS).with_columns(times)
+    return encode_tuples(map(attrgetter(*COLUMNS), (asset for _, asset in rows)), COLUMNS).with_columns(times)
 
 
 def read_spans(store: Store) -> dict[str, tuple[int, int]]:
     """The first and the last second with a value, by asset id. Reads all observations."""
-    return {asset_id: (first, last) for asset_id, first, last in store.frame("list_observed_spans").iter_rows()}
+    return {asset_id: (first, last) for asset_id, first, last in store.query("list_observed_spans").iter_rows()}
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:
     """Asset ids that differ only in case (rule 3.4), in all tables except those of positions."""
     by_key: dict[str, set[str]] = {}
-    for table, column in store.frame("list_asset_columns").iter_rows():
-        for asset_id in store.frame("list_asset_ids", table=table, column=column)["asset_id"]:
+    for table, column in store.query("list_asset_columns").iter_rows():
+        for asset_id in store.query("list_asset_ids", table=table, column=column)["asset_id"]:
             by_key.setdefault(id_key(asset_id), set()).add(asset_id)
     return [sorted(spellings) for _, spellings in sorted(by_key.items()) if len(spellings) > 1]
 
 
 def _asset(row: dict[str, Any]) -> Asset:
     group, key = split_id(str(row["id"]))
-    values = decoded(row, COLUMNS)
+    values = decode_rows(row, COLUMNS)
     found = {name: values[name] for name in ("listed_until", "ended_at")}
     return record_of(Asset, values, group=group, group_key=key, former_symbols=tuple(row["former_symbols"]), **found)

@@ -6,15 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import Columns, decoded, encoded_tuples, select_list
+from analytics_service.clickhouse.columns import Columns, decode_rows, encode_tuples, select_list
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import MAX_ADDRESSES
 from analytics_service.errors import EntityNotFound
 from analytics_service.market.event_changes import EventChanges, EventOrigin, StoredEvent
 from analytics_service.market.events import Event, EventFilter, EventQuery
-from analytics_service.market.fields import columns_of
 from analytics_service.market.instants import unix_second
-from analytics_service.market.kinds import Text
+from analytics_service.market.kinds import Text, columns_of
 
 EVENTS = "event_version"
 _EVENT = columns_of(Event)
@@ -38,7 +37,7 @@ _LISTED_AT_ONCE = 300
 
 def event_frame(events: Sequence[Event]) -> pl.DataFrame:
     """Events as a batch to insert, without `version`."""
-    return encoded_tuples(map(attrgetter(*COLUMNS), events), COLUMNS)
+    return encode_tuples(map(attrgetter(*COLUMNS), events), COLUMNS)
 
 
 def changes_frame(changes: EventChanges) -> pl.DataFrame:
@@ -74,13 +73,13 @@ def read_stored_events(store: Store, listed: Sequence[Event], start: int = 0, en
 
 
 def _stored(store: Store, which: str, **bound: object) -> Iterator[StoredEvent]:
-    rows = store.frame("find_stored_events", {"columns": select_list(_EVENT), "which": which}, **bound)
+    rows = store.query("find_stored_events", {"columns": select_list(_EVENT), "which": which}, **bound)
     for row in rows.iter_rows(named=True):
-        yield StoredEvent(Event(**decoded(row, _EVENT)), EventOrigin[row["origin"].upper()])
+        yield StoredEvent(Event(**decode_rows(row, _EVENT)), EventOrigin[row["origin"].upper()])
 
 
 def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
-    """The events of a page before a unix second, the end of a head of family loans (rule 6.7).
+    """The events of a page before a unix second, the end of a head of dataset loans (rule 6.7).
 
     EntityNotFound if the previous event is not one of the address, or of any. The cost for an address is proportional
     to the page if most of its events match; for all, a few bytes of each event are read, too.
@@ -94,14 +93,14 @@ def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
         rows = _page_of_all(store, query, placeholders, {**bound, **key})
     else:
         placeholders |= {"columns": select_list(_EVENT), "whose": _WHOSE}
-        rows = store.frame("list_address_events", placeholders, limit=query.limit, **bound, **key)
-    return [Event(**decoded(row, _EVENT)) for row in rows.select(list(_EVENT)).iter_rows(named=True)]
+        rows = store.query("list_address_events", placeholders, limit=query.limit, **bound, **key)
+    return [Event(**decode_rows(row, _EVENT)) for row in rows.select(list(_EVENT)).iter_rows(named=True)]
 
 
 def count_events(store: Store, end: int, of: EventFilter) -> int:
     """How many events a filter selects before a unix second. Without an address every event is counted, in a second for
     ten million."""
-    rows = store.frame("count_events", {"whose": _whose(of)}, **_bound(end, of))
+    rows = store.query("count_events", {"whose": _whose(of)}, **_bound(end, of))
     return sum(rows["count"])
 
 
@@ -117,7 +116,7 @@ def _page_of_all(
     is_filtered = bool(query.filter.actions or query.filter.asset_ids)
     limit, bound = query.limit, {**bound, **_seconds(query, bound)}
     while True:
-        rows = store.frame("list_events", filled, limit=limit, **bound)
+        rows = store.query("list_events", filled, limit=limit, **bound)
         newest = rows.unique(_KEY, keep="first", maintain_order=True)
         if is_filtered:
             newest = _not_replaced(store, newest)
@@ -144,7 +143,7 @@ def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:
     kept = [rows.clear()]
     for batch in rows.iter_slices(_AT_ONCE):
         addresses, seconds = (batch[name].unique().to_list() for name in ("address", "at"))
-        last = store.frame("read_event_versions", addresses=addresses, seconds=seconds)
+        last = store.query("read_event_versions", addresses=addresses, seconds=seconds)
         kept.append(batch.join(last, on=[*_KEY, "version"], how="semi", maintain_order="left"))
     return pl.concat(kept)
 
@@ -165,7 +164,7 @@ def _whose(of: EventFilter) -> str:
 
 def _key_of(store: Store, end: int, of: EventFilter, uuid: str) -> dict[str, object]:
     """The sort key of an event among those of its address, or of all."""
-    rows = store.frame("find_event", {"whose": _whose(of)}, address=of.address or "", end=end, uuid=uuid)
+    rows = store.query("find_event", {"whose": _whose(of)}, address=of.address or "", end=end, uuid=uuid)
     if not rows.height:
         whose = "of this address" if of.address else "here"
         raise EntityNotFound(f"prev_event_uuid: {uuid} names no event {whose}.")

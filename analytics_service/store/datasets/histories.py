@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from analytics_service.market.kinds import Kind, Price, Rate, Ratio
+from analytics_service.market.kinds import ColumnType, PriceType, Rate, Ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class History:
     """
 
     name: str
-    family: str
+    dataset: str
     meaning: str
     value: str = "usd"
-    kind: Kind = field(default_factory=Ratio)
+    kind: ColumnType = field(default_factory=Ratio)
     by_asset: HistoryRoute | None = None
     total: HistoryRoute | None = None
     cumulative: bool = False
@@ -47,7 +47,7 @@ PRICES = History(
     "prices",
     "USD per standard unit of the asset",
     value="price",
-    kind=Price(),
+    kind=PriceType(),
     by_asset=HistoryRoute("/assets/price-history", "History of prices."),
 )
 LEND_RATES = History(
@@ -188,6 +188,6 @@ TOTALS = tuple(history for history in HISTORIES if history.value == "usd" and (h
 SUMMED = (DEPOSITS, COLLATERAL, DEBT)
 
 
-def names_of(family: str) -> list[str]:
-    """The names of a family's histories."""
-    return [history.name for history in HISTORIES if history.family == family]
+def names_of(dataset: str) -> list[str]:
+    """The names of a dataset's histories."""
+    return [history.name for history in HISTORIES if history.dataset == dataset]

@@ -11,9 +11,9 @@ from functools import partial
 from operator import itemgetter
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.concurrency import Share
+from analytics_service.concurrency import SingleFlight
 from analytics_service.market.rates import Earned
-from analytics_service.store.ledger import Head, PastHead, changes_of, nth_completed
+from analytics_service.store.ledger import Head, PastHead, change_counts, nth_snapshot
 
 # Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
 _SPAN = 20_000
@@ -24,7 +24,7 @@ _Sums = Mapping[str, tuple[Earned, int]]
 
 
 class InterestPaid:
-    """Interest paid to lenders as of heads of family markets. A query sums at most `span` snapshots."""
+    """Interest paid to lenders as of heads of dataset markets. A query sums at most `span` snapshots."""
 
     def __init__(self, store: Store, span: int = _SPAN) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class InterestPaid:
         self._known: tuple[tuple[int, int], dict[int, _Sums]] = ((0, 0), {0: {}})
         # The end for the newest head, unless it ends a span.
         self._newest = 0
-        self._summing: Share[_Sums] = Share()
+        self._summing: SingleFlight[_Sums] = SingleFlight()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
@@ -47,9 +47,9 @@ class InterestPaid:
         """The sums for a head: those before the last known second, plus the snapshots since."""
         until = head.at + 1
         changes, sums = self._known
-        if changes != changes_of(head):
-            (_, sums), self._newest = (changes_of(head), {0: {}}), 0
-            self._known = (changes_of(head), sums)
+        if changes != change_counts(head):
+            (_, sums), self._newest = (change_counts(head), {0: {}}), 0
+            self._known = (change_counts(head), sums)
         # Another thread may drop what was the newest head.
         begin, earned = max((known for known in [*sums.items()] if known[0] <= until), key=itemgetter(0))
         while (end := self._end_of_span(begin, until)) is not None:
@@ -65,19 +65,19 @@ class InterestPaid:
         return earned
 
     def _until(self, head: Head, before: _Sums, begin: int, end: int) -> _Sums:
-        return self._summing.get((changes_of(head), end), partial(self._added, before, begin, end))
+        return self._summing.get((change_counts(head), end), partial(self._added, before, begin, end))
 
     def _end_of_span(self, start: int, end: int) -> int | None:
         """The end of the span from `start`, just after its last snapshot; None if that is not before `end`."""
         if end - start < self._span:
             return None
-        last = nth_completed(self._store, "markets", self._span, start, end)
+        last = nth_snapshot(self._store, "markets", self._span, start, end)
         return None if last is None else last + 1
 
     def _added(self, before: _Sums, start: int, end: int) -> _Sums:
         """The sums `before`, plus the snapshots in [start, end), unix seconds."""
         markets = dict(before)
-        rows = self._store.frame("read_lent_amounts", start=start, end=end)
+        rows = self._store.query("read_lent_amounts", start=start, end=end)
         for asset_id, last_at, principals, receipts in rows.iter_rows():
             earned, _ = markets.get(asset_id, (Earned(), 0))
             markets[asset_id] = earned.after(zip(map(int, principals), map(int, receipts), strict=True)), last_at

@@ -9,8 +9,8 @@ from analytics_service.clickhouse.columns import Columns, Read, Row, SnapshotRow
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import NoSnapshot
 from analytics_service.market import kinds
-from analytics_service.market.fields import columns_of, record_of, row_of
-from analytics_service.market.kinds import DECIMAL, AssetId, Text, Texts
+from analytics_service.market.decimals import quantize_below_limit
+from analytics_service.market.kinds import DECIMAL, AssetId, Text, Texts, columns_of, record_of, row_of
 from analytics_service.market.markets import CollateralMarket, DebtMarket, GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import RiskTotals, SwapContract
 from analytics_service.market.prices import Prices
@@ -18,7 +18,6 @@ from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.risk import Risk
 from analytics_service.market.sums import TOTAL
 from analytics_service.market.supply import MarketValues, supply_of, utilization
-from analytics_service.market.values import quantized_below_limit
 from analytics_service.store.datasets.histories import (
     ACCOUNTS_AT_RISK,
     BAD_DEBT,
@@ -41,7 +40,7 @@ _LEND = SnapshotTable(LENDS, "markets", {**_KEY, **columns_of(LendMarket)}, ("as
 _COLLATERAL = SnapshotTable("market_collateral", "markets", {**_KEY, **columns_of(CollateralMarket)}, ("asset_id",))
 _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket)}, ("asset_id",))
 CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
-_ORACLE = kinds.Price("USD per standard unit: the last oracle price at the snapshot")
+_ORACLE = kinds.PriceType("USD per standard unit: the last oracle price at the snapshot")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
 # The totals, and what adds up to them.
 ADDING_UP = (TVL, *SUMMED)
@@ -62,7 +61,7 @@ def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Prices)
 
 
 def read_markets(store: Store, at: int) -> dict[str, Market]:
-    """The markets of a snapshot (unix second of a head of family markets), by asset id, in the order of ids."""
+    """The markets of a snapshot (unix second of a head of dataset markets), by asset id, in the order of ids."""
     return markets_of(lambda table: table.read(store, at))
 
 
@@ -90,7 +89,7 @@ def config_of(read: Read) -> GlobalConfig:
 
 
 def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
-    """The oracle's price of each asset with a market, by asset id, as written with a complete snapshot of family
+    """The oracle's price of each asset with a market, by asset id, as written with a complete snapshot of dataset
     markets (unix second). Prices of receipt tokens that it does not quote follow from these (rule 4.6)."""
     return market_prices_of(lambda table: table.read(store, at))
 
@@ -100,7 +99,7 @@ def market_prices_of(read: Read) -> dict[str, Decimal]:
     return {row["asset_id"]: row["price"] for row in read(_PRICE)}
 
 
-def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
+def protocol_metrics(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
     """Values by history, from all markets and the values of those that have any, by asset id.
 
     They are None if unknown, or 10^20 or more (rule 2.15).
@@ -115,7 +114,7 @@ def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValu
     return {history: _storable(by_asset) for history, by_asset in by_history.items()}
 
 
-def unvalued(markets: Iterable[Market], values: Mapping[str, MarketValues], at: int) -> pl.DataFrame:
+def unvalued_assets(markets: Iterable[Market], values: Mapping[str, MarketValues], at: int) -> pl.DataFrame:
     """Observations without a value at a unix second, of the markets that are not among the valued ones."""
     amounts = {
         market.asset_id: {
@@ -144,7 +143,7 @@ def _summed(values: Mapping[str, MarketValues]) -> dict[History, Mapping[str, De
     }
 
 
-def vanished(observed: pl.DataFrame) -> pl.DataFrame:
+def vanished_assets(observed: pl.DataFrame) -> pl.DataFrame:
     """Observations for what snapshots do not show any more although those before did: its series must not carry its
     last value (rule 2.15). They are zeros where totals leave it out, and an unknown utilization. `was_known` says
     whether the one before had a value.
@@ -169,7 +168,7 @@ def risk_totals(risk: Risk) -> RiskTotals:
     return RiskTotals(at_risk.debt_value, Decimal(at_risk.accounts), liquidatable.debt_value, bad.value)
 
 
-def risk_by_history(totals: RiskTotals) -> Values:
+def risk_metrics(totals: RiskTotals) -> Values:
     """The values of the histories of risk; None if unknown, or 10^20 or more."""
     values = {
         DEBT_AT_RISK: totals.debt_at_risk,
@@ -182,7 +181,7 @@ def risk_by_history(totals: RiskTotals) -> Values:
 
 def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal | None]:
     return {
-        asset_id: None if value is None or quantized_below_limit(value) is None else value
+        asset_id: None if value is None or quantize_below_limit(value) is None else value
         for asset_id, value in values.items()
     }
 
@@ -244,7 +243,7 @@ def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
 
 
 def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
-    """The swap contract of a (lower-case) address at a snapshot (unix second of a head of family routes).
+    """The swap contract of a (lower-case) address at a snapshot (unix second of a head of dataset routes).
 
     Its sources are in ascending order, and so are the targets of each. None when there is no such contract.
     """
@@ -257,5 +256,5 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
 
 def read_example_contract(store: Store, at: int) -> str | None:
     """A swap contract that has routes at a snapshot; None when there is none."""
-    rows = store.frame("find_example_contract", at=at)
+    rows = store.query("find_example_contract", at=at)
     return None if rows.is_empty() else str(rows["contract"][0])

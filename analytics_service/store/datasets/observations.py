@@ -7,13 +7,13 @@ from itertools import product
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import encoded_tuples
+from analytics_service.clickhouse.columns import encode_tuples
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
 from analytics_service.market.prices import Price
 from analytics_service.store.datasets.histories import PRICES, History, names_of
-from analytics_service.store.rollups import look_back
+from analytics_service.store.rollups import lookback_start
 
 OBSERVATIONS = "observation"
 
@@ -54,7 +54,7 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
     return pl.concat([*frames, pl.DataFrame(unknown, _SCHEMA, orient="row")])
 
 
-def with_known(observations: pl.DataFrame) -> pl.DataFrame:
+def with_known_times(observations: pl.DataFrame) -> pl.DataFrame:
     """Observations as the table has them: an unknown value is a 0 that is not `known`."""
     return observations.with_columns(pl.col("value").fill_null(0), known=pl.col("value").is_not_null())
 
@@ -65,14 +65,14 @@ def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
 
 
 def _frame(history: History, rows: Iterable[tuple[str, datetime, Decimal]]) -> pl.DataFrame:
-    frame = encoded_tuples(rows, {"asset_id": _AssetOrTotal(), "observed_at": Time(), history.value: history.kind})
+    frame = encode_tuples(rows, {"asset_id": _AssetOrTotal(), "observed_at": Time(), history.value: history.kind})
     return frame.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
 
 
-def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
+def drop_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
     """The observations of a `price_frame` that no completed run has written, in order: a query for every 500."""
     stored = [
-        store.frame(
+        store.query(
             "read_stored_prices", ids=batch["asset_id"].unique().to_list(), seconds=batch["observed_at"].to_list()
         )
         for batch in prices.iter_slices(_AT_ONCE)
@@ -85,33 +85,33 @@ def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
 
 def read_series(store: Store, history: History, before: int) -> dict[str, int]:
     """The first instant (unix s) of each series with an observation before a second, in the order of ids."""
-    rows = store.frame("list_series", (), history=history.name, **look_back(before))
+    rows = store.query("list_series", (), history=history.name, **lookback_start(before))
     return dict(rows.iter_rows())
 
 
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without
-    observations, and those whose last value is unknown, are left out. The second may not be after the family's newest
+    observations, and those whose last value is unknown, are left out. The second may not be after the dataset's newest
     observation, because rollups that are not closed yet count as empty (rule 8.11). The cost grows with the history by
     one row a month only."""
     parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
-    rows = store.frame("read_last_rows", ["read_last_before"], **parameters, **look_back(at + 1))
+    rows = store.query("read_last_rows", ["read_last_before"], **parameters, **lookback_start(at + 1))
     columns = rows.sort("series").select("series", "close", "last_at").iter_rows()
-    return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns if value is not None}
+    return {ids[series]: (Decimal(value), from_unix(second)) for series, value, second in columns if value is not None}
 
 
 def read_around(store: Store, histories: Sequence[History], start: int, end: int) -> pl.DataFrame:
     """What complete snapshots of markets observed of some histories, from the last before [start, end) (unix seconds)
     to the first after it. `value` is null where there was a market, but no known value."""
     names = [history.name for history in histories]
-    return store.frame("read_market_values", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
+    return store.query("read_market_values", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
 
 
-def read_observed_at(store: Store, family: str, seconds: Sequence[int]) -> pl.DataFrame:
-    """What is observed of a family's histories at some unix seconds (ascending), as `observations_of`, and `imported`:
+def read_observed_at(store: Store, dataset: str, seconds: Sequence[int]) -> pl.DataFrame:
+    """What is observed of a dataset's histories at some unix seconds (ascending), as `observations_of`, and `imported`:
     whether an import has brought it."""
     start, end = seconds[0], seconds[-1] + 1
-    rows = store.frame("read_observed_between", family=family, histories=names_of(family), start=start, end=end)
+    rows = store.query("read_observed_between", dataset=dataset, histories=names_of(dataset), start=start, end=end)
     return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})
 
 
@@ -120,9 +120,9 @@ def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
     of its own; 0 if it is not."""
     if not last:
         return {}
-    since = min(last.values())
-    bound = {"ids": list(last), "seconds": list(last.values()), "since": since}
-    return dict(store.frame("find_next_observed", (), history=PRICES.name, **bound).iter_rows())
+    start = min(last.values())
+    bound = {"ids": list(last), "seconds": list(last.values()), "start": start}
+    return dict(store.query("find_next_observed", (), history=PRICES.name, **bound).iter_rows())
 
 
 def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -> dict[str, dict[int, Price]]:
@@ -131,7 +131,7 @@ def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -
     names, ordered = [*prices], sorted(set(seconds))
     for start, begin in product(range(0, len(ordered), SECONDS_AT_ONCE), range(0, len(names), _AT_ONCE)):
         batch, some = ordered[start : start + SECONDS_AT_ONCE], names[begin : begin + _AT_ONCE]
-        rows = store.frame("read_prices_at", ids=some, seconds=batch, first=batch[0], last=batch[-1])
+        rows = store.query("read_prices_at", ids=some, seconds=batch, first=batch[0], last=batch[-1])
         for asset_id, second, observed_at, usd in rows.iter_rows():
-            prices[asset_id][second] = Price(asset_id, instant(observed_at), usd)
+            prices[asset_id][second] = Price(asset_id, from_unix(observed_at), usd)
     return prices

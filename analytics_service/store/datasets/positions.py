@@ -16,15 +16,26 @@ from analytics_service.clickhouse.columns import (
     SnapshotRange,
     SnapshotRows,
     SnapshotTable,
-    encoded_tuples,
+    encode_tuples,
     schema_of,
     select_list,
 )
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.fields import columns_of
-from analytics_service.market.instants import instant
-from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag, Index, Kind, Number, Ratio, Text, Time
-from analytics_service.market.misfits import misfits
+from analytics_service.market.instants import from_unix
+from analytics_service.market.kinds import (
+    Address,
+    Amount,
+    AssetId,
+    ColumnType,
+    Count,
+    Flag,
+    Index,
+    Number,
+    Ratio,
+    Text,
+    Time,
+    columns_of,
+)
 from analytics_service.market.positions import (
     Account,
     Activity,
@@ -35,6 +46,7 @@ from analytics_service.market.positions import (
     Stake,
     Unbonding,
 )
+from analytics_service.market.validation import validate
 from analytics_service.store.ledger import new_version
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
@@ -50,7 +62,7 @@ _KEY: Columns = {
     "item": Index("Numbers items that are equal in all preceding columns, from 0"),
 }
 # The other columns of an item, each with its empty value, as in a closed item.
-_VALUES: dict[str, tuple[Kind, Any]] = {
+_VALUES: dict[str, tuple[ColumnType, Any]] = {
     "amount": (
         Amount(
             "Shares of a collateral or debt item, receipt tokens of a lend item, otherwise denom units; 0 when closed"
@@ -118,7 +130,7 @@ _SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 Lends = Callable[[Position], Iterable[LendPosition]]
 
 
-def unnumbered(
+def unnumber_items(
     positions: Iterable[Position], unfit: list[Position] | None = None, lends: Lends = attrgetter("lends")
 ) -> Iterator[pl.DataFrame]:
     """All items of positions, for `numbered`, some positions at a time. An empty position has no items.
@@ -131,14 +143,14 @@ def unnumbered(
             yield _rows_of(batch, lends)
         except UNFIT:
             # Only now, because to look at all fields of all positions would take longer than to store them.
-            faulty = [position for position in batch if any(misfits(position, Position))]
+            faulty = [position for position in batch if any(validate(position, Position))]
             if unfit is None or not faulty:
                 raise
             unfit += faulty
-            yield _rows_of([position for position in batch if not any(misfits(position, Position))], lends)
+            yield _rows_of([position for position in batch if not any(validate(position, Position))], lends)
 
 
-def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, int]]:
+def number_items(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, int]]:
     """Items in the columns of ITEM, addresses in lower case, all of whose items are among `frames`; and those addresses
     that more than one position is of, with the number of these."""
     rows = pl.concat([pl.DataFrame(schema=_UNNUMBERED), *frames])
@@ -150,8 +162,8 @@ def numbered(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, in
 def _rows_of(positions: Sequence[Position], lends: Lends) -> pl.DataFrame:
     """The items of positions, encoded column by column: a snapshot may have a million."""
     addresses = pl.Series([Address().encode(position.address) for position in positions], dtype=pl.String)
-    in_assets = encoded_tuples(_in_assets(positions, lends), _IN_ASSETS)
-    rows = pl.concat([in_assets, encoded_tuples(_others(positions), _OTHERS)], how="diagonal")
+    in_assets = encode_tuples(_in_assets(positions, lends), _IN_ASSETS)
+    rows = pl.concat([in_assets, encode_tuples(_others(positions), _OTHERS)], how="diagonal")
     filled = {name: pl.col(name).fill_null(value) for name, value in _EMPTY.items()}
     begins, address = pl.col("number").is_first_distinct(), addresses.gather(rows["number"])
     return rows.with_columns(begins=begins, address=address, **filled).select(*_UNNUMBERED)
@@ -192,19 +204,19 @@ def _others(positions: Iterable[Position]) -> Iterator[_Item]:
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
-    rows = store.frame("list_position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
+    rows = store.query("list_position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
     return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
 
 
 def read_borrowing(store: Store, at: int) -> Iterator[pl.DataFrame]:
     """The collateral, debt and stakes of all borrow accounts at a unix second, as `book_of` takes them."""
     for first, end in _address_ranges(store):
-        yield store.frame("list_borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at, first=first, end=end)
+        yield store.query("list_borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at, first=first, end=end)
 
 
 def _address_ranges(store: Store) -> Iterator[tuple[str, str]]:
     """Ranges of all addresses, from one to before another, that each have some of those with a position."""
-    ends = store.frame("sample_addresses", one_of=_ADDRESSES)["address"].to_list()
+    ends = store.query("sample_addresses", one_of=_ADDRESSES)["address"].to_list()
     return pairwise(["", *ends, _LAST_ADDRESS])
 
 
@@ -232,7 +244,7 @@ def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> I
     addresses."""
     of = {"kinds": list(kinds), "start": start, "end": end}
     for first, before in _address_ranges(store):
-        rows = store.frame("list_item_changes", _PLACEHOLDERS, **of, first=first, before=before)
+        rows = store.query("list_item_changes", _PLACEHOLDERS, **of, first=first, before=before)
         yield rows.with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
@@ -254,7 +266,7 @@ def digests_of(items: pl.DataFrame) -> pl.DataFrame:
 
 def read_digests(store: Store) -> pl.DataFrame:
     """The last digest of each address: address, digest and complete (whether its run was completed)."""
-    return store.frame("read_digests")
+    return store.query("read_digests")
 
 
 def forget_digests(store: Store) -> None:
@@ -288,18 +300,18 @@ def activity_rows(counts: Iterable[Mapping[str, int]], stated: Activity | None =
 
 
 def read_activity(store: Store, at: int) -> Activity:
-    """The users of the markets at a snapshot (unix second of a head of family positions); 0 without a snapshot."""
+    """The users of the markets at a snapshot (unix second of a head of dataset positions); 0 without a snapshot."""
     for row in _SUMMARY.read(store, at):
         return Activity(row["borrowers"], row["borrower_accounts"], row["lenders"])
     return Activity(0, 0, 0)
 
 
-def knows_all(store: Store, at: int) -> bool:
-    """Whether a snapshot (unix second of a head of family positions) has those of all addresses."""
-    return at not in known_in_part(SnapshotRange(store, at, at + 1))
+def knows_all_addresses(store: Store, at: int) -> bool:
+    """Whether a snapshot (unix second of a head of dataset positions) has those of all addresses."""
+    return at not in partly_known_addresses(SnapshotRange(store, at, at + 1))
 
 
-def known_in_part(snapshots: SnapshotRange) -> set[int]:
+def partly_known_addresses(snapshots: SnapshotRange) -> set[int]:
     """The snapshots (unix seconds) among some that have positions of some addresses only. All have a position of those
     who borrow or lend."""
     users = pl.max_horizontal("borrowers", "lenders")
@@ -308,7 +320,7 @@ def known_in_part(snapshots: SnapshotRange) -> set[int]:
 
 
 def read_position(store: Store, address: str, at: int) -> Position:
-    """The position of a (lower-case) address at a snapshot (unix second of a head of family positions).
+    """The position of a (lower-case) address at a snapshot (unix second of a head of dataset positions).
 
     Its parts are in the order of account, asset id and pool. It is empty for an address without a position.
     """
@@ -318,7 +330,7 @@ def read_position(store: Store, address: str, at: int) -> Position:
 def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[Position]:
     """The positions of a (lower-case) address at some ascending unix seconds, each as `read_position` has it."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
-    rows = store.frame("list_position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
+    rows = store.query("list_position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
     rows = rows.sort("observed_at").with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
     changes = deque(rows.select("observed_at", "closed", pl.struct(ITEM_KEY), pl.struct(POSITION_COLUMNS)).rows())
     items: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -335,7 +347,7 @@ def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[P
 
 def read_example_address(store: Store, at: int) -> str | None:
     """An address that had many kinds of items at a snapshot or before, at a bounded cost; None without positions."""
-    rows = store.frame("find_example_address", at=at)
+    rows = store.query("find_example_address", at=at)
     return None if rows.is_empty() else str(rows["address"][0])
 
 
@@ -360,10 +372,10 @@ def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
         elif kind == "wallet":
             wallet.append(Balance(asset_id, amount))
         elif kind == "stake":
-            transition_at = None if until is None else instant(until)
+            transition_at = None if until is None else from_unix(until)
             stakes.append(Stake(pool, account_index, amount, cascade, transition_at, last_stake_acc))
         elif kind == "unbonding":
-            unbondings.append(Unbonding(amount, instant(until)))
+            unbondings.append(Unbonding(amount, from_unix(until)))
         elif kind in _SUMS:
             sums[kind] = amount
     held += [(asset_id, 0) for asset_id in sorted(posted.keys() - dict(held).keys())]

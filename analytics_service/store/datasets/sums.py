@@ -14,17 +14,17 @@ import polars as pl
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
-from analytics_service.errors import ImportRefused, SnapshotRefused
+from analytics_service.errors import UserError
+from analytics_service.market.decimals import ZERO, round_decimal, subtract
 from analytics_service.market.event_changes import EventChanges, EventOrigin, StoredEvent
 from analytics_service.market.events import Action, Leg, Totals
-from analytics_service.market.instants import instant, shown, unix_second
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.market.kinds import Count, Number, Usd
-from analytics_service.market.sums import TOTAL, Addition, Fall, Series, Sums, sums_over_time
-from analytics_service.market.values import ZERO, less, rounded
+from analytics_service.market.sums import TOTAL, Decrease, Increment, Series, Sums, sums_over_time
 from analytics_service.store.datasets.histories import FLASH_LOANS, LIQUIDATIONS, LOANS, History
 from analytics_service.store.datasets.observations import KEY, NO_OBSERVATIONS
-from analytics_service.store.ledger import completed_before, read_state
-from analytics_service.store.rollups import look_back
+from analytics_service.store.ledger import last_snapshot_before, read_state
+from analytics_service.store.rollups import lookback_start
 
 # The history that events of an action are summed in.
 SUMMED: Mapping[Action, History] = {
@@ -91,7 +91,7 @@ def summed_seconds(changes: EventChanges) -> set[int]:
     return {event.second for event in _summed([*changes.before, *changes.after])}
 
 
-def stated_sums(totals: Totals) -> Sums:
+def source_sums(totals: Totals) -> Sums:
     """The sums that a source states, as far as it does."""
     stated: dict[Series, Decimal] = {}
     for history, of in ((LOANS, totals.loans), (LIQUIDATIONS, totals.liquidations)):
@@ -104,24 +104,24 @@ def stated_sums(totals: Totals) -> Sums:
 
 
 def read_last_sums(store: Store, at: int) -> Sums:
-    """The last value of each series at or before a unix second, which may not be after the family's newest
+    """The last value of each series at or before a unix second, which may not be after the dataset's newest
     observation. The cost grows with the history by one row a month only."""
-    rows = store.frame("read_last_sums", (), histories=list(_BY_NAME), **look_back(at + 1))
+    rows = store.query("read_last_sums", (), histories=list(_BY_NAME), **lookback_start(at + 1))
     return {(name, asset_id): usd for name, asset_id, usd in rows.iter_rows()}
 
 
 def unsettled_from(store: Store, first: int) -> int:
     """The unix second, at most `first`, before which all sums are stored."""
-    head, snapshot = read_state(store, LOANS.family), completed_before(store, LOANS.family, first)
+    head, snapshot = read_state(store, LOANS.dataset), last_snapshot_before(store, LOANS.dataset, first)
     start = first if snapshot is None else snapshot + 1
     return min(start, head.last_observed_at + 1) if head else 0
 
 
 def read_loans(store: Store, at: int) -> Loans:
-    """The cumulative loans as of a unix second, at most the family's newest; assets in the order of ids."""
+    """The cumulative loans as of a unix second, at most the dataset's newest; assets in the order of ids."""
     values = read_last_sums(store, at)
     by_asset = {asset_id: usd for (name, asset_id), usd in values.items() if name == LOANS.name}
-    unpriced = sum(store.frame("count_unpriced_loans", until=at)["count"])
+    unpriced = sum(store.query("count_unpriced_loans", end=at)["count"])
     return Loans(by_asset.pop(TOTAL, ZERO), by_asset, values.get((FLASH_LOANS.name, TOTAL), ZERO), unpriced)
 
 
@@ -132,7 +132,7 @@ def changed_sums(
     *,
     stated: Mapping[int, Sums] | None = None,
     ticks: Mapping[int, Iterable[Series]] | None = None,
-    refused: type[SnapshotRefused | ImportRefused] = SnapshotRefused,
+    refused: type[UserError | UserError] = UserError,
 ) -> SumChanges:
     """What the observations from a second on will be, as far as they are not stored yet.
 
@@ -150,8 +150,8 @@ def changed_sums(
     parts = {"list_given_values": named_query("list_given_values", ())}
     # What was stated at the last second before counts for the events since.
     since = max(start - 1, 0)
-    for name, asset_id, second, usd, is_given, is_stated in store.frame(
-        "list_sums_since", parts, histories=list(_BY_NAME), since=since
+    for name, asset_id, second, usd, is_given, is_stated in store.query(
+        "list_sums_since", parts, histories=list(_BY_NAME), start=since
     ).iter_rows():
         key = name, asset_id
         if is_stated:
@@ -172,29 +172,29 @@ def changed_sums(
     happened = {key: event for key, event in happened.items() if key not in without}
     happened |= {(event.second, event.uuid): event for event in _summed(changes.after)}
     additions = [
-        Addition(second, event.series, event.usd)
+        Increment(second, event.series, event.usd)
         for (second, _), event in happened.items()
         if not _is_stated(event, spans[SUMMED[event.action].name])
     ]
     try:
         own = {(key, second): usd for key, second, usd in sums_over_time(before, additions, given, due)}
-    except Fall as fall:
-        raise refused(_told(fall, stated)) from None
+    except Decrease as fall:
+        raise refused(_describe_decrease(fall, stated)) from None
     changed = {key: usd for key, usd in own.items() if stored.get(key) != usd}
     changed |= {(key, second): usd for second, values in stated.items() for key, usd in values.items()}
     return SumChanges(_frame(changed), _frame(dict.fromkeys(stored.keys() - own.keys(), ZERO)).select(KEY))
 
 
 def past_sums(store: Store, first: int, stated: Mapping[int, Sums], listed: Iterable[Series]) -> SumChanges:
-    """The observations of snapshots from the unix second `first` on, before the family's newest: what the source
+    """The observations of snapshots from the unix second `first` on, before the dataset's newest: what the source
     states, and the series that it lists and that have no value by then. SnapshotRefused if a sum would fall."""
     by_now = read_last_sums(store, first)
     values = dict.fromkeys(((series, first) for series in listed if series not in by_now), ZERO)
     if any(stated.values()):
         try:
             list(sums_over_time(read_last_sums(store, first - 1), (), stated, {}))
-        except Fall as fall:
-            raise SnapshotRefused(_told(fall, stated)) from None
+        except Decrease as fall:
+            raise UserError(_describe_decrease(fall, stated)) from None
     values |= {(key, second): usd for second, sums in stated.items() for key, usd in sums.items()}
     return SumChanges(_frame(values), _frame({}).select(KEY))
 
@@ -207,7 +207,7 @@ def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
 
 def _stored(store: Store, start: int) -> Iterator[_SummedEvent]:
     """The stored events that are summed, from a unix second on."""
-    rows = store.frame("list_summed_events", actions=list(SUMMED), start=start)
+    rows = store.query("list_summed_events", actions=list(SUMMED), start=start)
     for uuid, action, asset_id, second, usd, of_file in rows.iter_rows():
         yield _SummedEvent(uuid, Action(action), asset_id, second, Usd.encode(usd), of_file)
 
@@ -229,19 +229,19 @@ def _is_stated(event: _SummedEvent, seconds: Sequence[int]) -> bool:
     return event.second > min(seconds) or not event.of_file
 
 
-def _told(fall: Fall, stated: Mapping[int, Sums]) -> str:
+def _describe_decrease(fall: Decrease, stated: Mapping[int, Sums]) -> str:
     """Why sums cannot be stored, and what to do."""
-    (name, asset_id), at = fall.series, shown(instant(fall.second))
-    slug, difference = _BY_NAME[name].slug, less(fall.usd, fall.less)
+    (name, asset_id), at = fall.series, format_instant(from_unix(fall.second))
+    slug, difference = _BY_NAME[name].slug, subtract(fall.usd, fall.less)
     never = f"{slug} of {asset_id or 'all assets'} never falls"
     if fall.series in stated.get(fall.second, {}):
         return (
-            f"{never}: {rounded(fall.less):f} USD, as the source states for {at}, is {difference} less than the "
-            f"store's {rounded(fall.usd):f} before. Import the earlier values again, less that offset, or take them "
-            f"out with `analytics-service remove {slug}`."
+            f"{never}: {round_decimal(fall.less):f} USD, as the source states for {at}, is {difference} less than the "
+            f"store's {round_decimal(fall.usd):f} before. Import the earlier values again, less that offset, or take "
+            f"them out with `analytics-service remove {slug}`."
         )
     return (
-        f"{never}: it would be {rounded(fall.usd):f} USD before {at}, and an import has {rounded(fall.less):f} then, "
-        f"{difference} less. Import values that are higher by that offset, or take them out with "
-        f"`analytics-service remove {slug}`."
+        f"{never}: it would be {round_decimal(fall.usd):f} USD before {at}, and an import has "
+        f"{round_decimal(fall.less):f} then, {difference} less. Import values that are higher by that offset, or take "
+        f"them out with `analytics-service remove {slug}`."
     )

@@ -7,7 +7,7 @@ import { copyable, failed, h, notice, section, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { withSign, cut, percent, time, wall } from "./format.js";
 import { go } from "./route.js";
-import { families } from "./status.js";
+import { datasets } from "./status.js";
 import { transactions } from "./transactions.js";
 import { worth } from "./worth.js";
 
@@ -21,7 +21,7 @@ const OFFERED = 10;
 export async function address(place, route, signal) {
   const result = h("div");
   place.replaceChildren(h("h1", {}, "Address"), form(route), result);
-  const isKnown = (await families()).has("positions");
+  const isKnown = (await datasets()).has("positions");
   if (!isKnown) return result.replaceChildren(notice(NO_POSITIONS));
   if (!route.address) return offer(result, signal);
   await fill(result, route, signal);
@@ -60,7 +60,7 @@ async function show(result, route, signal) {
   const asked = { address: route.address, limit: 1000, with_text: true, ...at };
   const { answer: borrowers, why } = isOwing
     ? await unlessUnknown(get("/analytics/market/borrowers", asked, signal)) : { answer: { data: [] } };
-  const all = await assets(await families(), signal, at);
+  const all = await assets(await datasets(), signal, at);
   const origins = new Map(all.map(({ id, origin }) => [id, origin]));
   // What the address has may be older than what it is worth.
   const { positions, ...others } = answer.dates;

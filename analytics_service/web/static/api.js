@@ -28,7 +28,7 @@ export function address(path, query = {}) {
 }
 
 /** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), the instants of
- * the snapshots in it by family (`dates`, unix seconds), the oldest of them (`asOf`; null without one), and of a history
+ * the snapshots in it by dataset (`dates`, unix seconds), the oldest of them (`asOf`; null without one), and of a history
  * the first instant of its series (`begins`; null without one). */
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
@@ -37,7 +37,7 @@ export async function get(path, query = {}, signal = null) {
   const envelope = parsed(body);
   if (!response.ok || !envelope) throw failure(response, envelope);
   const named = [...(response.headers.get("As-Of") ?? "").matchAll(/(\w+)=@(\d+)/g)];
-  const dates = Object.fromEntries(named.map(([, family, second]) => [family, Number(second)]));
+  const dates = Object.fromEntries(named.map(([, dataset, second]) => [dataset, Number(second)]));
   const asOf = named.length ? Math.min(...Object.values(dates)) : null;
   const begins = Number(response.headers.get("History-Begins")?.slice(1)) || null;
   return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), dates, asOf, begins };

@@ -7,9 +7,9 @@ import { figure } from "./figure.js";
 import { percent, price as priced, usd } from "./format.js";
 import { headline, related } from "./headline.js";
 import { go } from "./route.js";
-import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, listing, numbers, PRICES, shared } from "./series.js";
+import { aligned, BORROW_RATES, datasetOf, has, history, LEND_RATES, listing, numbers, PRICES, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT, PRICE } from "./specs.js";
-import { families } from "./status.js";
+import { datasets } from "./status.js";
 import { dateOf } from "./tile.js";
 
 // As many candles as can be told apart; more of them would often hold one observation each.
@@ -21,7 +21,7 @@ const PATHS = [PRICES, LEND_RATES, BORROW_RATES, "/markets/history/utilization",
 
 /** The view of the asset that the route names, by its id or its symbol. */
 export async function asset(place, route, signal) {
-  const there = await families();
+  const there = await datasets();
   const all = await assets(there, signal);
   if (!all.length) return place.replaceChildren(h("h1", {}, "Asset"), notice(NO_ASSETS));
   const matches = matching(all, route.asset);
@@ -45,7 +45,7 @@ async function chartsOf(asset, all, there, route, signal) {
   const buckets = route.candles ? { points: CANDLES } : {};
   const of = (path, ...more) => history(path, route, { asset_ids: [asset.id, ...more].join(), agg: "ohlc", ...buckets }, signal);
   const [prices, lend, borrow, usage, posted, originated] = await Promise.all(
-    PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, asset.id)) ? path : null)));
+    PATHS.map(async (path) => (there.has(datasetOf(path)) && (await has(path, asset.id)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
   return [
     prices && await priceFigure(asset, all, of, route),

@@ -137,9 +137,9 @@ function watching(data, simulated, sources, looked) {
   return look;
 }
 
-function chip({ family, newest, age_seconds: seconds, fresh, interval_seconds: interval }) {
+function chip({ dataset, newest, age_seconds: seconds, fresh, interval_seconds: interval }) {
   const text = newest === null ? "none yet" : age(seconds);
   const [look, state] = !fresh ? ["chip late", ", late"]
     : interval === null ? ["chip still", ", not scheduled"] : ["chip", ", fresh"];
-  return h("li", { class: look, title: newest ? time(Date.parse(newest) / 1000, current().tz) : "" }, `${NAMES[family] ?? family} ${text}`, h("span", { class: "hidden" }, state));
+  return h("li", { class: look, title: newest ? time(Date.parse(newest) / 1000, current().tz) : "" }, `${NAMES[dataset] ?? dataset} ${text}`, h("span", { class: "hidden" }, state));
 }

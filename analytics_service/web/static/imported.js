@@ -7,7 +7,7 @@ import { figure } from "./figure.js";
 import { percent, price, usd, wall, withSign } from "./format.js";
 import { prices } from "./prices.js";
 import { rangeName, RANGES } from "./route.js";
-import { beginning, BORROW_RATES, BY_ASSET, familyOf, history, largest, LEND_RATES, listing, MOST, numbers, observed, PRICES, whole } from "./series.js";
+import { beginning, BORROW_RATES, BY_ASSET, datasetOf, history, largest, LEND_RATES, listing, MOST, numbers, observed, PRICES, whole } from "./series.js";
 import { DOLLARS, overTime, PERCENT, stacked } from "./specs.js";
 import { valued } from "./status.js";
 import { fact, priceChange } from "./tile.js";
@@ -53,10 +53,10 @@ function rates(name, path, title) {
 /** The view of what there is without markets. */
 export async function imported(place, route, there, signal) {
   const title = h("h1", {}, "Overview");
-  const stored = await listed(HISTORIES.filter(({ path }) => there.has(familyOf(path))));
-  const families = await valued();
-  const parts = families.has("markets") ? await listed(BY_ASSET) : [];
-  const totals = await listed(SUMS.filter(({ path }) => families.has(familyOf(path))));
+  const stored = await listed(HISTORIES.filter(({ path }) => there.has(datasetOf(path))));
+  const datasets = await valued();
+  const parts = datasets.has("markets") ? await listed(BY_ASSET) : [];
+  const totals = await listed(SUMS.filter(({ path }) => datasets.has(datasetOf(path))));
   const sums = [
     ...parts.map(({ title, path }) =>
       figure(title, async () => history(path, route, await largest(path, route, signal), signal), stacked)),
@@ -88,7 +88,7 @@ function sum(answer, title) {
   if (v.every((value) => value === null)) return null;
   const readings = [{ name: title, values: v, format: usd }];
   // Sums of events are known between these, too.
-  const counts = familyOf(answer.path) === "loans" ? null : n;
+  const counts = datasetOf(answer.path) === "loans" ? null : n;
   return overTime(answer, line(title, answer.x, numbers(v), "--series-1", counts), readings, { yaxis: DOLLARS });
 }
 

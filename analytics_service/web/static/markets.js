@@ -7,7 +7,7 @@ import { prices } from "./prices.js";
 import { current, moment, note } from "./route.js";
 import { numbers, PRICES } from "./series.js";
 import { spark } from "./spark.js";
-import { families, status } from "./status.js";
+import { datasets, status } from "./status.js";
 import { dateOf, priceChange } from "./tile.js";
 
 const DAY_SECONDS = 86_400;
@@ -118,16 +118,16 @@ function foot(columns, sums) {
 async function dates(route) {
   const past = dateOf(route);
   if (past) return past;
-  if ((await families()).has("markets")) return "";
+  if ((await datasets()).has("markets")) return "";
   const { snapshots } = await status();
-  const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
-    .map(({ family, newest }) => `${time(Date.parse(newest) / 1000, route.tz)} (${family})`);
+  const told = snapshots.filter(({ dataset, newest }) => newest && ["prices", "rates"].includes(dataset))
+    .map(({ dataset, newest }) => `${time(Date.parse(newest) / 1000, route.tz)} (${dataset})`);
   return h("p", { class: "soft" }, `As of ${told.join(" and ")}.`);
 }
 
 /** A row for each asset with a price or a market (`rows`), and sums over all markets, if there are any (`sums`). */
 async function load(at, { tz }, signal) {
-  const there = await families();
+  const there = await datasets();
   const [{ newest, all }, merged, supply] = await Promise.all([
     there.has("prices") ? prices(1, at, signal) : { all: [] },
     there.has("markets") ? get("/markets/merged", { with_text: true, with_value: true, ...at }, signal) : { data: [] },
@@ -159,7 +159,7 @@ function together({ lend, borrow_debt: debt, borrow_collateral: { non_receipt: o
 /** The newest rates, of a service that has their history and no markets. */
 async function addRates(rows, { at, tz }, signal) {
   const { snapshots } = await status();
-  const newest = at ?? Date.parse(snapshots.find(({ family }) => family === "rates").newest) / 1000;
+  const newest = at ?? Date.parse(snapshots.find(({ dataset }) => dataset === "rates").newest) / 1000;
   const query = { start: newest, end: newest, tz, period: "h", format: "columns" };
   for (const [kind, name] of [["lend", "lendApr"], ["borrow", "borrowApr"]]) {
     const { data } = await get(`/markets/${kind}/rate-history`, query, signal);

@@ -11,7 +11,7 @@ import { follow, isAll, link, moment } from "./route.js";
 import { beginning, begun, BY_ASSET, history, largest, numbers, observed, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
-import { ended, families } from "./status.js";
+import { ended, datasets } from "./status.js";
 import { dateOf, skeleton, spanOf, tile } from "./tile.js";
 import { latest } from "./transactions.js";
 
@@ -22,7 +22,7 @@ const TILES = ["Total value locked", "Deposits", "Collateral", "Debt", "Utilizat
 
 /** The view of the whole protocol. */
 export async function overview(place, route, signal) {
-  const there = await families();
+  const there = await datasets();
   if (!there.has("markets")) return imported(place, route, there, signal);
   const at = moment(route);
   // These are of the last hours, and would stand beside numbers of another moment.

@@ -9,7 +9,7 @@ import { BAD_DEBT, ladder, LIQUIDATABLE } from "./ladder.js";
 import { current, link, moment, note } from "./route.js";
 import { numbers, observed } from "./series.js";
 import { DOLLARS, overTime } from "./specs.js";
-import { families } from "./status.js";
+import { datasets } from "./status.js";
 import { fact } from "./tile.js";
 import { latest } from "./transactions.js";
 
@@ -22,7 +22,7 @@ const NO_POSITIONS = "The positions of borrowers are not known here, so nothing 
 /** The view of risk, at the end of a range that is over. */
 export async function risk(place, route, signal) {
   const title = h("h1", {}, "Risk");
-  if (!(await families()).has("positions")) return place.replaceChildren(title, notice(NO_POSITIONS));
+  if (!(await datasets()).has("positions")) return place.replaceChildren(title, notice(NO_POSITIONS));
   const given = moment(route);
   const { answer, why } = await unlessUnknown(get(`${PATH}/risk`, given, signal));
   const overall = figure("Debt at risk", () => Promise.all(OVER_TIME.map((path) => observed(path, route, signal))), atRisk);
@@ -47,7 +47,7 @@ export async function risk(place, route, signal) {
     h("div", { class: "pair" }, list.panel, falling), events);
   await Promise.all([byHealth.done, overall.done, counted.done, list.show(current().who),
     ladder(falling, answer.data.by_price, at, signal)]);
-  if ((await families()).has("loans")) await latest(events, "Latest liquidations", given, route, signal, "liquidate");
+  if ((await datasets()).has("loans")) await latest(events, "Latest liquidations", given, route, signal, "liquidate");
 }
 
 function tiles({ accounts_with_debt: count, debt_value: debt, ...parts }, show) {

@@ -15,8 +15,8 @@ export const BY_ASSET = [
   { title: "Debt by asset", path: "/markets/history/debt" },
 ];
 
-/** The family of the snapshots that a history is made from. */
-export function familyOf(path) {
+/** The dataset of the snapshots that a history is made from. */
+export function datasetOf(path) {
   if (path === PRICES) return "prices";
   if ([LEND_RATES, BORROW_RATES].includes(path)) return "rates";
   if (/at-risk|liquidatable|^\/users\//.test(path)) return "positions";
@@ -88,9 +88,9 @@ async function rangeOf(path, route, assets = null) {
   return bounds(route, await endOf(path), await begun(path, route, assets));
 }
 
-/** The newest instant of a history whose family ended long ago; null of any other. */
+/** The newest instant of a history whose dataset ended long ago; null of any other. */
 function endOf(path) {
-  return ended(familyOf(path), async () => (await listing(path)).asOf);
+  return ended(datasetOf(path), async () => (await listing(path)).asOf);
 }
 
 /** What all series of a history have at an instant: their `assets` with `id`, `symbol` and value (`v`), when the first of
@@ -114,7 +114,7 @@ export function shared(load) {
 export async function begun(path, route, assets = null) {
   if (!isAll(route)) return null;
   // What an address had is asked for bucket by bucket; positions of all are as old.
-  const of = familyOf(path) === "positions" ? `${RISK}debt-at-risk` : path;
+  const of = datasetOf(path) === "positions" ? `${RISK}debt-at-risk` : path;
   const { begins } = assets ? await get(of, { start: 0, end: 0, ...ONE_BUCKET, asset_ids: assets }) : await listing(of);
   return begins ?? Math.floor(Date.now() / 1000);
 }

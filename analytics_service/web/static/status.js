@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 
 const FRESH = 10_000;
-// Seconds after which a family has ended: from then on, the shortest range up to now would be empty.
+// Seconds after which a dataset has ended: from then on, the shortest range up to now would be empty.
 const LONG_AGO = 86_400;
 let asked = { at: -Infinity, answer: null };
 
@@ -17,25 +17,25 @@ export function status() {
   return asked.answer;
 }
 
-/** The families that have a snapshot, so that nothing is asked for that cannot be there. While the store cannot be
+/** The datasets that have a snapshot, so that nothing is asked for that cannot be there. While the store cannot be
  * reached nobody knows: all of them then, because the service has answers in memory. */
-export async function families() {
+export async function datasets() {
   const { snapshots, store } = await status();
   if (!store.reachable) return { has: () => true };
-  return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ family }) => family));
+  return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ dataset }) => dataset));
 }
 
-/** The families that have at least values of a history. */
+/** The datasets that have at least values of a history. */
 export async function valued() {
   const { snapshots } = await status();
-  return new Set(snapshots.filter(({ newest, fresh }) => newest !== null || fresh).map(({ family }) => family));
+  return new Set(snapshots.filter(({ newest, fresh }) => newest !== null || fresh).map(({ dataset }) => dataset));
 }
 
-/** The newest instant (unix seconds) of a family that ended long ago; null of any other. Of a family without snapshots
+/** The newest instant (unix seconds) of a dataset that ended long ago; null of any other. Of a dataset without snapshots
  * `newestValue` tells that of a history. */
-export async function ended(family, newestValue = null) {
+export async function ended(dataset, newestValue = null) {
   const { snapshots } = await status();
-  const last = snapshots.find((snapshot) => snapshot.family === family);
+  const last = snapshots.find((snapshot) => snapshot.dataset === dataset);
   if (!last) return null;
   const valuesOnly = last.newest === null && last.fresh && newestValue;
   const newest = valuesOnly ? await newestValue() : last.newest && Date.parse(last.newest) / 1000;

@@ -6,7 +6,7 @@ import { copyable, h, section } from "./dom.js";
 import { time } from "./format.js";
 import { paged } from "./list.js";
 import { current, note } from "./route.js";
-import { families } from "./status.js";
+import { datasets } from "./status.js";
 
 const PAGE = 25, FIRST = 10;
 // The actions in words. Each can be listed alone.
@@ -30,7 +30,7 @@ export function transactions(path, at, all, route, signal) {
 /** The same of all addresses in a place, of one action if `action` says so. */
 export async function latest(place, title, at, route, signal, action = null) {
   const whose = { title: "Address", cell: (event) => addressLink(event.account_address) };
-  const all = await assets(await families(), signal, at);
+  const all = await assets(await datasets(), signal, at);
   const events = panel(title, "/analytics/market/events", { action, ...at }, all, columns(route, [whose]), FIRST, signal);
   place.replaceChildren(events.panel);
   await events.done;

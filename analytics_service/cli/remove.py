@@ -1,0 +1,150 @@
+"""`remove`: takes observations or snapshots out of the store."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from analytics_service.admin.remove import Removal, Removed, count_removed, remove
+from analytics_service.cli.context import ProgressBars, filled_store, load_settings, waiting_for_store
+from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
+from analytics_service.cli.signals import explaining_stop
+from analytics_service.clickhouse.connection import Store
+from analytics_service.config.settings import Settings
+from analytics_service.errors import EntityNotFound, ParameterInvalid, UserError
+from analytics_service.history.times import Edge
+from analytics_service.market.assets import resolve_id
+from analytics_service.market.instants import format_instant, from_unix, unix_second
+from analytics_service.market.kinds import FOREVER
+from analytics_service.store.datasets.assets import read_assets
+from analytics_service.store.datasets.histories import HISTORIES, PRICES
+from analytics_service.store.datasets.observations import read_next_prices
+from analytics_service.store.ledger import any_simulated, read_ledger
+from analytics_service.store.schema import TABLES
+from jobs.registry import JOBS
+
+_HISTORIES = {history.slug: history for history in HISTORIES}
+# What is computed from what has these names.
+_OF_PRICES = "sums in USD, prices with market snapshots, risk and loans"
+_FOLLOWS = {"price": _OF_PRICES, "prices": _OF_PRICES, "markets": "risk", "positions": "risk"}
+_STOPPED = (
+    "The removal was stopped. Either nothing was removed or, if it was being put in place, the service or the next "
+    "command completes it. Files that were written stay."
+)
+
+
+@click.command("remove", epilog=TIMES)
+@click.argument("name", type=click.Choice([*_HISTORIES, *TABLES]), metavar="NAME")
+@time_option(Edge.START, "First second.", required=True)
+@time_option(Edge.END, "Last second, itself included.  [default: all later]")
+@click.option("--symbol", "symbols", multiple=True, metavar="SYMBOL", help="Only this asset, by symbol or id.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option(
+    "--into",
+    "folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    default=".",
+    help="Folder for files of what is removed.  [default: the working directory]",
+)
+@data_dir_option
+def remove_command(
+    name: str,
+    start: datetime,
+    end: datetime | None,
+    symbols: tuple[str, ...],
+    dry_run: bool,
+    folder: Path,
+    **overrides: Any,
+) -> None:
+    """Take out what is wrong: observations of a history, or whole snapshots.
+
+    NAME is a history as in `import` (price, lend-rate, tvl), or what a job takes: prices, rates, markets, loans,
+    ptoken, positions, routes. Snapshots go with their observations; those of positions and loans only from --start to
+    the newest.
+
+    Observations are first written into CSV files, which `import` takes back as they were; simulated data comes back by
+    the command that is printed. The service goes on meanwhile, and shows all of it or nothing. Example:
+
+    \b
+        analytics-service remove price --symbol ATOM --start 2026-03-01 --end 2026-03-02 --dry-run
+    """
+    if end is not None:
+        require_range(start, end)
+    history = _HISTORIES.get(name)
+    if symbols and (history is None or history.by_asset is None):
+        raise click.UsageError(f"--symbol is for histories of assets; {name} is none.")
+    settings = waiting_for_store(load_settings(**overrides))
+    with filled_store(settings, dry_run=dry_run) as store, closing(ProgressBars()) as bars:
+        until = FOREVER if end is None else min(unix_second(end) + 1, FOREVER)
+        removal = Removal(
+            history.dataset if history else name, history, unix_second(start), until, _ids(store, symbols)
+        )
+        if dry_run:
+            removed = count_removed(store, removal)
+        else:
+            with explaining_stop(_STOPPED):
+                removed = remove(store, removal, folder, bars)
+        is_simulated = any_simulated(read_ledger(store).origins)
+        held_until = _held_until(store, removal, removed)
+        bars.close()
+    # No file may join simulated data.
+    removed = replace(removed, files={}) if is_simulated else removed
+    for line in _report(name, removal, removed, dry_run=dry_run):
+        click.echo(line)
+    for line in _remedies(name, removal, removed, held_until, settings):
+        click.echo(line)
+
+
+def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
+    """The ids of the assets that --symbol names. RemovalRefused for a symbol of no asset, or of several."""
+    stored = read_assets(store) if symbols else {}
+    try:
+        return [resolve_id(name, stored, "--symbol") for name in symbols]
+    except (EntityNotFound, ParameterInvalid) as error:
+        raise UserError(str(error)) from None
+
+
+def _held_until(store: Store, removal: Removal, removed: Removed) -> int:
+    """Up to which second what is removed was the last value: a price holds until the next one, or is too old."""
+    if removal.dataset != PRICES.dataset:
+        return removed.last
+    oldest = removed.last + int(store.price_max_age.total_seconds())
+    ids = removal.ids or [*read_assets(store)]
+    following = read_next_prices(store, dict.fromkeys(ids, removed.last))
+    ends = [min(second - 1, oldest) if (second := following.get(asset_id)) else oldest for asset_id in ids]
+    return max(removed.last, min(max(ends), unix_second(datetime.now(UTC))))
+
+
+def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> Iterator[str]:
+    first, last = format_instant(from_unix(removed.first)), format_instant(from_unix(removed.last))
+    counts = [f"{number:,} observations of {history.slug}" for history, number in removed.observations.items()]
+    counts = [f"{removed.snapshots:,} snapshots of {name}", *counts] if removal.history is None else counts
+    yield f"{'Would remove' if dry_run else 'Removed'} {', '.join(counts)}, from {first} to {last}."
+    imports = [f"analytics-service import {history.slug} {path}" for history, path in removed.files.items()]
+    if imports:
+        yield f"To take the observations back: {'; '.join(imports)}"
+
+
+def _remedies(name: str, removal: Removal, removed: Removed, held_until: int, settings: Settings) -> Iterator[str]:
+    """What makes up for it, but for what lies in the future."""
+    start, end = (from_unix(second) for second in (removed.first, removed.last))
+    if start > datetime.now(UTC):
+        return
+    between = f"--start {format_instant(start)} --end {format_instant(end)}"
+    job = JOBS[removal.dataset]
+    again = f"analytics-service jobs backfill {job.name} {between}"
+    if removal.history is None:
+        yield f"To take snapshots anew: {again} --every {job.interval(settings)}s"
+    elif removal.dataset != "positions":
+        yield f"To bring back what the source observed: {again} --again"
+    if follows := _FOLLOWS.get(name):
+        until = format_instant(from_unix(held_until))
+        yield (
+            f"To compute again what was made of it ({follows}), last: analytics-service jobs recompute "
+            f"--start {format_instant(start)} --end {until}"
+        )

@@ -1,0 +1,244 @@
+"""Parsers of settings, one for each kind of value. ValueError says what is allowed."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from importlib.metadata import entry_points
+from pathlib import Path
+from urllib.parse import urlsplit
+
+# The group of entry points that sources are registered under.
+SOURCES = "analytics_service.sources"
+NONE = "none"
+# What a key is made of, as a header Authorization: Bearer KEY has it.
+BEARER = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+# The pattern of a whole number of any size.
+INTEGER = "-?[0-9]+"
+_LABEL = r"\w(?:[\w-]*\w)?"
+# A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
+_AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
+_UNIX = "unix:"
+# Linux keeps 107 bytes of a socket's path.
+_SOCKET = re.compile(rf"{_UNIX}/[!-9;-~]{{1,106}}")
+# The path before /api/v1.
+_BASE = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?(?<!/api/v1)(?<!/api/v1/)")
+# Browsers send origins like this, in lower case and without a path (RFC 6454).
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*A-Z]+")
+_DATABASE = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
+_DATABASES = frozenset({"information_schema", "service_log", "system"})
+
+
+def non_empty(value: str) -> str:
+    if not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def path(value: str) -> Path:
+    """A path; `~` is the user's home."""
+    try:
+        return Path(non_empty(value)).expanduser()
+    except RuntimeError:
+        raise ValueError("must not begin with ~ and a user that there is not") from None
+
+
+def origins(value: str) -> str:
+    if value != "*" and not all(_ORIGIN.fullmatch(origin.strip()) for origin in value.split(",")):
+        raise ValueError(
+            "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
+            "case, without a slash at the end, and without * within: name each origin"
+        )
+    return value
+
+
+def flag(value: str) -> bool:
+    if value not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNumber:
+    """A parser of whole numbers from `low` to `high`."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"from {self.low} to {self.high}"
+
+    def __call__(self, value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not self.low <= int(value) <= self.high:
+            raise ValueError(f"must be a whole number {self}")
+        return int(value)
+
+
+def to_integer(digits: str) -> int | None:
+    """The integer with these digits; None if it has more than 18 significant digits, which no limit has.
+
+    Python refuses to convert thousands of digits, even zeros.
+    """
+    significant = digits.lstrip("-0")
+    if len(significant) > 18:
+        return None
+    return int(significant or 0) * (-1 if digits.startswith("-") else 1)
+
+
+def zone(value: str) -> str:
+    """The name of a zone or link of the IANA database, which may be given in any case. In a query, a plus sign that is
+    not percent-encoded arrives as a space."""
+    lower = value.lower()
+    name = _zones().get(lower.replace(" ", "+"))
+    if name is None:
+        like = _zones().get(lower.replace(" ", "_"), "America/New_York")
+        raise ValueError(f"must be the name of an IANA time zone, such as {like}")
+    return name
+
+
+@cache
+def _zones() -> dict[str, str]:
+    """The names of zones by their lower-case form. tzdata has the same names on every machine, and no other files,
+    unlike the system's folder of zones."""
+    listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
+    # Factory is the zone of a machine whose zone was never set.
+    return {name.lower(): name for name in listed.split() if name != "Factory"}
+
+
+def server_url(value: str) -> str:
+    """An http(s) URL of a host and a port."""
+    try:
+        parts = urlsplit(value)
+        complete = parts.scheme in ("http", "https") and parts.port
+    except ValueError:
+        complete = False
+    # urlsplit drops some white space instead of refusing it.
+    if not complete or " " in value or not value.isprintable():
+        raise ValueError("must look like http://host:8123 or https://host:8443")
+    if not _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2]):
+        raise ValueError("must have the name or IP address of one host, such as http://host:8123 or http://[::1]:8123")
+    # Refused even if the part is empty, as in http://@host:8123.
+    if set("@?#") & set(value) or parts.path not in ("", "/"):
+        raise ValueError("must hold no user, password, path or query; they have settings of their own")
+    return value.rstrip("/")
+
+
+def cluster_name(value: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", value, re.ASCII):
+        raise ValueError("must consist of letters, digits, _, . and -")
+    return value
+
+
+def bind(value: str) -> str:
+    """An address to listen on: `host:port`, `[::1]:port` for IPv6, or `unix:/path`."""
+    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)
+    if not (match and 0 < int(match[1]) < 65536) and not _SOCKET.fullmatch(value):
+        raise ValueError("must be host:port, such as 127.0.0.1:8000, or unix:/path")
+    return value
+
+
+def endpoint(bind: str) -> int | str:
+    """The port of `host:port`, or the path of `unix:/path`."""
+    last = bind.rpartition(":")[2]
+    return last if bind.startswith(_UNIX) else int(last)
+
+
+def bind_or_none(value: str) -> str:
+    if value == NONE:
+        return value
+    try:
+        return bind(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or none") from None
+
+
+def source(value: str) -> str:
+    """The spec of a snapshot source, which is built in or provided by an installed package."""
+    if re.fullmatch(rf"none|simulated(:[^\s:]{{1,64}})?|sql:{_DATABASE}", value):
+        return value
+    if value.startswith(("http:", "https:")):
+        return _deployment(value)
+    provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated", "sql"}
+    if value.partition(":")[0] not in provided:
+        installed = f", or an installed one: {', '.join(sorted(provided))}" if provided else ""
+        raise ValueError(f"must be simulated, simulated:<seed>, https://<host>, sql:<database> or none{installed}")
+    return value
+
+
+def _deployment(value: str) -> str:
+    """The URL of a deployment of this service, up to /api/v1."""
+    try:
+        parts = urlsplit(value)
+        authority = parts.netloc if parts.port else f"{parts.netloc}:0"
+    except ValueError:
+        authority, parts = "", urlsplit("")
+    if set("@?#") & set(value) or not _AUTHORITY.fullmatch(authority) or not _BASE.fullmatch(parts.path):
+        raise ValueError(
+            "must look like https://host or https://host:8443/base, without user, password, query and the /api/v1 at "
+            "the end"
+        )
+    return value.rstrip("/")
+
+
+def api_key(value: str) -> str:
+    if not BEARER.fullmatch(value):
+        raise ValueError("must be letters, digits and . _ ~ + / -, as `keys add` prints")
+    return value
+
+
+def user_name(value: str) -> str:
+    if not re.fullmatch(_DATABASE, value):
+        raise ValueError("must be letters, digits and underscores, not beginning with a digit")
+    return value
+
+
+def database_name(value: str) -> str:
+    """A database name that has no other use."""
+    if not re.fullmatch(_DATABASE, value):
+        raise ValueError("must be letters, digits and underscores, not beginning with a digit")
+    if value.lower() in _DATABASES:
+        raise ValueError("must not be information_schema, service_log or system, which have other uses")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Seconds between the snapshots of each job, written `prices=60,rates=60`. Each field makes a job, and a dataset,
+    of that name; jobs run in this order."""
+
+    prices: int = 60
+    rates: int = 60
+    markets: int = 60
+    loans: int = 300
+    ptoken: int = 300
+    positions: int = 300
+    routes: int = 3_600
+
+    def __str__(self) -> str:
+        return ",".join(f"{field.name}={getattr(self, field.name)}" for field in fields(self))
+
+
+_INTERVAL = WholeNumber(1, 86_400)
+
+
+def intervals(value: str) -> Intervals:
+    names = [field.name for field in fields(Intervals)]
+    parsed = {}
+    for part in value.split(","):
+        name, _, seconds = map(str.strip, part.partition("="))
+        if name not in names or name in parsed:
+            raise ValueError(f"must be jobs and seconds, such as prices=15,loans=600, each once of {', '.join(names)}")
+        parsed[name] = _INTERVAL(seconds)
+    return Intervals(**parsed)
+
+
+def one_of(*allowed: str) -> Callable[[str], str]:
+    """A parser of these values."""
+
+    def parse(value: str) -> str:
+        if value not in allowed:
+            raise ValueError(f"must be {', '.join(allowed[:-1])} or {allowed[-1]}")
+        return value
+
+    return parse

@@ -1,0 +1,73 @@
+"""A cache of rendered answers, bounded in bytes. Threads that need the same answer render it once."""
+
+import threading
+from collections.abc import Callable, Hashable
+from operator import itemgetter
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from analytics_service.concurrency import SingleFlight
+from analytics_service.http.answer import Answer, Coding
+
+# Measured size of an entry without its body and key: validators, headers and slots in tables.
+_OVERHEAD = 1000
+# No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would evict
+# thousands of other answers.
+_LARGEST_SHARE = 8
+
+
+class CacheKey(NamedTuple):
+    """What identifies an answer: path and query as the caller wrote them, the coding, and the preferred media type."""
+
+    path: str
+    query: str
+    coding: Coding
+    media: str = ""
+
+
+class AnswerCache:
+    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
+
+    `measure` is called with the bytes in use when they change.
+    """
+
+    def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
+        self._limit = limit
+        self._measure = measure
+        # With the size of each.
+        self._entries: LRUCache[CacheKey, tuple[Answer, int]] = LRUCache(limit, itemgetter(1))
+        self._rendering: SingleFlight[Answer] = SingleFlight()
+        self._lock = threading.Lock()
+
+    def find(self, key: CacheKey) -> Answer | None:
+        """The cached answer, whatever its state."""
+        with self._lock:
+            answer, _ = self._entries.get(key, (None, 0))
+        return answer
+
+    def rendered(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
+        """The cached answer for a state, or a new one. Threads that need the same answer render it once, and encode it
+        once for each coding."""
+
+        def find() -> Answer | None:
+            answer = self.find(key)
+            return answer if answer is not None and answer.validators.state == state else None
+
+        def make() -> Answer:
+            if key.coding == Coding.IDENTITY:
+                return render()
+            return self.rendered(key._replace(coding=Coding.IDENTITY), state, render).coded(key.coding)
+
+        return find() or self._rendering.get((key, state), lambda: find() or self._keep(key, make()))
+
+    def _keep(self, key: CacheKey, answer: Answer) -> Answer:
+        """Cache an answer, unless it is too large, and return it."""
+        # The query counts, because callers may send long queries.
+        size = _OVERHEAD + len(key.path) + len(key.query) + len(answer.validators.next or "") + len(answer.body)
+        with self._lock:
+            self._entries.pop(key, None)
+            if size * _LARGEST_SHARE <= self._limit:
+                self._entries[key] = answer, size
+            self._measure(int(self._entries.currsize))
+        return answer

@@ -1,0 +1,230 @@
+"""Which columns of a file are the time, the asset and the value: those of these names, or those that the caller names.
+Own pages and exports are known by all of their columns."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analytics_service.errors import UserError
+from analytics_service.importing.numbers import may_be_percent
+from analytics_service.importing.readers import RECIPES, SourceTable
+from analytics_service.importing.timestamps import CANDLE
+from analytics_service.store.datasets.histories import TOTALS, History
+
+# USD, and what is worth as much.
+DOLLARS = ("usd", "usdt", "usdc", "dai", "busd", "tusd", "usdp", "fdusd", "pyusd", "gusd", "usde", "us$", "$")
+_OFFICIAL = (
+    *("eur", "gbp", "jpy", "chf", "cad", "aud", "nzd", "sek", "nok", "dkk", "pln", "czk", "huf", "try", "brl", "mxn"),
+    *("zar", "inr", "krw", "cny", "hkd", "sgd", "rub", "uah"),
+)
+_COINS = ("eurc", "eurt", "btc", "xbt", "wbtc", "eth", "weth", "bnb", "sol")
+# After a dash other words are part of a symbol, such as UNI-V2.
+_PAIR = re.compile(r"([A-Za-z0-9.]+)([/_-])([A-Za-z0-9.$]+)")
+# Without a mark between them. Shorter ones are symbols of their own, such as sUSD and agEUR.
+_JOINED = re.compile(rf"([a-z0-9]{{2,}}?)(usd[tc]?|busd|fdusd)|([a-z0-9]{{3,}}?)({'|'.join(_OFFICIAL)})", re.IGNORECASE)
+_VALUES = ("price", "close", "open", "high", "low", "value", "rate", "usd", "tvl")
+QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
+"""Names of columns that say in what prices are."""
+
+
+def base_currency(name: str) -> str | None:
+    """What a pair in USD prices, such as BTC of BTC/USDT; None of what is no pair."""
+    pair = _PAIR.fullmatch(name)
+    return pair[1] if pair and pair[3].casefold() in DOLLARS else None
+
+
+def pair_fault(name: str) -> str | None:
+    """Why a symbol that no asset has is none: it may be a pair."""
+    pair, joined = _PAIR.fullmatch(name), _JOINED.fullmatch(name)
+    if pair and pair[3].casefold() not in DOLLARS and (pair[2] == "/" or pair[3].casefold() in (*_OFFICIAL, *_COINS)):
+        return (
+            f"is {pair[1]} in {pair[3]}, and prices are in USD; convert them, or describe such an asset with --assets"
+        )
+    if joined is None or name.casefold() in DOLLARS:
+        return None
+    if joined[3]:
+        return f"may be {joined[3]} in {joined[4]}; convert prices to USD, or describe such an asset with --assets"
+    return f"may be {joined[1]} in {joined[2]}; name the asset {joined[1]}, or describe such an asset with --assets"
+
+
+def named_money(name: str) -> str | None:
+    """The unit other than USD that the name of a column of values names, such as EUR of price_eur."""
+    first, *others = _words(name) or [""]
+    money = [word for word in (first, *others) if word in _OFFICIAL]
+    money += [word for word in others[-1:] if first in _VALUES and word in _COINS]
+    return money[0].upper() if money else None
+
+
+def file_money(stem: str) -> str | None:
+    """The unit other than USD that the name of a file names after an asset, such as EUR of btc-eur."""
+    words = _words(stem)
+    joined = [match[4] for word in words if (match := _JOINED.fullmatch(word)) and match[3]]
+    return next((word.upper() for word in (*[word for word in words[1:] if word in _OFFICIAL], *joined)), None)
+
+
+def _words(name: str) -> list[str]:
+    humps = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[^a-z0-9$]+", humps.lower()) if word]
+
+
+# Names of columns that name assets: beside --asset, they must name one.
+_ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
+# The column of values of a wide file, once each row has one.
+WIDE_VALUE = "the values of columns"
+_TOTALS, _VIEW, _EXACT = ("history", "observed_at", "usd"), ("asset_id", "symbol", "observed_at"), "value_exact"
+_PAGES = [
+    (*time, *asset, *values)
+    for time in (("t",), ("t", "time"))
+    for asset in (("asset_id", "symbol"), ())
+    for values in (("v",), ("o", "h", "l", "c", "n"))
+]
+# Names of columns of rates that are often in percent.
+_PERCENT = re.compile("%|percent|pct|apy", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """What the caller says about columns: their names, the one asset of all rows, or a pattern of the names of files
+    with SYMBOL where theirs is, that each column but the time is an asset, or that open, high and low are wanted."""
+
+    time: str | None = None
+    asset_column: str | None = None
+    value: str | None = None
+    asset: str | None = None
+    symbol_from: str | None = None
+    wide: bool = False
+    candles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """The columns that an import reads. Without a column `asset`, all rows are of the asset `named`, or of the sum over
+    all if that is None.
+
+    `values` are columns by name: `value`, and open, high and low of candles. Each of the columns `wide` is of the asset
+    of its name. Rows of own files have the symbol beside the id, and rates in fractions; a `page` has the `count` of
+    observations in each bucket; `history` is the column of names if rows are of several. Columns in `same` must name
+    one asset, `quotes` say in what prices are. `beside` are columns of opens, highs and lows that are not read; if
+    there are such, `is_candle` says whether the value is a close.
+    """
+
+    time: str
+    values: Mapping[str, str]
+    asset: str | None = None
+    named: str | None = None
+    wide: Sequence[str] = ()
+    symbol: str | None = None
+    own: bool = False
+    page: bool = False
+    count: str | None = None
+    history: str | None = None
+    same: Sequence[str] = ()
+    quotes: Sequence[str] = ()
+    beside: Sequence[str] = field(default=())
+    is_candle: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read, each once."""
+        single = (self.time, self.asset, self.symbol, self.count, self.history)
+        values = self.wide or self.values.values()
+        used = (*single, *values, *self.same, *self.quotes)
+        return list(dict.fromkeys(column for column in used if column is not None))
+
+
+def map_columns(table: SourceTable, history: History, choice: ColumnChoice, *, percent: bool) -> ColumnMapping:
+    """The layout of a table, whose rates are in `percent` or not. ImportRefused if a column is missing, or if its name
+    says that its values are in another unit."""
+    own = _own(table, history, choice)
+    if own is not None:
+        return own
+    asset = _symbol_of(table.path, choice.symbol_from) if choice.symbol_from else choice.asset
+    time = _required(table, "time" if choice.time is None else choice.time, "--time")
+    if (money := file_money(table.path.stem)) and not may_be_percent(history):
+        raise UserError(f"The name of {table.path} says {money}, and values are in USD. Convert them, or rename it.")
+    if choice.wide:
+        wide = [column for column in table.columns if column != time and column.strip()]
+        if len(set(wide)) < len(wide) or not wide:
+            raise UserError(f"{table.path} has no column but the time, or two of one name. Name each asset once.")
+        return ColumnMapping(time, {"value": WIDE_VALUE}, wide=wide)
+    value = _required(table, choice.value or ("close" if choice.candles else "value"), "--value")
+    _require_unit(table, history, value, percent=percent)
+    candle = {name: column for name in CANDLE if (column := table.column(name)) and column != value}
+    if choice.candles and len(candle) < len(CANDLE):
+        raise UserError(f"{table.path} has not all of the columns open, high and low. Leave out --candles.")
+    column = None
+    if (
+        asset is None
+        and history.by_asset is not None
+        and (choice.asset_column or table.column("asset") or not history.total)
+    ):
+        column = _required(table, choice.asset_column or "asset", "--asset-column, or say --asset SYMBOL")
+    used = {time, value, column}
+    found = [column for column in map(table.column, (*_ASSETS, *QUOTES)) if column and column not in used]
+    return ColumnMapping(
+        time, {**(candle if choice.candles else {}), "value": value}, column, asset,
+        same=[] if column else [name for name in found if name.casefold() not in QUOTES],
+        quotes=[name for name in found if name.casefold() in QUOTES],
+        beside=[] if choice.candles else [*candle.values()],
+        is_candle="close" in value.casefold() and bool(candle.keys() & {"open", "high"}),
+    )  # fmt: skip
+
+
+def _own(table: SourceTable, history: History, choice: ColumnChoice) -> ColumnMapping | None:
+    """The layout of a page or an export that the service wrote."""
+    names = tuple(table.columns)
+    if names in _PAGES:
+        ohlc, asset = "c" in names, "asset_id" if "asset_id" in names else None
+        candle = {"open": "o", "high": "h", "low": "l"} if choice.candles and ohlc else {}
+        return ColumnMapping(
+            "t", {**candle, "value": "c" if ohlc else "v"}, asset, symbol="symbol" if asset else None,
+            own=True, page=True, count="n" if ohlc else None,
+        )  # fmt: skip
+    value = _EXACT if _EXACT in names else names[-1]
+    plain = tuple(name for name in names if name != _EXACT)
+    if plain == _TOTALS and history in TOTALS:
+        return ColumnMapping("observed_at", {"value": value}, own=True, history="history")
+    if plain == ("observed_at", history.value) and history.by_asset is None:
+        return ColumnMapping("observed_at", {"value": value}, own=True)
+    if plain == (*_VIEW, history.value):
+        return ColumnMapping("observed_at", {"value": value}, "asset_id", symbol="symbol", own=True)
+    return None
+
+
+def _required(table: SourceTable, name: str, option: str) -> str:
+    column = table.column(name)
+    if column is None:
+        shown = ", ".join(table.columns)[:200]
+        if len(table.columns) == 1 and (mark := re.search(r"[,;|\t]", shown)):
+            raise UserError(f"{table.path} has one column, {shown!r}. Say --separator {mark[0]!r} if it is several.")
+        raise UserError(
+            f"{table.path} has no column {name!r}, or several; it has {shown!r}. Name the column with {option}; for "
+            f"files without a header there are recipes: {RECIPES}."
+        )
+    return column
+
+
+def _require_unit(table: SourceTable, history: History, value: str, *, percent: bool) -> None:
+    """ImportRefused if the name of a column of values says that they are not in the unit of the history."""
+    if not may_be_percent(history) and (money := named_money(value)):
+        raise table.refused(None, value, None, f"the name says {money}, and values are in USD; convert them")
+    if may_be_percent(history) and not percent and _PERCENT.search(value):
+        advice = "may be in percent; say --percent, or rename the column if its values are fractions"
+        raise table.refused(None, value, None, advice)
+
+
+def _symbol_of(path: Path, pattern: str) -> str:
+    """The symbol in the name of a file, and in as many folders above it as a pattern has. ImportRefused if that may be
+    several, or none."""
+    name = "/".join(path.absolute().parts[-pattern.count("/") - 1 :])
+    expression = re.escape(pattern).replace(r"\*", ".*")
+    matches = (re.fullmatch(expression.replace("SYMBOL", part), name) for part in ("(.+?)", "(.+)"))
+    symbols = sorted({match[1] for match in matches if match})
+    if len(symbols) != 1:
+        readings = f" may say {' or '.join(symbols)}" if symbols else " does not fit"
+        raise UserError(
+            f"The name of {path}{readings} by --symbol-from {pattern}. Write SYMBOL where names have the symbol, and * "
+            "for what else differs."
+        )
+    return symbols[0]

@@ -1,0 +1,127 @@
+"""Values that a record may not have: of another type than it declares, or out of the range of their kind."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from analytics_service.errors import OutOfRange
+from analytics_service.market.kinds import ColumnType, kinds_of, type_of, with_article
+
+# The place of an item in a path.
+_INDEX = re.compile(r"\.\d+\b")
+# How many ids a message names.
+_NAMED = 3
+# Types of which every value fits.
+_PLAIN = (str, int, bool, Decimal)
+# A record's field that identifies it, apart from its index, in the order in which they are looked for.
+_NAMING = ("id", "asset_id", "address")
+
+
+class ValidationError(NamedTuple):
+    """A value, by its path in a record, such as lend.apr, and what is wrong with it, to follow the name."""
+
+    path: str
+    value: Any
+    problem: str
+
+    def of(self, record: Any) -> str:
+        """What is wrong with a record, in one or two sentences."""
+        return f"{f'{self.path} of {name_record(record)}' if self.path else 'a value'}{self.problem}"
+
+    @property
+    def cause(self) -> tuple[str, str]:
+        """What stays the same when only the value, or its place in a list, is another."""
+        return _INDEX.sub("", self.path), self.problem.replace(str(self.value), "")
+
+
+def validate(value: Any, declared: Any, path: str = "") -> Iterator[ValidationError]:
+    """Every value within a value of a declared type that the store cannot hold. The domain's types are records, None,
+    tuples, dicts and plain types; a list does for a tuple, and text for a word."""
+    origin, inner = get_origin(declared), get_args(declared)
+    if origin is UnionType:
+        if value is not None:
+            yield from validate(value, inner[0], path)
+    elif origin is tuple and isinstance(value, (tuple, list)):
+        for index, item in enumerate(value):
+            yield from validate(item, inner[0], _within(path, index))
+    elif origin is dict and isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from validate(key, inner[0], path)
+            yield from validate(item, inner[1], _within(path, key))
+    elif is_dataclass(declared) and isinstance(value, declared):  # type: ignore[arg-type]
+        for name, hint, plain, kind in _fields(type(value)):
+            item = getattr(value, name)
+            if type(item) is not plain and (found := list(validate(item, hint, _within(path, name)))):
+                yield from found
+            elif kind and item is not None:
+                try:
+                    kind.encode(item)
+                except OutOfRange as fault:
+                    yield ValidationError(_within(path, name), item, f": {fault}")
+    elif not _fits(value, origin or declared):
+        yield ValidationError(path, value, f" is {_mistyped(value, origin or declared)}")
+
+
+def name_record(record: Any) -> str:
+    """A record, by the fields that identify it."""
+    names = (getattr(record, name, None) for name in _NAMING)
+    name = next((str(value) for value in names if value is not None), type(record).__name__)
+    return f"{name} {record.index}" if hasattr(record, "index") else name
+
+
+def list_in_words(names: Iterable[str]) -> str:
+    """The first names, and the number of the others."""
+    every = list(dict.fromkeys(names))
+    rest = len(every) - _NAMED
+    return ", ".join(every[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _fits(value: Any, declared: type) -> bool:
+    if issubclass(declared, StrEnum):
+        return isinstance(value, str)
+    if declared is int and isinstance(value, bool):
+        return False
+    if isinstance(value, datetime):
+        return declared is datetime and value.utcoffset() is not None
+    return isinstance(value, declared)
+
+
+def _mistyped(value: Any, declared: type) -> str:
+    if isinstance(value, float):
+        return (
+            f"the float {value!r}. Floats are not exact. Make amounts int and all else Decimal, from text and not from "
+            "floats."
+        )
+    if isinstance(value, datetime) and value.utcoffset() is None:
+        return f"{value}, without a time zone. Use UTC."
+    allowed = "an aware datetime" if declared is datetime else with_article(declared)
+    hint = " Amounts are int, in denom units." if isinstance(value, Decimal) else ""
+    stated = f"{value!r:.40}, {type_of(value)}" if isinstance(value, str) else type_of(value)
+    return f"{stated}; it must be {allowed}.{hint}"
+
+
+def _within(path: str, name: object) -> str:
+    return f"{path}.{name}" if path else str(name)
+
+
+@cache
+def _fields(record: Any) -> list[tuple[str, Any, Any, ColumnType | None]]:
+    """Name, type and kind of a record's fields, and of properties that have a kind. Between type and kind is the plain
+    type of values that are right whatever they are: most of the ten thousand prices of a tick need no second look."""
+    kinds = {name: kind for name, kind in kinds_of(record).items() if isinstance(kind, ColumnType)}
+    named = [(name, hint, kinds.get(name)) for name, hint in get_type_hints(record).items()]
+    getters = ((name, member.fget) for name, member in vars(record).items() if isinstance(member, property))
+    hints = ((name, get_type_hints(getter, include_extras=True)["return"]) for name, getter in getters)
+    named += [(name, *get_args(hint)) for name, hint in hints if get_origin(hint) is Annotated]
+    return [(name, hint, _plain(hint), kind) for name, hint, kind in named]
+
+
+def _plain(hint: Any) -> Any:
+    of = get_args(hint)[0] if get_origin(hint) is UnionType else hint
+    return of if of in _PLAIN else None

@@ -1,0 +1,154 @@
+"""JSON Schema (OpenAPI 3.1) of response objects, derived from their declarations."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from analytics_service.present.renderings import PRICE, RATIO, USD
+from analytics_service.present.shapes import Alternatives, Field, Many, Node, OneOf, Rendering, Shape
+
+Schema = dict[str, object]
+_TEXT: Schema = {"type": "string"}
+
+
+def schema_of(node: Node) -> Schema:
+    """The schema of a declaration; objects are references to components."""
+    if isinstance(node, Many):
+        return {"type": "array", "items": schema_of(node.of)}
+    if isinstance(node, Rendering):
+        return dict(node.schema) if isinstance(node.schema, Mapping) else schema_of(node.schema)
+    return _reference(node.name)
+
+
+class Components:
+    """The schemas of all objects in declarations, by name. ValueError if two share a name.
+
+    Variants have names, too, so that generated clients have a class for each object: MarketExtra, MarketValue,
+    MarketText. Texts of the same fields share a component, which is named after them: PrincipalSharesText.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        objects: dict[str, Shape | Alternatives] = {}
+        for node in _objects(nodes):
+            if objects.setdefault(node.name, node) is not node:
+                raise ValueError(f"two response objects are called {node.name}; rename one")
+        self.schemas: dict[str, Schema] = {}
+        self._uses = Counter(tuple(texts) for node in objects.values() for texts in _texts(node).values())
+        for name, node in objects.items():
+            self.add(name, self._definition(node))
+
+    def add(self, name: str, schema: Schema) -> Schema:
+        """A reference to a schema, which becomes a component."""
+        if self.schemas.setdefault(name, schema) != schema:
+            raise ValueError(f"two different objects are called {name}; rename one")
+        return _reference(name)
+
+    def _definition(self, node: Shape | Alternatives) -> Schema:
+        if isinstance(node, Alternatives):
+            # Two generations of an object, and two kinds, may have the same names. They exclude each other, but linters
+            # and generators do not compare constants, so more than one seems right.
+            one_of = "oneOf" if isinstance(node, OneOf) and not _names_kinds(node) else "anyOf"
+            return {"description": node.help, one_of: [schema_of(choice) for choice in node.choices.values()]}
+        properties = {field.name: _property(field) for field in node.fields}
+        if node.variants:
+            members = {variant: self._variant(node, variant) for variant in _texts(node)}
+            extra = {"description": "Variants; null unless asked for.", **exact_schema(members)}
+            properties["extra"] = self.add(f"{node.name}Extra", extra)
+        return {"description": node.help, **exact_schema(properties, _rare(node))}
+
+    def _variant(self, shape: Shape, variant: str) -> Schema:
+        """A variant of an object, which has texts of its own."""
+        name, texts, rare = f"{shape.name}{camel_case(variant)}", _texts(shape)[variant], _rare(shape)
+        if variant == "text":
+            return self._text(name, texts, "with_text is", rare)
+        if variant == "percent":
+            properties = {
+                field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.variants[variant]
+            }
+        else:
+            properties = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.variants[variant]}
+            price = {**schema_of(PRICE), "description": "USD for one standard unit, as used here."}
+            properties["price"] = or_null(price)
+        text = self._text(f"{name}Text", texts, f"with_{variant} and with_text are")
+        extra = self.add(f"{name}Extra", exact_schema({"text": text}))
+        help: Schema = {"description": f"Null unless with_{variant} is true."}
+        return help | or_null(self.add(name, help | exact_schema({**properties, "extra": extra})))
+
+    def _text(self, name: str, texts: Mapping[str, object], flags: str, rare: Collection[str] = ()) -> Schema:
+        help: Schema = {"description": f"Null unless {flags} true."}
+        if self._uses[tuple(texts)] > 1:
+            return help | or_null(self.add("".join(map(camel_case, texts)) + "Text", exact_schema(texts, rare)))
+        return help | or_null(self.add(name, help | exact_schema(texts, rare)))
+
+
+def camel_case(name: str) -> str:
+    """The name of a component for a field or a parameter."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def exact_schema(properties: Mapping[str, object], rare: Collection[str] = ()) -> Schema:
+    """An object with all of these properties, of which `rare` ones may be missing, and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in rare],
+        "additionalProperties": False,
+    }
+
+
+def or_null(schema: Mapping[str, object]) -> Schema:
+    """The schema of the same value or null."""
+    if "$ref" in schema or "enum" in schema:
+        return {"anyOf": [dict(schema), {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
+    for node in nodes:
+        if isinstance(node, Shape):
+            yield node
+            yield from _objects(field.of for field in node.fields)
+        elif isinstance(node, Alternatives):
+            yield node
+            yield from _objects(node.choices.values())
+        elif isinstance(node, Many):
+            yield from _objects([node.of])
+        elif not isinstance(node.schema, Mapping):
+            yield from _objects([node.schema])
+
+
+def _names_kinds(node: OneOf) -> bool:
+    return all(field.name == "kind" for shape in node.choices.values() for field in shape.fields[:1])
+
+
+def _property(field: Field) -> Schema:
+    schema = schema_of(field.of)
+    unit = f" {schema['description']}" if "description" in schema else ""
+    schema = or_null(schema) if field.optional else schema
+    return {**schema, "description": field.help + unit}
+
+
+def _texts(node: Shape | Alternatives) -> dict[str, dict[str, object]]:
+    """The variants of an object, with the schemas of the texts in each by their names."""
+    if isinstance(node, Alternatives):
+        return {}
+    prices = {"value": {"price": _TEXT}}
+    return {
+        variant: {**{field.name: _text_schema(field.of) for field in fields}, **prices.get(variant, {})}
+        for variant, fields in node.variants.items()
+    }
+
+
+def _text_schema(node: Node) -> Mapping[str, object]:
+    return node.text_schema if isinstance(node, Rendering) else _TEXT
+
+
+def _rare(shape: Shape) -> set[str]:
+    return {field.name for field in shape.fields if field.sometimes}
+
+
+def _described(kind: Rendering, field: Field, how: str) -> Schema:
+    return {**schema_of(kind), "description": f"{field.name} {how}."}

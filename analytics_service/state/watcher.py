@@ -1,0 +1,345 @@
+"""The newest heads that readers are shown. A thread looks at the ledger; no request waits for it.
+
+A dataset that is being rewritten keeps its previous head until the rewrite has finished (rule 8.4).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.errors import ANY_FAILURE
+from analytics_service.concurrency import deadline
+from analytics_service.errors import (
+    AnalyticsError,
+    Busy,
+    NoSnapshot,
+    NotReady,
+    OtherShards,
+    SchemaError,
+    StoreUnavailable,
+    Superseded,
+)
+from analytics_service.state.facts import Facts, read_facts
+from analytics_service.store.ledger import Head, Ledger, Origin, hide_future_snapshots, read_ledger
+from analytics_service.store.losses import Loss
+from analytics_service.store.schema import pending_migrations
+
+log = logging.getLogger(__name__)
+
+# Seconds between probes, every other of which is a look, and those in which ClickHouse must answer at all and then
+# answer a look. So a completed run is shown, and a ClickHouse that hangs is noticed, within two seconds.
+_LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.0, 1.0
+# Seconds between looks while a request waits for a newer look.
+_SHORT_INTERVAL = 0.1
+# How long heads are shown while the ledger cannot be read, seconds.
+_LONGEST_OUTAGE = 300.0
+# Seconds after which a rewrite that does not finish is a fault: more than a writer that died keeps the write lock.
+_LONG_REWRITE = 20.0
+# How long a request, and a probe, wait for the first look, seconds.
+_FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
+# Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
+_CHECK_INTERVAL, _FACT_INTERVAL, _FACT_SECONDS = 60.0, 300.0, 15.0
+# Seconds between checks where large tables are split, whose shards are compared, too.
+_SHARDS_INTERVAL = 5.0
+_OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
+NOT_CURRENT = "the schema is not current"
+_OTHER_SHARDS = (
+    "the shards of cluster {} are not those of the store. `analytics-service migrate` says which they must be; then "
+    "restart the service"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Heads by dataset, the datasets that have runs but no head because they are being rewritten, the origins of the
+    data, what the store has lost, by dataset (rule 8.19), and when (unix second) datasets were rewritten last."""
+
+    heads: Mapping[str, Head] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    origins: frozenset[Origin] = frozenset()
+    losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
+    rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    def has(self, dataset: str) -> bool:
+        """Whether a run of the dataset has been completed."""
+        return dataset in self.heads or dataset in self.without
+
+    def head(self, dataset: str) -> Head:
+        """The dataset's head. NoSnapshot before its first completed run; Superseded when it is being rewritten and has
+        no previous head."""
+        if dataset in self.heads:
+            return self.heads[dataset]
+        if dataset in self.without:
+            raise Superseded(f"{dataset} is being rewritten.")
+        raise NoSnapshot(dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The result of a look: the ledger, and in plain words why the schema cannot be used; empty if it can."""
+
+    ledger: Ledger
+    outdated: str
+
+    @property
+    def schema_current(self) -> bool:
+        return not self.outdated
+
+
+class HeadWatcher:
+    """Heads of all datasets, never much older than two seconds; while the store is away, up to five minutes. Looks tell
+    the line before the store whether ClickHouse answers at all (rule 8.9).
+
+    The first use starts the thread, so that every worker has its own. Without `interval` there is no thread, and the
+    caller calls `look` instead.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        interval: float | None = _LOOK_INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.clock = clock
+        self._store = store
+        self.facts = Facts()
+        """What operators are told beside the ledger, as it was read last."""
+        self._interval = interval
+        self._pause = pause
+        self._changed = threading.Condition()
+        self._hurry = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._reading = Background("facts")
+        self._newest: Heads | None = None
+        self._looked_at = float("-inf")
+        self._looks = 0
+        self._error: AnalyticsError | None = None
+        self._last_look: Look | AnalyticsError | None = None
+        self._last_success: Look | None = None
+        self._checked_at = float("-inf")
+        self._other_shards = ""
+        # When the rewrites that are announced were first seen, by dataset.
+        self._announced: dict[str, float] = {}
+
+    def shown(self) -> Heads:
+        """The heads that readers are shown: the same object until a head changes.
+
+        StoreUnavailable when they are not recent enough, NotReady when the cluster has other shards than the store.
+        """
+        newest = self._newest or self._first()
+        if self._other_shards:
+            raise NotReady(f"Not ready: {self._other_shards}.")
+        if self._is_outdated:
+            raise StoreUnavailable("The ledger could not be read for too long.")
+        return newest
+
+    @property
+    def _is_outdated(self) -> bool:
+        return self.clock() - self._looked_at > _LONGEST_OUTAGE
+
+    @property
+    def remembered(self) -> Look | None:
+        """The last look that succeeded; None if that is so long ago that readers are shown nothing."""
+        return None if self._is_outdated else self._last_success
+
+    def intervals(self, configured: Mapping[str, int]) -> Mapping[str, int]:
+        """Seconds between snapshots of each scheduled dataset, as schedulers recorded them (rule 1.3).
+
+        `configured` are the intervals of this host's settings, empty if no jobs run. They apply to datasets without a
+        recorded interval. Does not query the store.
+        """
+        return {dataset: self.facts.intervals.get(dataset, interval) for dataset, interval in configured.items()}
+
+    def unfinished(self) -> list[str]:
+        """The datasets whose rewrite has been announced for so long that its writer has probably died (rule 8.5)."""
+        return sorted(dataset for dataset, since in self._announced.items() if self.clock() - since > _LONG_REWRITE)
+
+    def last_look(self) -> Look:
+        """The result of the last look; raises its error. Does not query the store, and waits only before the first
+        look, for a moment."""
+        if self._last_look is None:
+            self._look_first(_FIRST_SECONDS_OF_PROBES)
+        # Read once: another thread may be looking.
+        look = self._last_look
+        if isinstance(look, Look):
+            return look
+        raise look or StoreUnavailable("The ledger has not been read yet.")
+
+    def obstacle(self) -> str:
+        """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
+        try:
+            outdated = self.last_look().outdated
+            return _OUTDATED if outdated == NOT_CURRENT else outdated
+        except AnalyticsError as error:
+            return str(error)
+
+    def wait(self) -> None:
+        """Return after a further look at the ledger, or after a moment."""
+        if self._interval is None:
+            self._pause(_SHORT_INTERVAL)
+            self.look()
+            return
+        with self._changed:
+            looks = self._looks
+            self._hurry.set()
+            self._changed.wait_for(lambda: self._looks > looks, timeout=2 * _SHORT_INTERVAL)
+
+    def look(self) -> None:
+        """Look at the ledger now, and show changed heads. Called by one thread at a time."""
+        begun = self.clock()
+        error: AnalyticsError | None = None
+        ledger = Ledger({})
+        newest = self._newest
+        try:
+            self._store.probe(_PROBE_SECONDS)
+            with deadline(_LOOK_SECONDS, breaker=None):
+                ledger = self._read(begun)
+            newest = self._shown(ledger, newest or Heads())
+        except AnalyticsError as caught:
+            error = caught
+            if not isinstance(caught, Busy):
+                self._last_look = caught
+        with self._changed:
+            if error is None:
+                # A slow answer is as old as its question.
+                self._newest, self._looked_at = newest, begun
+            if not isinstance(error, Busy):
+                self._log_change(error)
+                self._error = error
+            self._looks += 1
+            self._changed.notify_all()
+        if error is None and self._last_success is not None and self._last_success.schema_current:
+            read = partial(self._read_facts, ledger.heads)
+            self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
+
+    def _read_facts(self, heads: Mapping[str, Head]) -> None:
+        """Read the facts. If that fails, the previous ones stay, and heads are shown as usual."""
+        try:
+            with deadline(_FACT_SECONDS, breaker=None):
+                self.facts = read_facts(self._store, heads)
+        except Busy:
+            log.debug("There was no time to read what operators are told.")
+        except AnalyticsError as error:
+            self.facts = replace(self.facts, error=str(error))
+
+    def _read(self, now: float) -> Ledger:
+        ledger = hide_future_snapshots(self._store, read_ledger(self._store))
+        self._announced = {dataset: self._announced.get(dataset, now) for dataset in ledger.open}
+        self._last_look = self._last_success = Look(ledger, self._outdated(now))
+        return ledger
+
+    def _outdated(self, now: float) -> str:
+        """Why the schema cannot be used. A current one is checked again after a while, as it seldom changes. Other
+        shards stay noted, because memory may hold what was read from them."""
+        if self._other_shards:
+            return self._other_shards
+        was_current = isinstance(self._last_look, Look) and self._last_look.schema_current
+        interval = _SHARDS_INTERVAL if self._store.layout.is_split else _CHECK_INTERVAL
+        if was_current and now < self._checked_at + interval:
+            return ""
+        self._checked_at = now
+        try:
+            if pending_migrations(self._store):
+                return NOT_CURRENT
+        except OtherShards as error:
+            log.error("%s", error)
+            self._other_shards = _OTHER_SHARDS.format(self._store.layout.cluster)
+            return self._other_shards
+        except SchemaError as error:
+            if was_current:
+                log.error("%s", error)
+            return NOT_CURRENT
+        return ""
+
+    def _shown(self, ledger: Ledger, before: Heads) -> Heads:
+        """The heads that readers are shown after a look; `before` if nothing has changed."""
+        kept = {dataset: before.heads[dataset] for dataset in ledger.open if dataset in before.heads}
+        heads = {dataset: head for dataset, head in ledger.heads.items() if dataset not in ledger.open} | kept
+        without = frozenset(ledger.heads.keys() - heads.keys())
+        shown = Heads(heads, without, ledger.origins, ledger.losses, ledger.rewritten)
+        return before if shown == before else shown
+
+    def _first(self) -> Heads:
+        """The heads of the first look, or of another look if all looks so far have failed."""
+        if self._looks and self._interval is not None:
+            self.wait()
+        else:
+            self._look_first(_FIRST_SECONDS)
+        if self._newest is None:
+            raise self._error or Busy
+        return self._newest
+
+    def _look_first(self, seconds: float) -> None:
+        """Start the thread, and wait for the first look, at most this many seconds."""
+        if self._interval is None:
+            self.look()
+            return
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, args=(self._interval,), name="heads", daemon=True)
+                self._thread.start()
+            self._changed.wait_for(lambda: self._looks, timeout=seconds)
+
+    def _watch(self, interval: float) -> None:
+        is_enough = False
+        while True:
+            begun = self.clock()
+            try:
+                # After a look, that ClickHouse answers is enough for once.
+                is_enough = not is_enough and self._looks > 0 and self._error is None and self._answers()
+                if not is_enough:
+                    self.look()
+            except ANY_FAILURE:
+                log.exception("A look at the ledger failed unexpectedly")
+            if self._hurry.wait(max(begun + interval - self.clock(), 0)):
+                self._hurry.clear()
+                is_enough = True
+                self._pause(_SHORT_INTERVAL)
+
+    def _answers(self) -> bool:
+        """Whether ClickHouse answers at all. A look says why it does not."""
+        try:
+            self._store.probe(_PROBE_SECONDS)
+        except AnalyticsError:
+            return False
+        return True
+
+    def _log_change(self, error: AnalyticsError | None) -> None:
+        """Log when the ledger cannot be read, and when it can again."""
+        if error is not None and self._error is None:
+            log.warning("The ledger cannot be read: %s", error)
+        elif error is None and self._error is not None:
+            log.info("The ledger can be read again.")
+
+
+class Background:
+    """Does one thing at a time, in a thread of this name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._thread: threading.Thread | None = None
+        self._repeated_at = float("-inf")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the last thing is not done yet."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def do(self, work: Callable[[], None], *, in_background: bool) -> None:
+        """Begin the work; not `in_background`, return when it is done."""
+        if not in_background:
+            work()
+            return
+        self._thread = threading.Thread(target=work, name=self._name, daemon=True)
+        self._thread.start()
+
+    def repeat(self, work: Callable[[], None], now: float, interval: float, *, in_background: bool) -> None:
+        """The same, unless it was repeated less than `interval` seconds before `now`, or is under way."""
+        if now >= self._repeated_at + interval and not self.is_busy:
+            self._repeated_at = now
+            self.do(work, in_background=in_background)
