@@ -1,16 +1,11 @@
-"""All jobs. Each field of `Intervals` is the interval of the job in the module of that name here.
-
-Such a module has a docstring whose first line says what the job stores, and a function `collect` (see
-snapshot.Collect). Jobs first run in the order of these fields.
-"""
+"""All jobs, in the order in which they first run. `Intervals` in config/parsers.py has the default seconds of each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from importlib import import_module
+from dataclasses import dataclass
 
-from analytics_service.config.parsers import Intervals
 from analytics_service.config.settings import Settings
 from analytics_service.sources.registry import NONE
+from jobs import loans, markets, positions, prices, ptoken, rates, routes
 from jobs.snapshot import Collect
 
 
@@ -31,12 +26,18 @@ class Job:
         return int(getattr(settings.every, self.name))
 
 
-def _job(name: str) -> Job:
-    module = import_module(f"jobs.{name}")
-    return Job(name, module.collect)
-
-
-JOBS = {field.name: _job(field.name) for field in fields(Intervals)}
+JOBS = {
+    job.name: job
+    for job in (
+        Job("prices", prices.collect),
+        Job("rates", rates.collect),
+        Job("markets", markets.collect),
+        Job("loans", loans.collect),
+        Job("ptoken", ptoken.collect),
+        Job("positions", positions.collect),
+        Job("routes", routes.collect),
+    )
+}
 
 
 def intervals(settings: Settings) -> Mapping[str, int]:

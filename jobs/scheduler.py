@@ -186,8 +186,9 @@ def write_reports(store: Store, jobs: Sequence[tuple[ScheduledJob, datetime | No
 
 
 def watch_losses(store: Store, stop: threading.Event, find: Callable[[Store], bool] = check) -> None:
-    """Look for lost rows until `stop` is set (rule 8.19): at once, daily, and each minute while some are lost. `find` records what is lost, and returns whether to look again soon. Runs in
-    a thread of its own, because a large store takes minutes."""
+    """Look for lost rows until `stop` is set (rule 8.19): at once, daily, and each minute while some are lost. `find`
+    records what is lost, and returns whether to look again soon. Runs in a thread, because a large store takes minutes.
+    """
     pause, cause = 0, ""
     while not stop.wait(pause):
         pause = MINUTE

@@ -204,8 +204,7 @@ def database_name(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Seconds between the snapshots of each job, written `prices=60,rates=60`. Each field makes a job, and a dataset,
-    of that name; jobs run in this order."""
+    """Seconds between the snapshots of each job, written `prices=60,rates=60`; `JOBS` lists the jobs."""
 
     prices: int = 60
     rates: int = 60

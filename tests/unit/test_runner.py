@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import jobs
 from analytics_service.clickhouse.columns import SnapshotTable
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Retries
+from analytics_service.config.parsers import Intervals
 from analytics_service.errors import (
     OutOfRange,
     SchemaError,
@@ -237,6 +238,7 @@ def test_a_backfill_of_nothing_writes_nothing() -> None:
 def test_every_module_that_collects_is_a_job() -> None:
     modules = Path(jobs.__file__).parent.glob("*.py")
     assert {path.stem for path in modules if "\ndef collect(" in path.read_text("utf-8")} == set(JOBS)
+    assert [*JOBS] == [field.name for field in fields(Intervals)]
 
 
 def test_jobs_first_run_in_the_order_of_their_settings() -> None:
