@@ -44,7 +44,7 @@ from analytics_service.web import files
 from jobs.registry import intervals
 
 _MIB = 2**20
-# Seconds that a request may wait, all in all, from when a thread takes it.
+# Deadline of a request, in seconds from when a thread takes it (rule 8.9, query slots).
 _REQUEST_SECONDS = 5.0
 Routes = list[tuple[str, Resource]]
 
@@ -52,8 +52,8 @@ Routes = list[tuple[str, Resource]]
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The application, and the objects that its answers come from.
 
-    Requests that arrive at `metrics_endpoint` are answered by `operators` (rule 1.4). Only gunicorn says where a
-    request arrived; under another server `operators` answers nothing.
+    `operators` answers requests that arrive at `metrics_endpoint` (rule 1.4, operators' bind). Only gunicorn reports
+    where a request arrived; under another server `operators` answers nothing.
     """
 
     operators: falcon.App[falcon.Request, falcon.Response]
@@ -63,10 +63,10 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     memory: Memory
     instruments: Instruments
     any_origin: bool
-    """Whether pages of all origins may read the answers."""
+    """Whether web pages of any origin may read the answers."""
 
     def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        # Falcon has a method of this name of its own, and refuses it before any middleware is called.
+        # Falcon reserves this method name, and refuses it before it calls any middleware.
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
         with deadline(_REQUEST_SECONDS, self.line):
@@ -76,7 +76,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
 
 def _endpoint(env: dict[str, Any]) -> int | str | None:
-    """The port or path that the connection was accepted at. SERVER_PORT comes from a header at a Unix socket."""
+    """The port or Unix socket that accepted the connection. On a Unix socket, SERVER_PORT comes from a header."""
     connection = env.get("gunicorn.socket")
     address = None if connection is None else connection.getsockname()
     return address[1] if isinstance(address, tuple) else address
@@ -92,16 +92,16 @@ def create_app(
     clock: Callable[[], datetime] = _now,
     heads: HeadWatcher | None = None,
 ) -> App:
-    """The service over a store. It connects with the first request, after any fork."""
+    """The service over a store. It connects at the first request, which is after any fork."""
     instruments = Instruments()
     store = store or Store(settings, instruments.query)
     heads = heads or HeadWatcher(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
     answers = AnswerCache(settings.answer_memory * _MIB, instruments.memory("answers"))
-    # Each takes seconds, and memory.
+    # A large page takes seconds, and memory.
     large_pages = QuerySlots(4, most_waiting=4)
-    # Each takes half a second of a processor, and a dozen queries.
+    # A state of the past takes half a second of processor time, and a dozen queries.
     moments = QuerySlots(2, most_waiting=64)
     shared = SharedState(
         Views(store, heads),
@@ -119,14 +119,14 @@ def create_app(
         is_configured=settings.source is not None,
         ready_max_age=settings.ready_max_age,
     )
-    health_path = metrics.Operational("How the service is, part by part.", STATUS, monitor.check)
+    health_path = metrics.Operational("Health of the service, part by part.", STATUS, monitor.check)
     routes: Routes = [*metrics.probes(monitor), ("/api/v1/status/health", health_path), *_current(shared)]
     readers = {history: HistoryReader(store, history, memory) for history in HISTORIES}
     for reader in readers.values():
         routes += _history(shared, reader)
     routes.append(("/api/v1/users/{address}/history", PortfolioHistory(shared, readers[PRICES])))
     asks_for_keys = settings.api_keys_file is not None
-    # Made by the first request for it: it takes longer than all else here.
+    # The first request makes it, because it takes longer than the rest of this function.
     api_document = cache(partial(openapi_document, tuple(routes), asks_for_keys=asks_for_keys))
     docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
@@ -150,7 +150,7 @@ def create_app(
 
 
 def _operators(bind: str, routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
-    """The application on the operators' bind. Web pages of other origins have no access to it."""
+    """The application on the operators' bind. Web pages of other origins cannot read its answers."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(middleware=Middleware(is_own_host=own_host(bind)))
     errors.add_error_handlers(app, f"the paths here are {', '.join(sorted(path for path, _ in routes))}")
     _add(app, routes)
@@ -163,7 +163,6 @@ def _add(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> No
 
 
 def _history(shared: SharedState, reader: HistoryReader) -> Routes:
-    """The paths of one entry in the table of histories."""
     return [(f"/api/v1{path.path}", HistoryPath(shared, reader, path)) for path in reader.history.paths]
 
 

@@ -1,4 +1,4 @@
-"""How threads share work and wait: deadlines, the line before the store, and values that one makes for all."""
+"""How threads share work and wait: deadlines, query slots, and single flight (rule 8.9, query slots)."""
 
 import threading
 import time
@@ -16,15 +16,15 @@ from analytics_service.errors import Busy, StoreUnavailable
 
 _T = TypeVar("_T")
 _MISSING = object()
-# Seconds after which a thread that waits for another one looks whether that can go on at all.
+# Seconds between looks at the circuit breaker while a thread waits for another thread.
 _GLANCE = 0.2
 _LEAST_SECONDS = 0.001
 
 
 class CircuitBreaker:
-    """What threads that wait for each other all wait for in the end: open, or closed for a cause.
+    """Circuit breaker shared by waiting threads; `cause` is set while the store does not answer.
 
-    At most so many threads wait at the same time, so that a worker has others for probes and answers from memory.
+    At most `most_waiting` threads wait at once, so that a worker keeps threads for probes and answers from memory.
     """
 
     cause = ""
@@ -34,7 +34,7 @@ class CircuitBreaker:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait in the block. Busy if too many threads wait already."""
+        """Count this thread as waiting in the block. Raises Busy if too many threads wait already."""
         if not self._places.acquire(blocking=False):
             raise Busy
         try:
@@ -51,13 +51,15 @@ class _Deadline(NamedTuple):
     breaker: CircuitBreaker | None
 
 
-_DEADLINE: ContextVar[_Deadline | None] = ContextVar("budget", default=None)
+_DEADLINE: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
 def deadline(seconds: float, breaker: CircuitBreaker | None = _OPEN) -> Iterator[None]:
-    """Bound every wait of this thread in the block: in seconds, and while the gate is open. Without a gate its queries
-    do not wait in line."""
+    """Bound every wait of this thread in the block: by time, and by the breaker, which ends all waits when it trips.
+
+    With `breaker=None`, the thread's queries need no query slot.
+    """
     token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), breaker))
     try:
         yield
@@ -66,31 +68,31 @@ def deadline(seconds: float, breaker: CircuitBreaker | None = _OPEN) -> Iterator
 
 
 def remaining() -> float | None:
-    """The seconds that this thread may still wait, at least 0; None where nothing bounds it."""
+    """Seconds until this thread's deadline, at least 0; None without a deadline."""
     return None if _DEADLINE.get() is None else max(deadline_at() - time.monotonic(), 0.0)
 
 
 def deadline_at() -> float:
-    """When this thread's time is over, on the monotonic clock."""
-    deadline_now = _DEADLINE.get()
-    return inf if deadline_now is None else deadline_now.ends_at
+    """This thread's deadline on the monotonic clock; infinite without one."""
+    current = _DEADLINE.get()
+    return inf if current is None else current.ends_at
 
 
 def cap_timeout(limit: float) -> float:
-    """So many seconds, or what this thread has left if that is less. Never 0, which others take for no limit."""
+    """The lesser of `limit` and the seconds until this thread's deadline. Never 0, which clients take for no limit."""
     return max(min(limit, deadline_at() - time.monotonic()), _LEAST_SECONDS)
 
 
 def needs_slot() -> bool:
-    """Whether this thread's queries wait in line before the store."""
-    deadline_now = _DEADLINE.get()
-    return deadline_now is not None and deadline_now.breaker is not None
+    """Whether this thread's queries need a query slot."""
+    current = _DEADLINE.get()
+    return current is not None and current.breaker is not None
 
 
 def in_thread(call: Callable[[], _T]) -> Future[_T]:
-    """The result of a call, in the context of this thread and a thread of its own, for those who may abandon it.
+    """Run a call in a new thread, with this thread's context, so that the caller may abandon it.
 
-    The thread is a daemon, so the process may end meanwhile. It would wait for threads of a ThreadPoolExecutor.
+    The thread is a daemon, so the process may exit meanwhile. With a ThreadPoolExecutor it would wait for the thread.
     """
     result = Future[_T]()
     threading.Thread(target=copy_context().run, args=(_run, call, result), name="call", daemon=True).start()
@@ -101,8 +103,11 @@ def in_thread(call: Callable[[], _T]) -> Future[_T]:
 def beside(
     name: str, work: Callable[[threading.Event], None], patience: float | None = None
 ) -> Iterator[threading.Event]:
-    """Work in a thread of this name for the duration of the block. It gets an event, which is also yielded, and ends
-    once that is set: at the latest when the block ends, which waits for it for `patience` seconds, or until it has."""
+    """Run `work` in a thread of this name beside the block.
+
+    `work` gets a stop event, which is also yielded, and must return once it is set. The end of the block sets it, and
+    waits for the thread: for `patience` seconds, or without limit.
+    """
     stop = threading.Event()
     thread = threading.Thread(target=work, args=(stop,), name=name, daemon=True)
     thread.start()
@@ -114,7 +119,7 @@ def beside(
 
 
 def _run(call: Callable[[], _T], result: Future[_T]) -> None:
-    # Whoever abandons a call may have set its result.
+    # A caller that abandoned the call may have set its result.
     with suppress(InvalidStateError):
         try:
             value = call()
@@ -125,24 +130,23 @@ def _run(call: Callable[[], _T], result: Future[_T]) -> None:
 
 
 class QuerySlots(CircuitBreaker):
-    """Lets `width` threads have a turn at the same time. Others wait while their request has time. The oldest request
-    is next: if each waited anew for every query, all might be late in the end.
+    """Lets `width` threads query the store at once. Others wait until their deadline.
 
-    While it is closed nobody waits. Threads that answer no request, such as those of jobs or those that load memory, do
-    not wait in it.
+    The slot that becomes free goes to the oldest request. If requests queued again for each of their queries, all of
+    them could be late. While the slots are closed, no thread waits. Threads that answer no request, such as the threads
+    of jobs, need no slot.
     """
 
     def __init__(self, width: int, most_waiting: int = maxsize) -> None:
         super().__init__(most_waiting)
         self._free = width
-        # With the seconds at which their requests end.
+        # Deadlines of the waiting threads.
         self._waiting: dict[Future[None], float] = {}
         self._lock = threading.Lock()
 
     @contextmanager
     def acquire(self) -> Iterator[None]:
-        """Have a turn in the block. Busy when the request's time is over first, StoreUnavailable while the line is
-        closed."""
+        """Hold a query slot. Raises Busy if the deadline passes first, StoreUnavailable while the slots are closed."""
         if not needs_slot():
             yield
             return
@@ -157,7 +161,7 @@ class QuerySlots(CircuitBreaker):
             self._leave()
 
     def close(self, cause: str) -> None:
-        """Refuse all who wait, and who comes later, until the line is opened again."""
+        """Refuse all waiting and later threads until `open` is called."""
         with self._lock:
             self.cause = cause
             refused = [*self._waiting]
@@ -166,15 +170,15 @@ class QuerySlots(CircuitBreaker):
             waiting.set_exception(StoreUnavailable(cause))
 
     def open(self) -> None:
-        """Let threads have turns again."""
+        """Grant slots again."""
         self.cause = ""
 
     def refusal(self) -> Busy | StoreUnavailable:
-        """The error of a thread whose time is over."""
+        """The error for a thread whose deadline has passed."""
         return StoreUnavailable(self.cause) if self.cause else Busy()
 
     def _takes_free(self) -> bool:
-        """Whether a turn was free, and is taken. StoreUnavailable while the line is closed."""
+        """Take a slot if one is free. Raises StoreUnavailable while the slots are closed."""
         if self.cause:
             raise StoreUnavailable(self.cause)
         is_free = self._free > 0
@@ -194,7 +198,7 @@ class QuerySlots(CircuitBreaker):
                 if own in self._waiting:
                     del self._waiting[own]
                     raise Busy from None
-            # It was called up, or refused, at the last moment.
+            # It got a slot, or was refused, at the last moment.
             own.result()
 
     def _leave(self) -> None:
@@ -209,7 +213,7 @@ class QuerySlots(CircuitBreaker):
 
 
 class SingleFlight(Generic[_T]):
-    """Values by key, each made by one thread at a time. They stay in `kept`, if given, which may evict them."""
+    """Values by key, each computed by one thread while others wait. `kept`, if given, caches them, and may evict."""
 
     def __init__(self, kept: MutableMapping[Any, _T] | None = None) -> None:
         self._kept = kept
@@ -217,10 +221,10 @@ class SingleFlight(Generic[_T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """The value of a key. If making it fails, all that wait get the error, and the next call makes it again.
+        """The value of a key. If `make` fails, all waiting threads get its error, and the next call tries again.
 
-        Busy if another thread is still making it when this thread's time is over, StoreUnavailable when the gate is
-        closed.
+        Raises Busy if another thread is still computing the value at this thread's deadline, and StoreUnavailable if
+        the breaker trips.
         """
         with self._lock:
             if self._kept is not None and (kept := self._kept.get(key, _MISSING)) is not _MISSING:
@@ -236,7 +240,7 @@ class SingleFlight(Generic[_T]):
         except BaseException as error:
             with self._lock:
                 del self._making[key]
-            # Its frames would hold, until garbage is collected, all that is half made.
+            # Else its frames would hold half-made values until garbage is collected.
             clear_frames(error.__traceback__)
             own.set_exception(error)
             raise
@@ -249,8 +253,10 @@ class SingleFlight(Generic[_T]):
 
 
 class DetachedSingleFlight(SingleFlight[_T]):
-    """Values that may take longer to make than those who need them may wait: each is made in a thread of its own, which
-    does not wait in line, and one after the other. Who has no more time gets Busy; a later call finds the value made.
+    """Single flight for values that may take longer than a request's deadline.
+
+    Each is computed in a new thread, one at a time, and needs no query slot. A caller whose deadline passes gets Busy;
+    a later call finds the value.
     """
 
     def __init__(self, kept: MutableMapping[Any, _T]) -> None:
@@ -268,14 +274,14 @@ class DetachedSingleFlight(SingleFlight[_T]):
             finally:
                 self._one_at_a_time.release()
 
-        # An empty context has no budget.
+        # An empty context has no deadline.
         Context().run(in_thread, partial(super()._made, key, own, make_alone))
         return _result(own)
 
 
 def _result(future: Future[_T]) -> _T:
-    deadline_now = _DEADLINE.get()
-    breaker = _OPEN if deadline_now is None or deadline_now.breaker is None else deadline_now.breaker
+    current = _DEADLINE.get()
+    breaker = _OPEN if current is None or current.breaker is None else current.breaker
     with breaker.waiting():
         while True:
             left = remaining()
@@ -283,7 +289,7 @@ def _result(future: Future[_T]) -> _T:
                 return future.result(None if left is None else min(left, _GLANCE))
             except TimeoutError:
                 if future.done():
-                    # At the last moment; or what made it has raised a TimeoutError.
+                    # It finished at the last moment, or raised a TimeoutError itself.
                     return future.result()
             if breaker.cause:
                 raise StoreUnavailable(breaker.cause)
@@ -292,7 +298,7 @@ def _result(future: Future[_T]) -> _T:
 
 
 class locked_cached_property(Generic[_T]):  # noqa: N801 - used like functools.cached_property
-    """A lazy attribute that threads share. In Python 3.11 the lock of cached_property is that of all instances."""
+    """A lazy attribute that threads share. In Python 3.11 all instances share the lock of a cached_property."""
 
     def __init__(self, make: Callable[[Any], _T]) -> None:
         self._make = make
@@ -301,12 +307,12 @@ class locked_cached_property(Generic[_T]):  # noqa: N801 - used like functools.c
 
     def __get__(self, instance: Any, owner: type) -> _T:
         parts = vars(instance)
-        # Of its own, it keeps nothing: else the instance would hold itself until garbage is collected.
-        share: SingleFlight[_T] = parts.setdefault("_share", SingleFlight())
+        # It keeps no values, so that the instance does not reference itself until garbage is collected.
+        flight: SingleFlight[_T] = parts.setdefault("_flight", SingleFlight())
 
         def make() -> _T:
             if self._name not in parts:
                 parts[self._name] = self._make(instance)
             return cast(_T, parts[self._name])
 
-        return share.get(self._name, make)
+        return flight.get(self._name, make)

@@ -1,4 +1,4 @@
-"""The application that gunicorn imports, configured by the environment."""
+"""The application that gunicorn imports; environment variables configure it."""
 
 import os
 
