@@ -1,4 +1,4 @@
-"""Answers: the envelope, validators and caching headers (RFC 9110, 9111), and how a 200 or 304 is sent."""
+"""Answers: the envelope, validators, caching headers (RFC 9110 and 9111), and sending a 200 or 304."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -25,8 +25,6 @@ _LEVEL = 1
 
 
 class Coding(Enum):
-    """The coding of a body."""
-
     IDENTITY = "identity"
     GZIP = "gzip"
 
@@ -36,7 +34,7 @@ class Coding(Enum):
         return "-gzip" if self is Coding.GZIP else ""
 
     def encode(self, body: bytes) -> bytes:
-        """The body in this coding, or the same object if encoding would not help."""
+        """The body in this coding. The same object if it has no coding, or is too small to gain from one."""
         if self is Coding.IDENTITY or len(body) < _MIN_SIZE:
             return body
         return isal_zlib.compress(body, _LEVEL, _GZIP_FORMAT)
@@ -44,7 +42,7 @@ class Coding(Enum):
 
 @lru_cache(maxsize=256)
 def negotiate(accept_encoding: str | None) -> Coding:
-    """gzip if an Accept-Encoding header allows it, unless it prefers bodies without a coding."""
+    """gzip if an Accept-Encoding header allows it, unless the header prefers `identity`."""
     qualities = dict(_quality(part) for part in (accept_encoding or "").lower().split(","))
     others = qualities.get("*", 0.0)
     gzip, identity = (qualities.get(coding.value, others) for coding in (Coding.GZIP, Coding.IDENTITY))
@@ -78,15 +76,15 @@ _TAG = re.compile(r'"[^"]*"')
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """The caching properties of an answer, whatever its coding.
+    """The caching properties of an answer in any coding. All instants are unix seconds.
 
-    `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
-    `as_of` has the instant of each dataset's snapshot, `modified` is the newest of these instants, and `due` is when
-    the next snapshot is expected (0 if none is), all in unix seconds. `behind` has the seconds by which some of these
-    snapshots are older than the newest, where a later one is missing. From `closes_at` on (never if None), later
-    snapshots do not change the answer. `next` is the reference to the next page, relative to this one, and `vary` lists
-    the request headers that the answer depends on. Of a page of history, `begins` is the first instant of its series,
-    unix seconds.
+    - `tag`: digest of the body. `state`: changes whenever the body may have changed.
+    - `as_of`: instant of each dataset's snapshot. `modified`: the newest of these instants and of their corrections.
+    - `behind`: by dataset whose later snapshots are missing, the seconds by which it is older than the newest.
+    - `due`: when the next snapshot is expected, 0 if never.
+    - `closes_at`: from then on, later snapshots do not change the answer; None if they may at any time.
+    - `next`: reference to the next page, relative to this one. `begins`: first instant of a history's series.
+    - `vary`: the request headers that the answer depends on.
     """
 
     tag: str
@@ -104,10 +102,10 @@ class Validators:
         return f'"{self.tag}{coding.suffix}"'
 
     def headers(self, coding: Coding) -> Headers:
-        """The headers of both a 200 and a 304, except Cache-Control."""
+        """The headers that a 200 and a 304 share, except Cache-Control."""
         headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
         modified = () if self.modified is None else (("Last-Modified", falcon.dt_to_http(from_unix(self.modified))),)
-        # A dictionary of dates with parameters, as RFC 9651 has them.
+        # A dictionary of dates with parameters (RFC 9651).
         dates = (
             f"{dataset}=@{at}" + (f";behind={self.behind[dataset]}" if dataset in self.behind else "")
             for dataset, at in self.as_of
@@ -120,14 +118,14 @@ class Validators:
 
 
 class Answer:
-    """An answer in one coding, which may be sent many times. It has no body if the caller already has that."""
+    """An answer in one coding, which may be sent many times."""
 
     __slots__ = ("body", "content_headers", "etag", "headers", "validators")
 
     def __init__(
         self, validators: Validators, coding: Coding, body: bytes = b"", content_headers: Headers = ()
     ) -> None:
-        """`body` is not encoded yet; `content_headers` are sent with a 200 only."""
+        """`body` has no coding yet; `content_headers` are sent with a 200 only."""
         self.validators = validators
         self.etag = validators.etag(coding)
         self.headers = validators.headers(coding)
@@ -136,18 +134,18 @@ class Answer:
         self.content_headers = content_headers + encoding
 
     def coded(self, coding: Coding) -> "Answer":
-        """This answer, which has no coding yet, in a coding."""
+        """This answer in a coding. It must have none yet."""
         return Answer(self.validators, coding, self.body, self.content_headers)
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
     """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
     resp.set_headers((*answer.headers, ("Cache-Control", cache_control)))
-    # Falcon's `req.if_none_match` takes `"*"` and tags without quotes for matches, and takes three times as long.
+    # Falcon's `req.if_none_match` accepts `"*"` and tags without quotes as matches, and takes three times as long.
     if_none_match = req.get_header("If-None-Match")
     if if_none_match is not None and (if_none_match.strip() == "*" or answer.etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
-        # The headers of the 200 stay in force.
+        # The client keeps the headers of the 200.
         for name in PROTECTIVE:
             resp.delete_header(name)
     else:
@@ -156,21 +154,21 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
 
 
 def etag_of(body: bytes) -> str:
-    """A digest of a body: the same bytes have the same tag in every process and after every snapshot.
+    """A digest of a body: equal bytes have equal tags in every process and after every snapshot.
 
-    No caller gains from two bodies with the same tag, so the digest need not be cryptographic. A cryptographic digest
-    would take as long as encoding a page of history.
+    Nobody gains from a collision, so the digest need not be cryptographic. A cryptographic digest would take as long as
+    encoding a page of history.
     """
     return urlsafe_b64encode(xxh3_128_digest(body)).decode().rstrip("=")
 
 
 def reason_phrase(status: HTTPStatus) -> str:
-    """The reason phrase of RFC 9110. Python before 3.13 has older phrases for some."""
+    """The reason phrase of RFC 9110. Python before 3.13 has an older phrase for some statuses."""
     return _PHRASES.get(status, status.phrase)
 
 
 def envelope(data: object, error: object, status: object, status_text: object) -> dict[str, object]:
-    """The members of every JSON answer (rule 1.1)."""
+    """The members of every JSON answer (rule 1.1, envelope)."""
     return {"data": data, "error": error, "status": status, "status_text": status_text}
 
 

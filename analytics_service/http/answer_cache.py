@@ -10,15 +10,14 @@ from cachetools import LRUCache
 from analytics_service.concurrency import SingleFlight
 from analytics_service.http.answer import Answer, Coding
 
-# Measured size of an entry without its body and key: validators, headers and slots in tables.
+# Measured bytes of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
-# No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would evict
-# thousands of other answers.
+# No answer may take more than one part in this many: a huge page would evict thousands of other answers.
 _LARGEST_SHARE = 8
 
 
 class CacheKey(NamedTuple):
-    """What identifies an answer: path and query as the caller wrote them, the coding, and the preferred media type."""
+    """Identifies an answer: path and query as the caller wrote them, the coding, and the preferred media type."""
 
     path: str
     query: str
@@ -27,28 +26,27 @@ class CacheKey(NamedTuple):
 
 
 class AnswerCache:
-    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
+    """Up to `limit` bytes of answers: one for each key, for one state of the data. A limit of 0 caches nothing.
 
-    `measure` is called with the bytes in use when they change.
+    `measure` is called with the bytes in use whenever they change.
     """
 
     def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
         self._limit = limit
         self._measure = measure
-        # With the size of each.
+        # Answers with their sizes.
         self._entries: LRUCache[CacheKey, tuple[Answer, int]] = LRUCache(limit, itemgetter(1))
         self._rendering: SingleFlight[Answer] = SingleFlight()
         self._lock = threading.Lock()
 
     def find(self, key: CacheKey) -> Answer | None:
-        """The cached answer, whatever its state."""
+        """The cached answer for a key, for any state."""
         with self._lock:
             answer, _ = self._entries.get(key, (None, 0))
         return answer
 
     def rendered(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
-        """The cached answer for a state, or a new one. Threads that need the same answer render it once, and encode it
-        once for each coding."""
+        """The cached answer for a state, or a new one (single flight). Each coding is encoded once."""
 
         def find() -> Answer | None:
             answer = self.find(key)
@@ -63,7 +61,7 @@ class AnswerCache:
 
     def _keep(self, key: CacheKey, answer: Answer) -> Answer:
         """Cache an answer, unless it is too large, and return it."""
-        # The query counts, because callers may send long queries.
+        # The key counts, because callers may send long queries.
         size = _OVERHEAD + len(key.path) + len(key.query) + len(answer.validators.next or "") + len(answer.body)
         with self._lock:
             self._entries.pop(key, None)

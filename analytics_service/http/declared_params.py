@@ -1,4 +1,4 @@
-"""Parameters of paths and queries, and how a request's are parsed. Undeclared ones are refused (rules 3.2 and 3.3)."""
+"""Declares and parses parameters of paths and queries. Undeclared parameters are refused (rule 3.2, first fault)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from analytics_service.http.errors import RequestError, shorten
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter. `parse` converts what the caller wrote, or raises a ValueError that says what is allowed.
+    """A parameter. `parse` converts the caller's text, or raises a ValueError that says what is allowed.
 
-    `schema` is its schema in the OpenAPI document. The first example is used in example requests. `alternative` names
-    another parameter; exactly one of the two must be given.
+    `schema` is the parameter's schema in the OpenAPI document; example requests use its first example. `alternative`
+    names another parameter: exactly one of the two must be given.
     """
 
     name: str
@@ -33,18 +33,18 @@ class Param:
 def parse_params(
     req: falcon.Request, in_query: Sequence[Param], in_path: Sequence[Param] = (), path: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The declared parameters of a request, parsed: first those of the path, then those of the query.
+    """The parsed parameters of a request by name: parameters of the path, then of the query.
 
-    RequestError for the first fault (rule 3.2).
+    Raises RequestError for the first fault (rule 3.2).
     """
     raw = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
     declared = [param.name for param in in_query]
     for unknown in (name for name in raw if name not in declared):
-        allowed = f"it takes {', '.join(declared)}" if declared else "it takes none"
+        allowed = f"this path takes {', '.join(declared)}" if declared else "this path takes none"
         # Some clients write lists like this: asset_ids[]=A&asset_ids[]=B.
         if (name := unknown.partition("[")[0]) in declared:
             allowed = f"give {name} once, without brackets, and write commas between values"
-        raise RequestError("query_parameter_unknown", f"Query parameter {shorten(unknown)} is unknown here: {allowed}.")
+        raise RequestError("query_parameter_unknown", f"Query parameter {shorten(unknown)} is unknown: {allowed}.")
     for param in in_query:
         if (param.required or param.alternative) and not any(
             value for name in param.names for value in raw.get(name, [])
@@ -67,12 +67,12 @@ def _value(param: Param, raw: Mapping[str, list[str]]) -> Any:
     values = raw[param.name]
     if param.alternative in raw:
         both = " and ".join(f"{name}={shorten(raw[name][0])}" for name in param.names)
-        raise RequestError("query_parameter_invalid", f"Only one of {both} may be given.")
+        raise RequestError("query_parameter_invalid", f"Give only one of {both}.")
     if len(values) > 1:
         times = f"{len(values)} times, as {shorten(', '.join(values))}"
         commas = ", with commas between values" if _is_list(param, values) else ""
         raise RequestError(
-            "query_parameter_invalid", f"Query parameter {param.name} is given {times}: give it once{commas}."
+            "query_parameter_invalid", f"Query parameter {param.name} was given {times}: give it once{commas}."
         )
     try:
         return param.parse(values[0])
@@ -83,7 +83,7 @@ def _value(param: Param, raw: Mapping[str, list[str]]) -> Any:
 
 
 def _is_list(param: Param, values: Sequence[str]) -> bool:
-    """Whether the parameter takes these values in one list."""
+    """Whether the parameter accepts these values as one list."""
     try:
         param.parse(",".join(values))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page for people: one HTML file without external resources."""
+"""Renders the OpenAPI document as a page for people: one HTML file without external resources."""
 
 import re
 from base64 import b64encode
@@ -14,19 +14,19 @@ from analytics_service.http.errors import CASES
 
 Schema = Mapping[str, Any]
 _MEDIA = "application/json"
-# Values of a path's parameters in its example request, by name.
+# Returns the values of a path's parameters in its example request, by name.
 Examples = Callable[[str], Mapping[str, object]]
 
-_SIMULATED = "This service has simulated data: it is made up, and was not observed on any protocol."
-# The history that the lines for other tools are about.
+_SIMULATED = "The data of this service is simulated: it is made up, not observed on any protocol."
+# The history in the examples for other tools.
 _HISTORY = "/api/v1/assets/price-history"
-# Otherwise Polars guesses the type from the first rows, which may have no values yet, or only whole numbers.
+# Else Polars guesses the type from the first rows, which may have no values, or only whole numbers.
 _FLOATS = 'schema_overrides={"v": pl.Float64}'
 _TABLES = (
-    "Every history is also there as files, in the formats that `format` names. CSV is read as binary floats unless "
-    "a program is told otherwise; in Arrow and Parquet values stay exact."
+    "Every history also comes as files, in the formats that `format` names. Most programs read CSV as binary floats by "
+    "default; in Arrow and Parquet values stay exact."
 )
-# Stands in the lines to copy for the service's URL, which only browsers know: the page is the same for all of them.
+# Placeholder for the service's URL in examples. The page is the same for all browsers, and only they know the URL.
 _BASE = "http://HOST"
 _SCRIPT = f"""
 for (const lines of document.querySelectorAll("pre"))
@@ -40,15 +40,14 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""The Content-Security-Policy of the page, which allows no script but its own."""
+"""The Content-Security-Policy of the page. It allows only the page's own script."""
 _STYLE = files("analytics_service").joinpath("http/docs.css").read_text("utf-8")
 
 
 def render_docs(document: Schema, examples: Examples, *, simulated: bool = False) -> str:
-    """The page of an OpenAPI document.
+    """The page of an OpenAPI document. If data is `simulated`, the page says so first.
 
-    Parameters without a value in `examples` have the document's example. If data is `simulated`, the page says so
-    first.
+    Parameters without a value in `examples` have the document's example.
     """
     info = document["info"]
     document, objects = _with_objects_only(document)
@@ -75,18 +74,17 @@ def render_docs(document: Schema, examples: Examples, *, simulated: bool = False
 
 
 def _with_objects_only(document: Schema) -> tuple[Schema, list[str]]:
-    """The document with all but the declared objects spelled out in place, and the names of these objects."""
+    """The document with references resolved, except references to declared objects; and the names of these objects."""
     schemas = document["components"]["schemas"]
     operations = [item["get"] for item in document["paths"].values()]
     bodies = [schemas[_name(operation["responses"]["200"]["content"][_MEDIA]["schema"])] for operation in operations]
     objects = {name for body in bodies for name in _objects(body["properties"]["data"], schemas)}
-    return _spelled_out(document, {name: schema for name, schema in schemas.items() if name not in objects}), sorted(
-        objects
-    )
+    others = {name: schema for name, schema in schemas.items() if name not in objects}
+    return _resolved(document, others), sorted(objects)
 
 
 def _objects(value: Any, schemas: Mapping[str, Schema]) -> Iterator[str]:
-    """The names of the objects in a schema. Variants are no objects of their own."""
+    """The names of the objects in a schema, without variants."""
     if isinstance(value, Mapping) and "$ref" in value:
         if "enum" not in schemas[_name(value)]:
             yield _name(value)
@@ -98,17 +96,17 @@ def _objects(value: Any, schemas: Mapping[str, Schema]) -> Iterator[str]:
             yield from _objects(item, schemas)
 
 
-def _spelled_out(value: Any, schemas: Mapping[str, Schema]) -> Any:
-    """The value with these schemas in place of references to them."""
+def _resolved(value: Any, schemas: Mapping[str, Schema]) -> Any:
+    """The value, with these schemas in place of references to them."""
     if isinstance(value, list):
-        return [_spelled_out(item, schemas) for item in value]
+        return [_resolved(item, schemas) for item in value]
     if not isinstance(value, Mapping):
         return value
     if "allOf" in value:
-        return {**_spelled_out(value["allOf"][0], schemas), **{key: value[key] for key in value if key != "allOf"}}
+        return {**_resolved(value["allOf"][0], schemas), **{key: value[key] for key in value if key != "allOf"}}
     if "$ref" in value and _name(value) in schemas:
-        return {**_spelled_out(schemas[_name(value)], schemas), **{key: value[key] for key in value if key != "$ref"}}
-    return {key: _spelled_out(item, schemas) for key, item in value.items()}
+        return {**_resolved(schemas[_name(value)], schemas), **{key: value[key] for key in value if key != "$ref"}}
+    return {key: _resolved(item, schemas) for key, item in value.items()}
 
 
 def _name(reference: Schema) -> str:
@@ -120,7 +118,7 @@ def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
 
 
 def _tables(paths: Mapping[str, Schema], examples: Examples) -> str:
-    """How to load a history into other tools: lines to copy, for a range that has data; empty without that history."""
+    """Examples that load a history into other tools, for a range that has data; empty without that history."""
     if _HISTORY not in paths:
         return ""
     operation = paths[_HISTORY]["get"]
@@ -134,7 +132,7 @@ def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
     headers = ', headers={"Authorization": "Bearer KEY"}' if asks_for_keys else ""
     return [
         (
-            "In Polars. Through nginx, which serves ranges of bytes, `pl.read_csv` takes the address itself, too:",
+            "In Polars (behind nginx, which serves byte ranges, `pl.read_csv` also reads the address directly):",
             "import polars as pl\nfrom urllib.request import Request, urlopen\n"
             f'page = urlopen(Request("{url}&format=csv"{headers}))\nprices = pl.read_csv(page.read(), {_FLOATS})',
         ),
@@ -143,14 +141,14 @@ def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
             f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet"{options})',
         ),
         (
-            "In Grafana with the Infinity data source, type CSV; `time` is a Timestamp, `symbol` a String and `v` a "
-            'Number, of which the transformation "Prepare time series" makes a line for each symbol:',
+            "In Grafana with the Infinity data source, type CSV: `time` is a Timestamp, `symbol` a String, and `v` a "
+            'Number. The transformation "Prepare time series" then draws a line for each symbol:',
             f"{_BASE}{_HISTORY}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&tz=$__timezone&period=auto"
             "&format=csv",
         ),
         (
-            "In Google Sheets, for a service that the internet reaches; Excel (Data, From Web) and LibreOffice (Sheet, "
-            "External Links) take the address alone:",
+            "In Google Sheets, if the internet reaches the service. Excel (Data, From Web) and LibreOffice (Sheet, "
+            "External Links) need only the address:",
             f'=IMPORTDATA("{url}&digits=6&format=csv")',
         ),
     ]
@@ -203,9 +201,9 @@ def _parameters(parameters: list[Schema]) -> str:
 
 
 def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) -> str:
-    """A request with examples of all required parameters, and with texts if there are any.
+    """A request with examples of all required parameters, and with texts if the path has them.
 
-    If exactly one of two parameters is required, the document has an example for just one of them.
+    If exactly one of two parameters is required, only one of them has an example in the document.
     """
     needed = [parameter for parameter in parameters if parameter["required"] or "example" in parameter]
     samples = {parameter["name"]: parameter["schema"].get("examples", ["..."])[0] for parameter in needed}
@@ -236,7 +234,7 @@ def _body(schema: Schema) -> str:
 
 
 def _extra(schema: Schema | None) -> str:
-    """The variants of an object and the fields in each."""
+    """The variants of an object, and the fields in each."""
     if schema is None:
         return ""
     rows = []

@@ -1,4 +1,4 @@
-"""Errors in responses: one table from kind of error to status and scope (rule 3.1)."""
+"""Errors in responses: one table maps kinds of errors to status and scope (rule 3.1, error kinds)."""
 
 import logging
 import random
@@ -29,39 +29,39 @@ from analytics_service.http.answer import EXPOSED, NO_STORE, PROTECTIVE, failure
 from analytics_service.logs import RateLimited
 
 HEADER = "X-Request-ID"
-# Set in the environment of requests that a worker sends to itself, which do not count. No header can have this name.
+# Marks, in the WSGI environment, requests that a worker sends to itself, which do not count. No header can set it.
 OWN_REQUEST = "analytics_service.own_request"
-# The path within a request target: after the scheme and host, if given, and before the query.
+# The path within a request target: after any scheme and host, and before the query.
 _PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
-# No parameter of the service has such a name, but clients of other services send keys like this.
+# The service has no such parameters, but clients of other services send keys in them.
 _SECRET = re.compile(r"((?:^|&)[^=&]*(?:key|token|secret|passw|auth)[^=&]*=)[^&]+", re.IGNORECASE)
 
 
 def new_request_id() -> str:
-    """An id for a request without one: 16 hex digits."""
-    # It need not be secret. os.urandom lets other threads run meanwhile, for which a busy worker then waits: with it, a
-    # cached answer took a tenth more processor time.
+    """A request id: 16 hex digits."""
+    # It need not be secret. os.urandom releases the interpreter lock, which a busy worker then waits for: a cached
+    # answer took a tenth more processor time.
     return f"{random.getrandbits(64):016x}"
 
 
 def path_as_sent(req: falcon.Request) -> str:
-    """The path before percent-decoding, which turns %2F into a slash, and %0A into the end of a line of a log."""
-    # Of the WSGI servers, gunicorn passes it on, and refuses what is no visible ASCII.
+    """The path before percent-decoding, which turns %2F into a slash, and %0A into a line break in the log."""
+    # gunicorn passes RAW_URI on, and refuses anything but visible ASCII in it.
     match = _PATH.match(req.env.get("RAW_URI") or quote(req.path))
     return match[1] if match else ""
 
 
 def target_for_log(req: falcon.Request) -> str:
-    """The path with its query, without the values of parameters that look like secrets."""
+    """The path with its query; values of parameters that look like secrets are masked."""
     query = _SECRET.sub(r"\1***", req.query_string)
     return f"{path_as_sent(req)}?{query}" if query else path_as_sent(req)
 
 
 def own_host(bind: str) -> Callable[[str], bool]:
-    """Whether a name in a request is this machine's, or the bind's (rule 1.4).
+    """A function that tests whether a request's host name is this machine's or the bind's (rule 1.4, operators' bind).
 
-    A web page can make its own name lead here, and then read answers in its visitors' browsers (DNS rebinding). No
-    name leads to a Unix socket.
+    A web page can point its own name here, and then read answers in its visitors' browsers (DNS rebinding). No name
+    leads to a Unix socket.
     """
     names, is_checked = ("localhost", bind.rpartition(":")[0].lower()), not bind.startswith("unix:")
     return lambda host: not is_checked or host in names or _is_address(host) or host in _names_of_machine()
@@ -76,7 +76,7 @@ def _is_address(host: str) -> bool:
 
 @cache
 def _names_of_machine() -> tuple[str, str]:
-    """Its host name, and that with its domain, which may be asked of the network."""
+    """The host name, and the name with its domain, which may take a DNS query."""
     return socket.gethostname().lower(), socket.getfqdn().lower()
 
 
@@ -86,7 +86,7 @@ _RETRY_AFTER, _RETRY_AFTER_CORRECTION = "5", "30"
 
 
 class RequestError(Exception):
-    """A request that is refused. `kind` names a row of the table below; `headers` are sent with the answer."""
+    """Refuses a request. `kind` is a key of `CASES`; `headers` are sent with the answer."""
 
     def __init__(self, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -96,8 +96,6 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row of the table of errors."""
-
     status: HTTPStatus
     scope: str
 
@@ -118,15 +116,15 @@ CASES = {
     "unavailable": Case(HTTPStatus.SERVICE_UNAVAILABLE, "server"),
     "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
 }
-# Further kinds, which nginx answers (`example nginx`).
+# Kinds that nginx answers (`example nginx`).
 NGINX_KINDS = ("content_too_large", "rate_limited")
 _MESSAGES = {
     "request_malformed": "The request is malformed: it must follow HTTP/1.1, and percent-encode all but visible ASCII.",
-    "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
+    "uri_too_long": "The path and query are too long: the first line of a request may have 8,190 bytes.",
     "headers_too_large": "The request's headers are too long or too many.",
-    "internal": "The service failed unexpectedly. The reason is in its log, with this answer's X-Request-ID.",
+    "internal": "The service failed unexpectedly. Its log has the reason under this answer's X-Request-ID.",
 }
-_UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
+_UNAVAILABLE = "The service cannot read its store right now. Try again in a few seconds."
 
 
 def shorten(value: str) -> str:
@@ -135,20 +133,20 @@ def shorten(value: str) -> str:
 
 
 def add_error_handlers(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/docs lists all paths") -> None:
-    """Make the app answer every error in the envelope. `paths` is the hint in the answer to an unknown path."""
+    """Make the app answer every error in the envelope. `paths` is the hint for unknown paths."""
     app.add_error_handler(Exception, _unexpected)
     app.add_error_handler(falcon.HTTPError, partial(_from_falcon, paths))
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, partial(_message, "entity_not_found"))
-    refusals = RateLimited()
-    app.add_error_handler((StoreUnavailable, AccessDenied, SchemaError), partial(_store_unavailable, refusals))
+    limited = RateLimited()
+    app.add_error_handler((StoreUnavailable, AccessDenied, SchemaError), partial(_store_unavailable, limited))
     app.add_error_handler((NoSnapshot, NotReady, Lost), partial(_message, "unavailable"))
-    app.add_error_handler(Busy, partial(_busy, refusals))
+    app.add_error_handler(Busy, partial(_busy, limited))
 
 
 def malformed_request(kind: str, request_id: str, *, any_origin: bool) -> bytes:
-    """The complete response to a request that the application never sees. It closes the connection."""
+    """The complete response to a request that never reaches the application. It closes the connection."""
     status = CASES[kind].status
     body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
     head = [f"HTTP/1.1 {status.value} {reason_phrase(status)}", f"Content-Type: {falcon.MEDIA_JSON}"]
@@ -189,31 +187,31 @@ def _message(kind: str, req: falcon.Request, resp: falcon.Response, error: Excep
     _answer(resp, kind, str(error))
 
 
-def _busy(seldom: RateLimited, req: falcon.Request, resp: falcon.Response, error: Busy, params: object) -> None:
-    if (more := seldom.passes(_kind(error))) is not None:
-        said = "Requests are answered with 503, because they would wait for more than five seconds."
-        log.warning("%s%s%s", said, _cause(error), more)
+def _busy(limited: RateLimited, req: falcon.Request, resp: falcon.Response, error: Busy, params: object) -> None:
+    if (more := limited.passes(_kind(error))) is not None:
+        message = "Requests are answered with 503, because they would wait for more than five seconds."
+        log.warning("%s%s%s", message, _cause(error), more)
     _answer(resp, "unavailable", str(error))
     if isinstance(error, BeingCorrected):
         resp.set_header("Retry-After", _RETRY_AFTER_CORRECTION)
 
 
 def _cause(error: Exception) -> str:
-    # ClickHouse's own messages may have several lines.
+    # ClickHouse's messages may have several lines.
     return f" ({' '.join(str(error.__cause__).split())})" if error.__cause__ else ""
 
 
 def _kind(error: Exception) -> str:
-    """What refusals for the same cause have in common: all but the query, the seconds and the like in parentheses."""
+    """The part of a message that errors with the same cause share: all before the details in parentheses."""
     return str(error.__cause__ or error).partition(" (")[0]
 
 
 def _store_unavailable(
-    seldom: RateLimited, req: falcon.Request, resp: falcon.Response, error: Exception, params: object
+    limited: RateLimited, req: falcon.Request, resp: falcon.Response, error: Exception, params: object
 ) -> None:
-    # No client waits for the requests that a worker sends to itself while it starts.
+    # No client waits for requests that a worker sends to itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
-    more = "" if level == logging.DEBUG else seldom.passes(_kind(error))
+    more = "" if level == logging.DEBUG else limited.passes(_kind(error))
     if more is not None:
         log.log(level, "%s %s: %s%s%s", req.method, target_for_log(req), error, _cause(error), more)
     _answer(resp, "unavailable", _UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""Parsers of parameters. A ValueError says what is allowed (rule 3.3)."""
+"""Parsers of parameters. They raise a ValueError that says what is allowed (rule 3.3, literal forms)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,12 +15,12 @@ from analytics_service.market.risk import PriceChange
 
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
-# The pattern of a decimal that is below the limit of prices.
+# Pattern of a decimal below the limit of prices.
 _DECIMAL = r"-?[0-9]{1,20}(\.[0-9]{1,18})?"
-# Limit of assumed prices in a request.
+# Limits of assumed prices, and of price changes, in a request.
 MAX_PRICES = 50
-# Limit of changes in a request. Of each unit, as many as fit in 400 days.
 MAX_CHANGES = 5
+# How many of each unit fit in 400 days.
 _LONGEST = {
     Period.MINUTE: 576_000,
     Period.HOUR: 9_600,
@@ -29,14 +29,13 @@ _LONGEST = {
     Period.MONTH: 13,
     Period.YEAR: 1,
 }
-# The pattern of a length of time.
+# Patterns of a length of time, and of a denom.
 SPAN = f"[1-9][0-9]{{0,5}}({'|'.join(_LONGEST)})"
-# The pattern of a denom.
 DENOM = "[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}"
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:
-    """An integer from `low` to `high`: decimal digits with an optional minus sign (rule 3.3)."""
+    """Parses an integer from `low` to `high`: decimal digits with an optional minus sign."""
 
     def parse(value: str) -> int:
         if not re.fullmatch(INTEGER, value):
@@ -53,7 +52,7 @@ def decimal(low: Decimal, high: Decimal) -> Callable[[str], Decimal]:
 
     def parse(value: str) -> Decimal:
         if not re.fullmatch(_DECIMAL, value):
-            raise ValueError("must be a number such as 1.1, with at most 18 decimals")
+            raise ValueError("must be a number such as 1.1 with at most 18 decimals")
         if not low <= Decimal(value) <= high:
             raise ValueError(f"must be from {low} to {high}")
         return Decimal(value)
@@ -62,7 +61,7 @@ def decimal(low: Decimal, high: Decimal) -> Callable[[str], Decimal]:
 
 
 def price_changes(value: str) -> list[PriceChange]:
-    """Assumed prices of assets, separated by commas."""
+    """Parses assumed prices of assets, separated by commas."""
     parts = value.split(",")
     if len(parts) > MAX_PRICES:
         raise ValueError(f"must be at most {MAX_PRICES} prices")
@@ -70,9 +69,9 @@ def price_changes(value: str) -> list[PriceChange]:
 
 
 def _price_change(part: str) -> PriceChange:
-    # A key of an id may have colons.
+    # The key in an asset id may have colons.
     name, _, change = part.rpartition(":")
-    # In a query + stands for a space.
+    # In a query, + means a space.
     match = re.fullmatch(rf"(?:[+ ](?!-))?({_DECIMAL})(%?)", change)
     signed = change[:1] in ("+", " ", "-")
     if not (name and match) or (signed and not match[3]) or Decimal(match[1]) < -100:
@@ -84,12 +83,12 @@ def _price_change(part: str) -> PriceChange:
 
 
 def parse_spans(value: str) -> dict[str, Ago]:
-    """Lengths of time, separated by commas, by what the caller calls them."""
+    """Parses lengths of time, separated by commas. Keys are the caller's texts."""
     parts = value.split(",")
     if len(parts) > MAX_CHANGES:
         raise ValueError(f"must be at most {MAX_CHANGES} lengths of time")
     if repeated := next((part for part in parts if parts.count(part) > 1), None):
-        raise ValueError(f"has {repeated[:20]!r} twice")
+        raise ValueError(f"repeats {repeated[:20]!r}")
     return {part: _span(part) for part in parts}
 
 
@@ -120,12 +119,12 @@ def one_of(*words: _Word) -> Callable[[str], _Word]:
 
 
 def several_of(*words: _Word) -> Callable[[str], list[_Word]]:
-    """Some of these words, separated by commas, without repeats and in this order."""
+    """Parses some of these words, separated by commas. The result has no repeats, and follows the order of `words`."""
 
     def parse(value: str) -> list[_Word]:
         parts = set(value.split(","))
         if not parts <= set(words):
-            raise ValueError(f"must be one or more, separated by commas, of {', '.join(words)}")
+            raise ValueError(f"must be one or more of {', '.join(words)}, separated by commas")
         return [word for word in words if word in parts]
 
     return parse
@@ -133,12 +132,12 @@ def several_of(*words: _Word) -> Callable[[str], list[_Word]]:
 
 @lru_cache(maxsize=1_000)
 def time_zone(value: str) -> ZoneInfo:
-    """An IANA time zone. It is cached: reading its rules takes longer than calculating a page of days."""
+    """Parses an IANA time zone. Cached, because reading its rules takes longer than a page of days."""
     return ZoneInfo(zone(value))
 
 
 def asset_id(value: str) -> str:
-    """An asset id, or a symbol in its place."""
+    """Checks an asset id, or a symbol in its place."""
     if "," in value:
         raise ValueError("must be one asset id, without commas")
     if not value or (";" in value and not is_id(value)):
@@ -147,30 +146,30 @@ def asset_id(value: str) -> str:
 
 
 def asset_ids(value: str) -> list[str]:
-    """Asset ids separated by commas, without repeats."""
+    """Parses asset ids or symbols, separated by commas, and drops repeats."""
     return list(dict.fromkeys(map(asset_id, _names(value))))
 
 
 def symbol(value: str) -> str:
     if not value or "," in value:
-        raise ValueError("must be the symbol of one asset, without commas")
+        raise ValueError("must be one symbol, without commas")
     return value
 
 
 def symbols(value: str) -> list[str]:
     names = _names(value)
     if not all(names):
-        raise ValueError("must be symbols of assets, separated by commas")
+        raise ValueError("must be symbols, separated by commas")
     return names
 
 
 def _names(value: str) -> list[str]:
-    """Names separated by commas, without the blanks that people type after these."""
+    """Splits names at commas, without the blanks that people type after commas."""
     return [name.strip(" ") for name in value.split(",")]
 
 
 def denom(value: str) -> str:
-    """A plain chain denom, not an asset id."""
+    """Checks a plain chain denom, which is not an asset id."""
     if re.match(r"(native|token);", value):
         raise ValueError("must be a plain chain denom, not an asset id")
     if not re.fullmatch(DENOM, value):
@@ -179,7 +178,7 @@ def denom(value: str) -> str:
 
 
 def uuid(value: str) -> str:
-    """A UUID in its usual form, converted to lower case."""
+    """A UUID in lower case."""
     if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value.lower()):
         raise ValueError("must be a UUID such as 00000000-0000-5000-8000-000000000000")
     return value.lower()

@@ -1,4 +1,4 @@
-"""The middleware: what happens to every request around its responder, in this order."""
+"""Middleware: the steps around each responder, in their order."""
 
 import logging
 import re
@@ -38,15 +38,20 @@ _FIRST_ERROR = 400
 
 
 def is_guarded(path: str) -> bool:
-    """Whether a path needs a key, if any does. It may be a path that no route has. The document of the API has no data,
-    and people who read it have no key."""
+    """Whether a path, even an unknown one, needs a key where keys are in use.
+
+    The OpenAPI document needs none: it has no data, and its readers have no key yet.
+    """
     return (path == "/api/v1" or path.startswith("/api/v1/")) and path != "/api/v1/openapi.json"
 
 
 class Middleware:
-    """Everything around responders. Without `instruments` nothing is measured, and without `keys`, names by digest, no
-    path needs one. `origins` may read answers in browsers: `*`, or a list with commas, which may be empty. Requests are
-    refused for the names of hosts that are not `is_own_host` (rule 1.4)."""
+    """The steps around each responder.
+
+    Without `instruments` nothing is measured. `keys` maps digests to names; without them no path needs a key. Browsers
+    may read answers from `origins`: `*`, or a list with commas, which may be empty. With `is_own_host`, requests for
+    other hosts are refused (rule 1.4, operators' bind).
+    """
 
     def __init__(
         self,
@@ -66,8 +71,10 @@ class Middleware:
         self._headers = [*PROTECTIVE.items(), *allowed]
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Give the request its id and the response its headers, and begin to measure. Then refuse requests: by host, by
-        key, so that callers without one learn nothing else, and by form."""
+        """Set the request id and the headers, and start measuring. Then check the host, the key, and the form.
+
+        The key comes before the form, so that callers without a key learn nothing else.
+        """
         request_id = req.env.get("HTTP_X_REQUEST_ID", "")
         if not _PLAIN_ID.fullmatch(request_id):
             request_id = new_request_id()
@@ -87,8 +94,10 @@ class Middleware:
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
-        """Put the media type that the caller prefers in the context. RequestError if it rules out all of them, unless
-        the query has a format. It runs for known paths only, so an unknown path is reported first."""
+        """Store the preferred media type in the context. Unknown paths do not get here, so they are reported first.
+
+        Raises RequestError if the caller accepts none of the path's types, unless the query has a format.
+        """
         if req.method not in ("GET", "HEAD"):
             return
         media = resource.media
@@ -96,14 +105,14 @@ class Middleware:
         if chosen is None and not (len(media) > 1 and _FORMAT.search(req.query_string)):
             raise RequestError(
                 "content_type_unsupported",
-                f"Accept: {req.accept[:80]} rules out {', '.join(media)}, all there is here.",
+                f"Accept: {req.accept[:80]} rules out every media type of this path: {', '.join(media)}.",
             )
         req.context.media = chosen or media[0]
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """Finish the headers, measure and log, and clear the id: the thread goes on to another request."""
+        """Finish the headers, measure, log, and clear the request id: the thread serves another request next."""
         if self._keys is not None and is_guarded(req.path):
             _keep_private(resp)
         if self._origins:
@@ -113,8 +122,11 @@ class Middleware:
         REQUEST_ID.set("")
 
     def _allow_origin(self, req: falcon.Request, resp: falcon.Response, *, is_preflight: bool) -> None:
-        """Let browsers read from other origins. Caches are told that headers depend on the origin, unless every origin
-        is allowed; then callers without one get the headers, too, because a cache may pass the answer on."""
+        """Let browsers of other origins read the answer.
+
+        Unless all origins are allowed, `Vary` has Origin. If they are, requests without an origin get the headers too,
+        because a cache may reuse the answer for a browser.
+        """
         if "*" not in self._origins:
             resp.append_header("Vary", "Origin")
             if (origin := req.get_header("Origin")) not in self._origins:
@@ -122,8 +134,8 @@ class Middleware:
             resp.set_headers([("Access-Control-Allow-Origin", str(origin)), _READABLE])
         if is_preflight and req.get_header("Access-Control-Request-Method"):
             resp.set_header("Access-Control-Allow-Methods", resp.get_header("Allow") or "")
-            asked = req.get_header("Access-Control-Request-Headers") or "*"
-            resp.set_headers([("Access-Control-Allow-Headers", asked), ("Access-Control-Max-Age", "86400")])
+            requested = req.get_header("Access-Control-Request-Headers") or "*"
+            resp.set_headers([("Access-Control-Allow-Headers", requested), ("Access-Control-Max-Age", "86400")])
 
     def _measure(self, instruments: Instruments, req: falcon.Request, resp: falcon.Response) -> None:
         status, seconds = resp.status_code, time.perf_counter() - req.context.begun
@@ -148,13 +160,13 @@ class Middleware:
 def _foreign_host(host: str) -> RequestError:
     return RequestError(
         "request_malformed",
-        f"Host: {shorten(host)} is no name of this machine: use its address, localhost, its host name, or the name "
+        f"Host: {shorten(host)} is not a name of this machine. Use its address, localhost, its host name, or the name "
         "in ANALYTICS_METRICS_BIND.",
     )
 
 
 def _key(req: falcon.Request) -> str:
-    """The bearer token of a request. It is empty, which is no valid key, without a token or with another scheme."""
+    """The bearer token of a request; empty, which is not a valid key, without a token or with another scheme."""
     match = _BEARER.fullmatch(req.get_header("Authorization") or "")
     return match[1] if match else ""
 
@@ -172,10 +184,8 @@ def _unauthorized(req: falcon.Request) -> RequestError:
 
 
 def _require_form(req: falcon.Request) -> None:
-    """Refuse ambiguous paths (rule 7.2), and answer 405 to methods unknown to Falcon, which would answer 400.
-
-    HTTP/1.1 requires a `Host` (RFC 9112, 3.2); gunicorn leaves it to the application to say so.
-    """
+    """Refuse ambiguous paths (rule 7.2, ambiguous paths), and methods that Falcon does not know: 405, where Falcon
+    answers 400. HTTP/1.1 requires a `Host` (RFC 9112, 3.2), which gunicorn leaves to the application."""
     if "HTTP_HOST" not in req.env and req.env["SERVER_PROTOCOL"] == "HTTP/1.1":
         raise RequestError("request_malformed", "The request is malformed: HTTP/1.1 requires a Host header.")
     path = path_as_sent(req)
@@ -189,10 +199,10 @@ def _require_form(req: falcon.Request) -> None:
 
 @lru_cache(maxsize=256)
 def preferred(accept: str, media: tuple[str, ...]) -> str | None:
-    """The type with the highest q; at equal q a type that the header names, then the first (rule 7.4). None if all are
-    ruled out.
+    """The media type that an Accept header prefers (rule 7.4, media types); None if it rules out all.
 
-    Case and empty elements do not matter (RFC 9110, 5.6.1 and 8.3.1). Any other malformed header allows nothing.
+    The highest q wins; among equals a type that the header names, then the first type. Case and empty elements do not
+    matter (RFC 9110, 5.6.1 and 8.3.1). Any other malformed header allows nothing.
     """
     ranges = ",".join(part for part in accept.lower().split(",") if part.strip())
     if not ranges:
@@ -206,14 +216,14 @@ def preferred(accept: str, media: tuple[str, ...]) -> str | None:
 
 
 def _keep_private(resp: falcon.Response) -> None:
-    """Mark an answer that needs a key, so that no shared cache keeps it."""
+    """Mark an answer that needs a key as private, so that shared caches do not keep it."""
     resp.append_header("Vary", "Authorization")
     if cache_control := resp.get_header("Cache-Control"):
         resp.set_header("Cache-Control", cache_control.replace("public", "private"))
 
 
 def _cache_outcome(req: falcon.Request, status: int) -> str | None:
-    """What the cache of answers did for a request; None for paths without a cache, and for errors."""
+    """The answer cache's outcome for a request; None for paths without a cache, and for errors."""
     outcome: str | None = getattr(req.context, "cache", None)
     if outcome is None or status >= _FIRST_ERROR:
         return None

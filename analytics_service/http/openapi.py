@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, derived from the declarations of routes, parameters and response objects."""
+"""Derives the OpenAPI 3.1 document from the declarations of routes, parameters and response objects."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,35 +22,34 @@ Assets and prices, markets, the protocol token, positions and their history of a
 All operations only read.
 
 Every JSON answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`. Pages of \
-history also come as files, in the formats that their `format` names.
+history also come as files; their parameter `format` lists the formats.
 
-Numbers that must stay exact are strings: an amount is in whole denom units of its asset, a ratio or rate is a \
-fraction (0.05 is 5%), USD values and prices have at most 18 decimals. Times are RFC 3339 in UTC; times in histories \
-are unix seconds.
+Exact numbers are strings. Amounts are in whole denom units of their asset, ratios and rates are fractions (0.05 is \
+5%), USD values and prices have at most 18 decimals. Times are RFC 3339 in UTC; times in histories are unix seconds.
 
 Objects with an `extra` carry more on request: `with_text` adds texts for people, `with_value` adds USD values, and \
-`with_percent` adds fractions of an amount. The texts of values need both `with_value` and `with_text`; those of \
-fractions need both `with_percent` and `with_text`. Values of an asset without a price are null.
+`with_percent` adds fractions of an amount. Texts of values need both `with_value` and `with_text`, texts of fractions \
+both `with_percent` and `with_text`. Values of an asset without a price are null.
 
-Every 200 has an `ETag`, a digest of its body. A request with that tag in `If-None-Match` gets a 304 without a body as \
-long as the answer is the same. `Cache-Control` says how long an answer may be cached. `As-Of` has the instant of the \
-snapshot of each dataset that an answer is made from. `Link` has the next page of a history, if \
-there is one. Bodies are compressed with gzip if `Accept-Encoding` allows it.
+Every 200 has an `ETag`, a digest of its body. A request with that tag in `If-None-Match` gets a 304 without a body \
+while the answer stays the same. `Cache-Control` says how long to cache an answer. `As-Of` has the instant of the \
+snapshot of each dataset that the answer uses. `Link` leads to the next page of a history. Bodies are compressed with \
+gzip if `Accept-Encoding` allows it.
 """
 _ABOUT_KEYS = """
 Requests below `/api/v1` need an API key, in a header `Authorization: Bearer KEY`. Without a valid one they get a 401.
 """
 _MEDIA = "application/json"
-# What is always null. Generators know no type that has no other value.
+# Always null. Generators have no type for null alone.
 _NULL: Object = {"description": "Always null.", "type": ["object", "null"], "const": None}
 _TAGS = {
     "analytics": "Risk, borrowers, loans and liquidations of the whole protocol.",
-    "assets": "Assets, their prices, and the history of these.",
+    "assets": "Assets, their prices, and price history.",
     "markets": "Lend and borrow markets, their rules, sums and histories.",
     "ptoken": "The protocol token: its state, staking and unlocks.",
-    "swap": "Routes of swaps.",
-    "users": "What an address has, had and did.",
-    "status": "How old data is, and where it is from.",
+    "swap": "Swap routes.",
+    "users": "Positions, history and events of an address.",
+    "status": "Age and origin of the data.",
     "operations": "Probes.",
 }
 _KEY = "ApiKey"
@@ -60,21 +59,23 @@ def _header(help: str, *, required: bool = False, **schema: str) -> Object:
     return {"description": help, **({"required": True} if required else {}), "schema": {"type": "string", **schema}}
 
 
-# Headers for caches and pages, the same in a 200 and a 304.
+# Headers for caches and pages, in a 200 and a 304 alike.
 _HEADERS: Mapping[str, Object] = {
     "ETag": _header("Identifies the answer in its content coding.", required=True, pattern='^"[^"]+"$'),
     "Cache-Control": _header(
-        "How long to cache the answer: until the next snapshot, a day for closed time, or no-store.", required=True
+        "How long to cache the answer: until the next snapshot, a day for closed ranges, or no-store.", required=True
     ),
     "Vary": _header("Request headers that the answer depends on.", required=True),
-    "Last-Modified": _header("Instant of the newest snapshot in the answer, if it shows any."),
+    "Last-Modified": _header("Instant of the newest snapshot or correction in the answer, if it shows snapshots."),
     "As-Of": _header(
-        "Instant of the snapshot of each dataset that the answer is made from: a dictionary of dates "
-        "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`. `positions=@1764547200;behind=28800` says "
-        "that positions are so many seconds older than the newest of these snapshots, because later ones are missing."
+        "Instant of the snapshot of each dataset that the answer uses: a dictionary of dates (RFC 9651) such as "
+        "`positions=@1764547200, prices=@1764547380`. With `;behind=28800` later snapshots of the dataset are missing, "
+        "and this one is that many seconds older than the newest in the answer."
     ),
     "Link": _header('Query of the next page, relative to this one, with rel="next" (RFC 8288), if there is one.'),
-    "History-Begins": _header("First instant of the series of a page of history, in or before it: `@1764547200`."),
+    "History-Begins": _header(
+        "First instant of the series in a page of history, even if before the page: `@1764547200`."
+    ),
 }
 _FILE_HEADERS: Mapping[str, Object] = {"Content-Disposition": _header("The name of a file.")}
 # Headers of requests.
@@ -89,11 +90,11 @@ _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
 
 
 def openapi_document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
-    """The document of all routes whose resource has a shape. It describes API keys only if requests need one."""
+    """The document of all routes whose resource has a shape. It describes API keys if requests need them."""
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=("operations", "status").__contains__)
     components = Components(resource.shape for _, resource in described if resource.shape is not None)
-    # Parameters list actions, and events have one.
+    # Parameters and events share this component.
     components.add(Action.__name__, {"type": "string", "enum": [*Action]})
     paths = {
         path: _item(path, resource, components, needs_key=asks_for_keys and is_guarded(path))
@@ -113,9 +114,9 @@ def openapi_document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
             "description": _ABOUT + _ABOUT_KEYS * asks_for_keys,
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
-        # Relative to the document, so that it holds below any path of a proxy.
+        # Relative to the document, so that it works below any path of a proxy.
         "servers": [{"url": "../.."}],
-        # Of operations that say nothing else.
+        # The default of operations.
         "security": [],
         "tags": [{"name": tag, "description": _TAGS[tag]} for tag in tags],
         "paths": paths,
@@ -133,7 +134,7 @@ def openapi_document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
 
 
 def _distinguish_words(components: Components) -> None:
-    """Name all words of enumerations that share one: in Go all of them are constants of one package."""
+    """Name the words of enumerations that share a word: in Go all of them are constants of one package."""
     listed: dict[str, Any] = {name: schema for name, schema in components.schemas.items() if "enum" in schema}
     uses = Counter(word for schema in listed.values() for word in schema["enum"])
     for name, schema in listed.items():
@@ -142,7 +143,7 @@ def _distinguish_words(components: Components) -> None:
 
 
 def publish_schema(value: Any) -> Any:
-    """The document for generators: they take nothing beside a reference. /docs shows the descriptions there."""
+    """The document without the siblings of references, which generators reject. /docs shows their descriptions."""
     if isinstance(value, list):
         return [publish_schema(item) for item in value]
     if not isinstance(value, dict):
@@ -184,11 +185,10 @@ def _parameter(param: Param, location: str, components: Components) -> Object:
     default = {} if param.default is None else {"default": param.default}
     schema = {**param.schema, **default}
     if "enum" in param.schema:
-        # An enumeration is a component, too.
         reference = components.add(str(param.schema.get("title", camel_case(param.name))), dict(param.schema))
         schema = {"allOf": [reference], **default} if default else reference
     examples = param.schema.get("examples")
-    # Neither of two alternatives is required. The one with an example is in example requests.
+    # Neither of two alternatives is required. Example requests use the one with an example.
     example = {"example": examples[0]} if param.alternative and isinstance(examples, list) else {}
     return {
         "name": param.name,
@@ -219,7 +219,7 @@ def _success(resource: Resource, components: Components) -> Object:
 
 
 def _files(resource: Resource) -> Object:
-    """The schemas of bodies that are not JSON, but text or binary."""
+    """The schemas of bodies that are not JSON."""
     text, binary = {"type": "string"}, {"type": "string", "format": "binary"}
     others = (media for media in resource.media if media != _MEDIA)
     return {media: {"schema": text if media.startswith("text/") else binary} for media in others}
@@ -243,7 +243,7 @@ def _name(status: HTTPStatus) -> str:
 
 
 def _failures(components: Components, *, needs_key: bool) -> Object:
-    """A response for each status. One component describes the bodies of all, and of those that nginx refuses."""
+    """A response for each status. One component describes all their bodies, including nginx's."""
     statuses = _statuses(needs_key=needs_key)
     cases = {kind: case for kind, case in CASES.items() if case.status in statuses}
     error = {

@@ -19,24 +19,24 @@ from analytics_service.market.events import Action
 from analytics_service.market.portfolio import OF_ACCOUNTS, Metric
 from analytics_service.market.risk import AT_RISK
 
-# The period with which the service chooses the buckets.
+# The period that lets the service choose the buckets.
 AUTO = "auto"
-# How a grid is aligned that does not begin at the start of the range.
+# The alignment of buckets whose boundaries do not depend on the range.
 CALENDAR = "calendar"
 MAX_LIMIT = 10_000
-# Defaults: buckets of a page, and the maximum of buckets with period=auto.
+# Defaults: buckets in a page, and the most buckets with period=auto.
 DEFAULT_LIMIT = 200
 DEFAULT_POINTS = 500
-# Items of a page of a list.
+# Items in a page of a list.
 DEFAULT_ITEMS = 20
-# Steps of a price, in percent, and the limit of their number.
+# Steps of a price, in percent, and the most steps.
 LADDER_FROM, LADDER_TO, LADDER_STEP = Decimal(-95), Decimal(100), Decimal(5)
 MAX_STEPS = 400
 
 
 def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **options: Any) -> Param:
     examples = {} if example is None else {"examples": [example]}
-    # Generators take an integer without a format for one of 32 bits.
+    # Generators assume 32 bits for an integer without a format.
     size = {"format": "int64"} if high >= 2**31 else {}
     schema = {"type": "integer", **size, "minimum": low, "maximum": high, **examples}
     return Param(name, forms.integer(low, high), help, schema=schema, **options)
@@ -65,7 +65,7 @@ def _text(name: str, parse: Callable[[str], Any], help: str, pattern: str, *exam
 
 
 def _zone(help: str) -> Param:
-    help = f"{help}: by default the service's own, which is UTC unless its operator chose another."
+    help = f"{help}; by default the service's zone, which is UTC unless its operator chose another."
     return _text("tz", forms.time_zone, help, "[A-Za-z0-9_+/ -]+", "America/New_York")
 
 
@@ -75,19 +75,19 @@ def _address(name: str, help: str, *, required: bool = True) -> Param:
 
 
 def _of_address(what: str) -> Param:
-    return _address("address", f"{what} of this address only: bech32, or 0x and 40 hex digits.", required=False)
+    return _address("address", f"only {what} of this address: bech32, or 0x and 40 hex digits.", required=False)
 
 
 _TIMES = (
     "unix seconds, a date (its first second), a time such as 2026-01-31T12:00, in tz or with Z or an offset, now, or "
     "now-7d (units min, h, d, w, m, y)."
 )
-# An id, or a symbol in its place.
+# Pattern of an asset id, or a symbol in its place.
 _ID = r"((native|token);[^,]+|[^,;]+)"
 WITH_TEXT = _flag("with_text", "true adds human-readable texts in extra.text.")
-WITH_VALUE = _flag("with_value", "true adds USD values, and the prices they were calculated with, in extra.value.")
+WITH_VALUE = _flag("with_value", "true adds USD values, and the prices used for them, in extra.value.")
 WITH_PERCENT = _flag("with_percent", "true adds fractions of the amount in extra.percent.")
-_LIMIT = f"{DEFAULT_LIMIT} by default; all of the range in files, or with period=auto."
+_LIMIT = f"{DEFAULT_LIMIT} by default; the whole range in files, and with period=auto."
 RANGE = (
     _time("start", f"inclusive start of the range: {_TIMES}", 1764547200, required=True),
     _time(
@@ -96,34 +96,34 @@ RANGE = (
     Param(
         "period",
         forms.named({**{period: period for period in Period}, AUTO: None}),
-        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest buckets that divide the range into no more "
-        "than `points`.",
+        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest buckets that divide the range into at most "
+        "`points`.",
         required=True,
         schema={"type": "string", "enum": [*Period, AUTO], "examples": ["d"]},
     ),
-    _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default; not allowed with period=auto."),
+    _number("interval", 1, 10_000, "width of a bucket in periods: 1 by default; not allowed with period=auto."),
     _word(
         "align",
         ("start", CALENDAR),
-        "start counts buckets from the start of the range; calendar has boundaries that do not depend on it, beginning "
-        "with the last one at or before it. Minutes and hours are counted from local midnight, with an interval that "
+        "start counts buckets from the start of the range. calendar uses boundaries that do not depend on the range; "
+        "the first bucket contains the start. Minutes and hours count from local midnight, with an interval that "
         "divides a day; days from 1970-01-01; weeks from Monday 1970-01-05; months and years from the year 0, so three "
-        "months are a quarter. period=auto always has such buckets.",
+        "months are a quarter. period=auto always uses calendar.",
         "start",
     ),
     _number(
         "points",
         10,
         MAX_LIMIT,
-        f"with period=auto, the greatest number of buckets for the range: {DEFAULT_POINTS} by default.",
+        f"with period=auto, the most buckets for the range: {DEFAULT_POINTS} by default.",
     ),
-    _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read"),
+    _zone("IANA time zone of the buckets, and of start and end"),
     _word(
         "fill",
         [*Fill],
-        "previous repeats the value before a bucket without an observation, up to the newest observation of the whole "
-        "history: buckets that begin later are null. last repeats it to the end of the range. none leaves such buckets "
-        "null. After the end of an asset, and while a value is unknown, all are null.",
+        "what buckets without an observation show. previous repeats the value before, up to the newest observation of "
+        "the whole history; buckets that begin later are null. last repeats it to the end of the range. none leaves "
+        "them null. Always null: buckets after the end of an asset, and while the value is unknown.",
         Fill.PREVIOUS,
     ),
     _word(
@@ -131,67 +131,66 @@ RANGE = (
         [*Aggregate],
         "how a point summarizes its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
         "weighted by the time that each value holds; open, high, low, close and the number of observations (ohlc); or "
-        "delta, what was added: the last value less the one before the bucket, and 0 in a bucket without observations "
-        "unless fill=none. The first one of what is cumulative, such as loans, counts from 0; of others it is null. "
-        "With align=calendar, weeks begin on Monday.",
+        "delta, the last value less the value before the bucket, 0 in a bucket without observations unless fill=none. "
+        "The first delta of a cumulative history, such as loans, counts from 0; in other histories it is null.",
         Aggregate.LAST,
     ),
-    _number("limit", 1, MAX_LIMIT, f"buckets of a page: {_LIMIT}"),
+    _number("limit", 1, MAX_LIMIT, f"buckets in a page: {_LIMIT}"),
     _number("offset", 0, 10**18 - 1, "first bucket of the page: next_offset of the page before.", default=0),
-    _number("digits", 1, MAX_DIGITS, "significant digits that values are rounded to, half to even; all when omitted."),
+    _number("digits", 1, MAX_DIGITS, "round values to this many significant digits, half to even; all when omitted."),
 )
 MAX_BUCKETS = 400
-# A page of the history of an address is made bucket by bucket.
+# A page of an address's history is calculated bucket by bucket.
 _OF_ADDRESS = (
-    _number("points", 10, MAX_BUCKETS, f"with period=auto, the greatest number of buckets: {MAX_BUCKETS} by default."),
+    _number("points", 10, MAX_BUCKETS, f"with period=auto, the most buckets: {MAX_BUCKETS} by default."),
     _text(
         "agg",
         forms.one_of(*OF_LAST),
-        "last is the value at the end of a bucket, delta what it is above that at the end of the bucket before.",
+        "last is the value at the end of a bucket, delta the change since the end of the bucket before.",
         f"({'|'.join(OF_LAST)})",
         default=Aggregate.LAST,
     ),
-    _number("limit", 1, MAX_BUCKETS, f"buckets of a page: {_LIMIT}"),
+    _number("limit", 1, MAX_BUCKETS, f"buckets in a page: {_LIMIT}"),
 )
 RANGE_OF_ADDRESS = tuple({param.name: param for param in (*RANGE, *_OF_ADDRESS)}.values())
 METRIC = Param(
     "metric",
     forms.one_of(*Metric),
-    "USD value of all that the address has less its debt (net-value), of its collateral, debt or deposits; the least "
-    "health of its borrow accounts, or debt divided by collateral (ltv).",
+    "USD value of everything that the address has less its debt (net-value), or of its collateral, debt or deposits; "
+    "the least health of its borrow accounts; or debt divided by collateral (ltv).",
     schema={"type": "string", "enum": [*Metric], "examples": ["net-value"]},
     required=True,
 )
 FORMAT = Param(
     "format",
     forms.named(FORMATS),
-    "format of the page; without it the one that Accept prefers, json by default. A file holds the whole range, or is "
-    "refused if that is too much, unless `limit` asks for a page.",
+    "format of the page; without it Accept decides, json by default. A file has the whole range, or is refused if the "
+    "range is too large, unless `limit` asks for a page.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 LIST_FORMAT = Param(
     "format",
     forms.one_of("json", "csv"),
-    "json, or csv: a row for each item with all its fields, those within others with dotted names. It has all items "
-    f"unless a limit is given; more than {MAX_POINTS:,} are refused. Without it the one that Accept prefers.",
+    "json, or csv: a row for each item, a column for each field; nested fields have dotted names. Without it Accept "
+    f"decides. CSV has all items unless a limit is given; more than {MAX_POINTS:,} are refused.",
     schema={"title": "ListFormat", "type": "string", "enum": ["json", "csv"]},
 )
 MOMENT = (
     _time(
         "at",
-        "shows the state of this moment, not the newest: unix seconds, a date (its last second), a time such as "
+        "show the state of this moment instead of the newest: unix seconds, a date (its last second), a time such as "
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         "now-1h",
     ),
-    _zone("IANA zone in which times are read"),
+    _zone("IANA time zone of times in the query"),
 )
 CHANGES = _text(
     "changes",
     forms.parse_spans,
-    f"adds `changes` to each price: how much it has changed over each of these lengths of time, at most "
-    f"{forms.MAX_CHANGES}, separated by commas, from 1min to 400d (units min, h, d, w, m, y; from d on by tz's "
-    "calendar). Each is a fraction, with 6 decimals, of the price that this path shows for `at` so long before the "
-    "newest snapshot, or before `at`; null if there was none.",
+    f"adds `changes` to each price: its change over each of these lengths of time, at most {forms.MAX_CHANGES}, "
+    "separated by commas, from 1min to 400d (units min, h, d, w, m, y; from d on by tz's calendar). A change is a "
+    "fraction, with 6 decimals, of the price that long before the newest snapshot, or before `at`; null if there was "
+    "none.",
     rf"{forms.SPAN}(,{forms.SPAN})*",
     "24h,7d",
 )
@@ -199,7 +198,7 @@ ASSET = (
     _text(
         "asset_id",
         forms.asset_id,
-        "id of an asset, or its symbol; either asset_id or symbol is required.",
+        "id or symbol of an asset; either asset_id or symbol is required.",
         _ID,
         "native;uorb",
         alternative="symbol",
@@ -215,14 +214,14 @@ ASSET_IDS = _text(
 SYMBOLS = _text(
     "symbols",
     forms.symbols,
-    "symbols of assets separated by commas, in any case; they follow those of asset_ids.",
+    "symbols of assets, in any case, separated by commas; their series follow those of asset_ids.",
     "[^,]+(,[^,]+)*",
 )
 
 OTHERS = _flag(
     "others",
-    "true adds a series without an asset: the sum of all assets that are not named, null where any of them is unknown. "
-    "For the last values in format=columns or a file.",
+    "true adds a series without an asset: the sum of all assets that are not named, null where any value is unknown. "
+    "Only for agg=last, in format=columns or a file.",
 )
 
 
@@ -230,46 +229,46 @@ def _shape(default: str, help: str) -> Param:
     return _word("shape", ("newer", "older"), help, default)
 
 
-SHAPE = _shape("newer", "older answers lists without sums, under the names that single markets use.")
-LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the names of the overview.")
-LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
-THRESHOLD = _decimal("threshold", 1, 10, f"accounts whose health is below this are at risk: {AT_RISK} by default.")
+SHAPE = _shape("newer", "older answers lists without sums, with the field names of single markets.")
+LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the field names of the overview.")
+LOOKUP_SHAPE = _shape("older", "newer uses the field names of the overview.")
+THRESHOLD = _decimal("threshold", 1, 10, f"accounts with health below this are at risk: {AT_RISK} by default.")
 ASSUMED_PRICES = _text(
     "prices",
     forms.price_changes,
     f"prices to assume instead of the oracle's, at most {forms.MAX_PRICES}, such as ETH:-20%,BTC:60000: symbols or "
-    "asset ids, each with a change in percent or a price in USD. Tokens that are priced by an asset move "
-    "with it, and name it.",
+    "asset ids, each with a change in percent or a price in USD. Tokens priced by an asset, such as receipt tokens, "
+    "move with it, and stand for it here.",
     r"[^,]+:[-+]?[0-9.]+%?(,[^,]+:[-+]?[0-9.]+%?)*",
     "BTC:-20%",
 )
 LADDER = (
     _decimal("from", -100, 10_000, f"change of the price at the first step, in percent: {LADDER_FROM} by default."),
-    _decimal("to", -100, 10_000, f"change that no step exceeds, in percent: {LADDER_TO} by default."),
+    _decimal("to", -100, 10_000, f"greatest change of the price, in percent: {LADDER_TO} by default."),
     _decimal(
         "step",
         0,
         10_000,
-        f"percentage points from one step to the next: {LADDER_STEP} by default. At most {MAX_STEPS} steps.",
+        f"percentage points between steps: {LADDER_STEP} by default. At most {MAX_STEPS} steps.",
     ),
     _text(
         "following",
         forms.asset_ids,
-        "asset ids or symbols, separated by commas, of other assets whose prices change by the same percentage, such "
-        "as liquid-staking tokens that the oracle quotes.",
+        "other assets whose prices change by the same percentage, such as liquid-staking tokens that the oracle "
+        "quotes: ids or symbols, separated by commas.",
         f"{_ID}(,{_ID})*",
     ),
 )
 BORROWERS = (
     _word(
-        "sort", ("debt", "health", "collateral"), "the greatest debt or collateral first, or the least health.", "debt"
+        "sort", ("debt", "health", "collateral"), "greatest debt or collateral first, or least health first.", "debt"
     ),
-    _number("limit", 1, 1_000, f"accounts of a page: {DEFAULT_ITEMS} by default; in CSV all."),
+    _number("limit", 1, 1_000, f"accounts in a page: {DEFAULT_ITEMS} by default; in CSV all."),
     _number(
         "offset",
         0,
         10**9,
-        "accounts before the page. Prices change the order: to miss none, give all pages one `at`, or ask for CSV.",
+        "accounts to skip. Prices change the order: to miss none, give all pages the same `at`, or ask for CSV.",
         default=0,
     ),
     _of_address("accounts"),
@@ -280,50 +279,44 @@ EVENTS = (
     _text(
         "action",
         forms.several_of(*Action),
-        f"events of these actions only, separated by commas: {', '.join(Action)}. return repays a borrow. A "
-        "liquidation is two events of one tx_hash: sum the values of one leg, debt or collateral, not of both.",
+        f"only these actions, separated by commas: {', '.join(Action)}. return repays a borrow. A liquidation is two "
+        "events with the same tx_hash: sum the values of one leg, debt or collateral, not of both.",
         f"{_ACTION}(,{_ACTION})*",
         "borrow,liquidate",
     ),
-    _time("start", f"events from this time on: {_TIMES}", "now-7d"),
-    _time("end", "events up to this time, in the same forms; a date is its last second.", "now"),
-    replace(ASSET_IDS, help="events of these assets only: ids or symbols, separated by commas."),
+    _time("start", f"only events from this time on: {_TIMES}", "now-7d"),
+    _time("end", "only events up to this time, in the same forms; a date is its last second.", "now"),
+    replace(ASSET_IDS, help="only events of these assets: ids or symbols, separated by commas."),
     SYMBOLS,
-    _number("limit", 1, 1_000, f"events of a page: {DEFAULT_ITEMS} by default; in CSV all."),
+    _number("limit", 1, 1_000, f"events in a page: {DEFAULT_ITEMS} by default; in CSV all."),
     Param(
         "prev_event_uuid",
         forms.uuid,
-        "the page after this event: event_uuid of the last one of the page before.",
+        "start after this event: event_uuid of the last event in the page before.",
         schema={"type": "string", "format": "uuid"},
     ),
     _word(
         "sort_order",
         ("desc", "asc"),
-        "desc begins with the newest event, asc with the oldest. Events of one second are in the order of event_uuid, "
-        "so either leg of a liquidation may be the first.",
+        "desc begins with the newest event, asc with the oldest. Events of the same second are ordered by event_uuid, "
+        "so either leg of a liquidation may come first.",
         "desc",
     ),
 )
 ADDRESS = _address("address", "bech32 address, or 0x and 40 hex digits.")
 _MAX_UINT32 = 2**32 - 1
-ACCOUNT_INDEX = _number(
-    "index", 0, _MAX_UINT32, "position among the address's borrow accounts.", example=0, required=True
-)
-ACCOUNT = _number(
-    "account_index", 0, _MAX_UINT32, f"the {', '.join(OF_ACCOUNTS)} of this borrow account only, not of the address."
-)
+ACCOUNT_INDEX = _number("index", 0, _MAX_UINT32, "index of the borrow account.", example=0, required=True)
+ACCOUNT = _number("account_index", 0, _MAX_UINT32, f"only this borrow account, for metric {', '.join(OF_ACCOUNTS)}.")
 POOL_INDEX = _number(
     "index",
     0,
     _MAX_UINT32,
-    "position of the pool; either index or duration is required.",
+    "index of the pool; either index or duration is required.",
     example=0,
     alternative="duration",
 )
 POOL_DURATION = _number(
-    "duration", 0, _MAX_UINT32, "length of the pool's lockup in seconds, instead of index.", example=1_209_600
+    "duration", 0, _MAX_UINT32, "the pool's lockup in seconds, instead of index.", example=1_209_600
 )
 CONTRACT_ADDRESS = _address("contract_address", "address of a swap contract: bech32, or 0x and 40 hex digits.")
-SOURCE_DENOM = _text(
-    "source_denom", forms.denom, "plain chain denom to swap from.", forms.DENOM, "uusdc", required=True
-)
+SOURCE_DENOM = _text("source_denom", forms.denom, "chain denom to swap from.", forms.DENOM, "uusdc", required=True)

@@ -18,29 +18,29 @@ DESCRIPTIVE = "public, max-age=300"
 
 
 class Resource(ABC):
-    """A path. Falcon drops the body of a HEAD response and keeps its length."""
+    """A path. Falcon drops the body of a HEAD response and keeps its Content-Length."""
 
     query: tuple[Param, ...] = ()
-    """Query parameters of the path; all others are refused."""
+    """Query parameters. All others are refused."""
     path: tuple[Param, ...] = ()
-    """Parameters in the path itself."""
+    """Path parameters."""
     shape: Node | None = None
-    """The shape of `data`. A list also has a count. Paths without a shape are not in the OpenAPI document."""
+    """Shape of `data`. Paths without a shape are not in the OpenAPI document."""
     media: tuple[str, ...] = (falcon.MEDIA_JSON,)
-    """Media types of the answer, the default first. Callers that rule out all of them are refused."""
+    """Media types of the answer, the default first."""
     summary = ""
-    """What the path answers, in one line."""
+    """Summary for /docs, in one line."""
 
     @abstractmethod
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None: ...
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Answer the request. A panic of Polars is no Exception, so Falcon would neither answer it nor call middleware
-        at the end of the request. It is raised as a RuntimeError."""
+        """Answer the request. A panic of Polars is raised as a RuntimeError: it is not an Exception, so Falcon would
+        neither answer it nor call the middleware at the end."""
         try:
             self.respond(req, resp, **path)
         except PanicException as panic:
-            raise RuntimeError("Polars itself failed.") from panic
+            raise RuntimeError("Polars panicked.") from panic
 
     def on_head(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.on_get(req, resp, **path)
@@ -51,7 +51,7 @@ class Resource(ABC):
         resp.set_header("Content-Length", "0")
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """The values of all declared parameters, in order of declaration. RequestError if one is malformed."""
+        """The values of all declared parameters by name. Raises RequestError for the first fault."""
         return parse_params(req, self.query, self.path, path)
 
 
@@ -59,7 +59,7 @@ class Live(Resource):
     """A path without parameters whose answer is rendered for each request and must not be cached."""
 
     headers: Headers = ()
-    """Headers of the answer, besides those for caches."""
+    """Headers of the answer, besides caching headers."""
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)
@@ -68,11 +68,11 @@ class Live(Resource):
 
     @abstractmethod
     def body(self) -> bytes:
-        """The body at this moment. NotReady if the service is not ready."""
+        """The body at this moment. May raise NotReady."""
 
 
 class Fixed(Resource):
-    """A path without parameters whose answer never changes while the process runs. The first request makes it."""
+    """A path without parameters whose answer never changes while the process runs. The first request renders it."""
 
     cache_control = DESCRIPTIVE
 

@@ -86,7 +86,7 @@ def test_where_keys_are_asked_for_the_page_shows_no_data(
     add_key(keys["api_keys_file"], "researcher")
     full = client_of(replace(simulated.settings, **keys), simulated.store).simulate_get("/docs").text
     empty = client_of(replace(settings, **keys), store).simulate_get("/docs").text
-    note = "<p class=notice>This service has simulated data: it is made up, and was not observed on any protocol.</p>"
+    note = "<p class=notice>The data of this service is simulated: it is made up, not observed on any protocol.</p>"
     assert full.replace(note, "") == empty != full
     assert f"/api/v1/users/0x{'0' * 40}/user?" in empty
 

@@ -72,11 +72,11 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         ("start=now&end=now-1h&period=h", ["start", "later than end"]),
         ("start=1&end=2&period=H", ["period='H'", "min, h, d, w, m, y, auto"]),
         ("start=0&end=4294967295&period=h", ["interval", "1,193,047 buckets", "at most 1,000,000"]),
-        ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
+        ("start=1&end=2&period=auto&interval=1", ["interval", "is not allowed with period=auto"]),
         ("start=1&end=2&period=auto&points=9", ["points='9'", "from 10 to 10000"]),
         ("start=0&end=4294967295&period=auto&points=100", ["points", "137 years, more than 100", "narrow start"]),
         (f"{HISTORY}&interval=5&align=calendar", ["interval", "must divide a day", "1, 2, 3, 4, 6, 8, 12 or 24"]),
-        (f"{HISTORY}&points=500", ["points='500'", "is for period=auto only"]),
+        (f"{HISTORY}&points=500", ["points='500'", "needs period=auto"]),
         (f"{HISTORY}&interval=0", ["interval='0'", "from 1 to 10000"]),
         (f"{HISTORY}&interval=", ["interval=''"]),
         (f"{HISTORY}&limit=0", ["limit='0'"]),
@@ -127,7 +127,7 @@ def test_where_an_asset_id_is_taken_a_symbol_is(protocol: Client) -> None:
         assert get(protocol, path, symbol).json == get(protocol, path, query).json, path
     unknown = get(protocol, LOOKUPS[0], "symbol=NOTHING")
     assert "symbol: 'NOTHING'" in expect_error(unknown, 404, "entity_not_found", "user")
-    assert "Only one of" in message_of(protocol, LOOKUPS[0], f"{ASSET}&symbol=ORB")
+    assert "Give only one of" in message_of(protocol, LOOKUPS[0], f"{ASSET}&symbol=ORB")
 
 
 def test_zones_and_links_of_the_iana_database_are_accepted_in_any_case(two_assets: Client) -> None:

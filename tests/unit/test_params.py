@@ -29,8 +29,8 @@ def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("index=0&index=1", "Query parameter index is given 2 times, as '0, 1': give it once."),
-        ("index=0&duration=60", "Only one of index='0' and duration='60' may be given."),
+        ("index=0&index=1", "Query parameter index was given 2 times, as '0, 1': give it once."),
+        ("index=0&duration=60", "Give only one of index='0' and duration='60'."),
     ],
 )
 def test_parameters_that_are_given_too_often_are_named_with_their_values(query: str, message: str) -> None:
